@@ -1,0 +1,36 @@
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+CONSTRAINTS ?= constraints.txt
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test test-slow format bench
+
+demo: $(READY)  ## index real documentation and ask it at three levels
+	$(BIN)/hierindex demo
+
+test: $(READY)  ## everything that CI checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q --cov --cov-report=
+	$(BIN)/coverage report --include='hierindex/core/*' --fail-under=100
+	$(BIN)/coverage report --skip-covered --sort=cover
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test-slow: $(READY)  ## every method on whole corpora, in HIERINDEX_CORPORA
+	$(BIN)/pytest -q -m slow
+
+bench: $(READY)  ## prints times and ratios: make bench CORPUS=folder
+	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench CORPUS=folder"; exit 2; }
+	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) --group bench
+	$(BIN)/python tests/benchmarks/startup.py
+	$(BIN)/python tests/benchmarks/build.py $(CORPUS)
+
+$(READY): pyproject.toml $(wildcard constraints.txt)
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[llm,bert]' --group dev
+	touch $@

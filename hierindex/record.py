@@ -1,0 +1,123 @@
+"""What a node knows of its place: its levels, its parents and the sources it stands on.
+
+A LlamaIndex node has one metadata dictionary, which vector stores filter, print and
+return. `NodeRecord` is what hierindex keeps there: `level` and `level_max` as plain
+integers, so that any store can filter by them, and everything else as one JSON string
+under `hierindex`, so that a store that takes only scalars can hold it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+LEVEL = "level"
+LEVEL_MAX = "level_max"
+DETAILS = "hierindex"
+PAGE = "page"  # metadata key of a chunk's first page
+PAGES = "pages"  # of a document: how many
+PAGE_BREAK = "\f"  # in a text, begins the next page
+RECORD_KEYS = (LEVEL, LEVEL_MAX, DETAILS)
+
+
+class Span(NamedTuple):
+    """A stretch of a source document.
+
+    `start` and `end` count characters of the document's text as read; `page` counts
+    from 1 and is None where the document has no pages.
+    """
+
+    document: str
+    start: int
+    end: int
+    page: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """`{document, start, end}`, and `page` where there is one.
+
+        >>> Span("a.txt", 3, 9).to_json()
+        {'document': 'a.txt', 'start': 3, 'end': 9}
+        """
+        span = {"document": self.document, "start": self.start, "end": self.end}
+        return span if self.page is None else {**span, "page": self.page}
+
+
+class Quote(NamedTuple):
+    """A stretch `text[at:to]` of a node's text and the source it stands on.
+
+    Where the text is verbatim, both stretches hold the same characters. Where it was
+    rewritten, `source` is the sentence that supports it best. `source` is None for a
+    chunk whose place in its document is not known.
+    """
+
+    at: int
+    to: int
+    source: Span | None
+    verbatim: bool = True
+
+    def part(self, at: int, to: int) -> "Quote":
+        """The quote of `text[at:to]`, a part of this one; if verbatim, of just that source."""
+        source = self.source
+        if source is not None and self.verbatim:
+            start = source.start + at - self.at
+            source = source._replace(start=start, end=start + to - at)
+        return self._replace(at=at, to=to, source=source)
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """A node's place in the tree.
+
+    `parents` pairs ids with weights that sum to 1, strongest first; it is empty for a
+    root. `n_tokens` counts the embedding model's tokens of the embedded text.
+    """
+
+    level: int = 0
+    level_max: int = 0
+    kind: str = "chunk"
+    documents: tuple[str, ...] = ()
+    parents: tuple[tuple[str, float], ...] = ()
+    quotes: tuple[Quote, ...] = ()
+    n_tokens: int = 0
+    method: str = ""
+    embed_model: str = ""
+    summarizer: str = ""
+
+    @property
+    def citations(self) -> list[Span]:
+        """The distinct sources of the node's text, in the order of the text."""
+        return list(dict.fromkeys(q.source for q in self.quotes if q.source is not None))
+
+    def to_metadata(self) -> dict[str, Any]:
+        """The three metadata entries that carry this record."""
+        details = {
+            "kind": self.kind,
+            "documents": self.documents,
+            "parents": self.parents,
+            "quotes": self.quotes,
+            "n_tokens": self.n_tokens,
+            "method": self.method,
+            "embed_model": self.embed_model,
+            "summarizer": self.summarizer,
+        }
+        text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
+        return {LEVEL: self.level, LEVEL_MAX: self.level_max, DETAILS: text}
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
+        """The record in a node's metadata; the default record where there is none.
+
+        >>> record = NodeRecord(level=1, level_max=2, parents=(("ab", 1.0),))
+        >>> NodeRecord.from_metadata(record.to_metadata()) == record
+        True
+        """
+        if DETAILS not in metadata:
+            return cls()
+        details = json.loads(metadata[DETAILS])
+        details["documents"] = tuple(details["documents"])
+        details["parents"] = tuple((node_id, weight) for node_id, weight in details["parents"])
+        details["quotes"] = tuple(
+            Quote(at, to, None if source is None else Span(*source), verbatim)
+            for at, to, source, verbatim in details["quotes"]
+        )
+        return cls(level=metadata[LEVEL], level_max=metadata[LEVEL_MAX], **details)

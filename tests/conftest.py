@@ -1,0 +1,51 @@
+"""What all tests share."""
+
+import asyncio
+import os
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # before huggingface_hub reads it: no test waits for a hub
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import pytest
+import torch
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+from hierindex import load_embed_model
+
+CORPORA = Path(
+    os.environ.get("HIERINDEX_CORPORA", Path(__file__).parents[2] / "shared" / "corpora")
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_torch_thread():
+    """Two threads on small tensors spend their time waiting for each other."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def closed_event_loop():
+    """LlamaIndex's sync methods open the thread's event loop and leave it open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
+
+
+@pytest.fixture(scope="session")
+def embed_model() -> BaseEmbedding:
+    """The bundled model, loaded once."""
+    return load_embed_model()
+
+
+@pytest.fixture
+def corpus():
+    """Folder of a corpus of real texts by name; the test is skipped where it is absent."""
+
+    def folder(name: str) -> Path:
+        if not (CORPORA / name).is_dir():
+            pytest.skip(f"no corpus {name!r} in {CORPORA}; set HIERINDEX_CORPORA")
+        return CORPORA / name
+
+    return folder

@@ -1,0 +1,40 @@
+"""The public names, that they exist, and that importing them costs nothing."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import hierindex
+
+CONTRACT = {
+    "SemanticHierarchy",
+    "RaptorHierarchy",
+    "DocumentHierarchy",
+    "HierarchyStore",
+    "HierarchicalIndex",
+    "HierarchyRetriever",
+}
+
+
+def test_contract_is_kept() -> None:
+    assert set(hierindex.__all__) >= CONTRACT
+    assert set(hierindex.__all__) <= set(dir(hierindex))
+
+
+@pytest.mark.parametrize("name", hierindex.__all__)
+def test_name_is_documented(name: str) -> None:
+    assert inspect.getdoc(getattr(hierindex, name))
+
+
+def test_unknown_name_is_refused() -> None:
+    with pytest.raises(AttributeError, match="Nothing"):
+        hierindex.Nothing  # noqa: B018
+
+
+def test_import_is_light() -> None:
+    code = "import sys, hierindex, hierindex.cli.app; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    heavy = {"numpy", "torch", "transformers", "llama_index", "lancedb", "umap", "pydantic"}
+    assert not heavy & set(run.stdout.split())

@@ -1,0 +1,96 @@
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import modest
+
+from hierindex.record import DETAILS, LEVEL, LEVEL_MAX, RECORD_KEYS, NodeRecord, Quote, Span
+
+NUMBERS = st.integers(0, 10**12)
+SPANS = st.builds(Span, st.text(), NUMBERS, NUMBERS, st.none() | NUMBERS)
+QUOTES = st.builds(Quote, NUMBERS, NUMBERS, st.none() | SPANS)
+RECORDS = st.builds(
+    NodeRecord,
+    level=NUMBERS,
+    level_max=NUMBERS,
+    kind=st.text(),
+    documents=st.lists(st.text()).map(tuple),
+    parents=st.lists(st.tuples(st.text(), st.floats(0, 1))).map(tuple),
+    quotes=st.lists(QUOTES, max_size=5).map(tuple),
+    n_tokens=NUMBERS,
+    method=st.text(),
+    embed_model=st.text(),
+    summarizer=st.text(),
+)
+
+
+@modest
+@given(RECORDS)
+def test_a_record_survives_metadata_and_json(record):
+    metadata = record.to_metadata()
+    again = NodeRecord.from_metadata(json.loads(json.dumps(metadata)))
+    assert again == record
+    assert hash(again) == hash(record)
+    assert all(isinstance(span, Span) for span in again.citations)
+
+
+@modest
+@given(RECORDS)
+def test_metadata_is_three_scalars(record):
+    metadata = record.to_metadata()
+    assert tuple(metadata) == RECORD_KEYS
+    assert metadata[LEVEL] is record.level
+    assert metadata[LEVEL_MAX] is record.level_max
+    assert isinstance(metadata[DETAILS], str)
+
+
+@modest
+@given(RECORDS)
+def test_citations_are_the_distinct_known_sources_in_order(record):
+    sources = [quote.source for quote in record.quotes if quote.source is not None]
+    assert len(set(record.citations)) == len(record.citations)
+    assert set(record.citations) == set(sources)
+    firsts = [sources.index(span) for span in record.citations]
+    assert firsts == sorted(firsts)
+    doubled = replace(record, quotes=record.quotes * 2)
+    assert doubled.citations == record.citations
+
+
+@pytest.mark.parametrize("metadata", [{}, {"file_name": "a.txt", LEVEL: 3}])
+def test_without_a_record_there_is_the_default(metadata):
+    assert NodeRecord.from_metadata(metadata) == NodeRecord()
+
+
+def test_other_metadata_is_of_no_account():
+    record = NodeRecord(level=1, quotes=(Quote(0, 3, None),))
+    assert NodeRecord.from_metadata({"kind": "x", **record.to_metadata()}) == record
+
+
+def test_a_page_is_told_where_there_is_one():
+    assert Span("a", 1, 2).to_json() == {"document": "a", "start": 1, "end": 2}
+    assert Span("a", 1, 2, 3).to_json() == {"document": "a", "start": 1, "end": 2, "page": 3}
+
+
+@modest
+@given(st.text(min_size=1), st.data())
+def test_a_part_of_a_verbatim_quote_keeps_its_exact_source(document, data):
+    def stretch(most):
+        return sorted((data.draw(st.integers(0, most)), data.draw(st.integers(0, most))))
+
+    start, end = stretch(len(document))
+    at = data.draw(NUMBERS)
+    quote = Quote(at, at + end - start, Span("d", start, end, 4))
+    a, b = stretch(end - start)
+    part = quote.part(at + a, at + b)
+    assert (part.at, part.to) == (at + a, at + b)
+    assert document[part.source.start : part.source.end] == document[start:end][a:b]
+    assert (part.source.document, part.source.page) == ("d", 4)
+    assert quote.part(quote.at, quote.to) == quote
+
+
+@pytest.mark.parametrize("source", [None, Span("d", 0, 7), Span("d", 0, 30, 2)])
+def test_a_part_of_any_other_quote_keeps_the_whole_source(source):
+    quote = Quote(10, 20, source, verbatim=False)
+    assert quote.part(12, 15) == Quote(12, 15, source, verbatim=False)

@@ -1,0 +1,141 @@
+import pytest
+
+from hierindex.errors import InputError
+from hierindex.settings import TOML_FILE, Settings, load_settings
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"HIERINDEX_{name.upper()}", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("flag", "environment", "file", "expected"),
+    [
+        (None, None, None, 10),
+        (None, None, 4, 4),
+        (None, 3, None, 3),
+        (None, 3, 4, 3),
+        (2, None, 4, 2),
+        (2, 3, None, 2),
+        (2, 3, 4, 2),
+    ],
+)
+def test_flags_over_environment_over_file_over_defaults(
+    folder, monkeypatch, flag, environment, file, expected
+):
+    if environment is not None:
+        monkeypatch.setenv("HIERINDEX_TOP_K", str(environment))
+    if file is not None:
+        (folder / TOML_FILE).write_text(f"top_k = {file}\nseed = 8\n")
+    settings = load_settings(top_k=flag)
+    assert settings.top_k == expected
+    assert settings.seed == (0 if file is None else 8)
+
+
+def test_false_and_zero_are_given(monkeypatch):
+    monkeypatch.setenv("HIERINDEX_STRICT", "true")
+    monkeypatch.setenv("HIERINDEX_SEED", "5")
+    assert (load_settings().strict, load_settings().seed) == (True, 5)
+    given = load_settings(strict=False, seed=0, level=0)
+    assert (given.strict, given.seed, given.level) == (False, 0, 0)
+
+
+@pytest.mark.parametrize("source", ["flag", "environment", "file"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("method", "fast"),
+        ("chunk_size", 15),
+        ("chunk_size", 0),
+        ("max_levels", 0),
+        ("llm_concurrency", 0),
+        ("top_k", -1),
+        ("token_budget", 0),
+        ("mode", "deep"),
+        ("level", "top"),
+        ("seed", "x"),
+        ("strict", "perhaps"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_field(folder, monkeypatch, source, field, value):
+    flags = {}
+    match source:
+        case "flag":
+            flags = {field: value}
+        case "environment":
+            monkeypatch.setenv(f"HIERINDEX_{field.upper()}", str(value))
+        case "file":
+            (folder / TOML_FILE).write_text(f"{field} = {value!r}\n")
+    with pytest.raises(InputError, match=rf"(?s){field}.*{value}") as caught:
+        load_settings(**flags)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_key_in_the_file_is_named(folder):
+    (folder / TOML_FILE).write_text("metod = 'raptor'\n")
+    with pytest.raises(InputError, match="metod"):
+        load_settings()
+
+
+@pytest.mark.parametrize("text", ["method = raptor", "[method", "seed = 1\nseed = 2"])
+def test_a_file_that_is_no_toml_is_named(folder, text):
+    (folder / TOML_FILE).write_text(text)
+    with pytest.raises(InputError, match=TOML_FILE):
+        load_settings()
+
+
+@pytest.mark.parametrize("name", ["llm_api_key", "openai_api_key"])
+def test_a_key_in_the_file_is_refused_and_not_shown(folder, name):
+    (folder / TOML_FILE).write_text(f"{name} = 'sk-secret'\n")
+    with pytest.raises(InputError, match=name) as caught:
+        load_settings()
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_other_variables_are_none_of_ours(monkeypatch):
+    monkeypatch.setenv("HIERINDEX_LLM_API_KEY", "sk-secret")
+    monkeypatch.setenv("HIERINDEX_HOME", "/nowhere")
+    monkeypatch.setenv("METHOD", "raptor")
+    settings = load_settings()
+    assert settings == Settings()
+    assert settings.method == "semantic"
+    assert "sk-secret" not in repr(settings)
+
+
+def test_every_field_can_be_set_everywhere(folder, monkeypatch):
+    values = {
+        "method": "raptor",
+        "embed_model": "m",
+        "summarizer": "s",
+        "chunk_size": 16,
+        "max_levels": 1,
+        "seed": 7,
+        "llm": "l",
+        "llm_base_url": "http://localhost/v1",
+        "llm_concurrency": 1,
+        "strict": True,
+        "mode": "level",
+        "level": 1,
+        "top_k": 1,
+        "token_budget": 1,
+        "response_mode": "tree",
+    }
+    assert set(values) == set(Settings.model_fields)
+    by_flags = load_settings(**values)
+    assert by_flags.model_dump() == values
+    lines = (f"{k} = {str(v).lower() if v is True else repr(v)}\n" for k, v in values.items())
+    (folder / TOML_FILE).write_text("".join(lines))
+    assert load_settings() == by_flags
+    (folder / TOML_FILE).unlink()
+    for name, value in values.items():
+        monkeypatch.setenv(f"HIERINDEX_{name.upper()}", str(value))
+    assert load_settings() == by_flags
+
+
+def test_settings_are_frozen():
+    with pytest.raises(ValueError, match="frozen"):
+        load_settings().seed = 1
