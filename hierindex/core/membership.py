@@ -1,0 +1,154 @@
+"""Membership: which groups a row belongs to, and how much."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from hierindex.errors import InputError
+
+Floats1d = NDArray[np.float64]
+Floats2d = NDArray[np.floating]
+Ints1d = NDArray[np.int64]
+
+Membership = csr_array
+"""(n_rows, n_groups) float64; rows sum to 1; no empty row, no empty column."""
+
+
+def one_hot(labels: Ints1d) -> Membership:
+    """Membership of a hard clustering.
+
+    Parameters
+    ----------
+    labels : (n_rows,) int
+        Any numbering; groups are numbered anew in the order of their first row.
+
+    Returns
+    -------
+    (n_rows, n_groups) csr_array
+
+    Examples
+    --------
+    >>> one_hot(np.array([7, 7, 2])).toarray()
+    array([[1., 0.],
+           [1., 0.],
+           [0., 1.]])
+    """
+    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    n = len(labels)
+    return csr_array((np.ones(n), (np.arange(n), rank[group])), shape=(n, len(first)))
+
+
+def from_groups(groups: Sequence[Ints1d], weights: Sequence[Floats1d], n_rows: int) -> Membership:
+    """Membership of explicit groups, in canonical form.
+
+    Groups of the same rows become one, a group of one row that has another group is
+    dropped, rows are normalised to sum to 1, and columns are sorted by their rows.
+
+    Parameters
+    ----------
+    groups : n_groups arrays of row indices
+        Ascending, not empty; every row is in one of them at least.
+    weights : n_groups arrays of positive floats
+        Alike in shape.
+    n_rows : int
+
+    Returns
+    -------
+    (n_rows, n_groups) csr_array
+    """
+    total: dict[tuple[int, ...], Floats1d] = {}
+    for group, weight in zip(groups, weights, strict=True):
+        key = tuple(group.tolist())
+        total[key] = total.get(key, 0.0) + weight
+    n_groups_of = np.bincount(np.concatenate([*map(np.array, total)]), minlength=n_rows)
+    kept = sorted(rows for rows in total if len(rows) > 1 or n_groups_of[rows[0]] == 1)
+    columns = np.repeat(np.arange(len(kept)), [len(rows) for rows in kept])
+    M = csr_array(
+        (
+            np.concatenate([total[rows] for rows in kept]),
+            (np.concatenate([*map(np.array, kept)]), columns),
+        ),
+        shape=(n_rows, len(kept)),
+    )
+    return normalised(M)
+
+
+def normalised(M: csr_array) -> Membership:
+    """`M` with every row divided by its sum."""
+    M = M.astype(np.float64)  # a copy
+    M.data /= np.repeat(np.asarray(M.sum(axis=1)).ravel(), np.diff(M.indptr))
+    return M
+
+
+def groups_of(M: Membership) -> list[Ints1d]:
+    """Row indices of each group, ascending.
+
+    >>> [group.tolist() for group in groups_of(one_hot(np.array([0, 1, 0])))]
+    [[0, 2], [1]]
+    """
+    C = M.tocsc()
+    C.sort_indices()
+    return [C.indices[a:b].astype(np.int64) for a, b in pairwise(C.indptr)]
+
+
+def weights_of(M: Membership) -> list[Floats1d]:
+    """Weights of each group's rows, in the order of `groups_of`."""
+    C = M.tocsc()
+    C.sort_indices()
+    return [C.data[a:b] for a, b in pairwise(C.indptr)]
+
+
+def strongest_parent(M: Membership) -> Ints1d:
+    """Column of each row's largest weight.
+
+    Parameters
+    ----------
+    M : (n_rows, n_groups) csr_array
+        Rows sum to 1.
+
+    Returns
+    -------
+    (n_rows,) int64
+        Ties go to the lowest column.
+
+    Raises
+    ------
+    InputError
+        If a row is empty; names the row.
+
+    Examples
+    --------
+    >>> strongest_parent(csr_array([[0.3, 0.7], [0.5, 0.5]])).tolist()
+    [1, 0]
+    """
+    empty = np.flatnonzero(np.diff(M.indptr) == 0)
+    if len(empty):
+        raise InputError(f"Every row must belong to a group, row {empty[0]} belongs to none.")
+    row = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
+    order = np.lexsort((M.indices, -M.data, row))
+    return M.indices[order[M.indptr[:-1]]].astype(np.int64)
+
+
+def centroids(M: Membership, X: Floats2d) -> Floats2d:
+    """Unit mean vector of each group, weighted by membership.
+
+    Parameters
+    ----------
+    M : (n_rows, n_groups) csr_array
+    X : (n_rows, n_dims) unit vectors
+
+    Returns
+    -------
+    (n_groups, n_dims)
+        A group whose vectors cancel out gets the vector of its first row.
+    """
+    C = np.asarray(M.T @ X)
+    length = np.linalg.norm(C, axis=1, keepdims=True)
+    for lost in np.flatnonzero(length[:, 0] < 1e-12):
+        C[lost], length[lost] = X[groups_of(M)[lost][0]], 1.0
+    return np.asarray(C / length)

@@ -1,0 +1,81 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import modest
+
+from hierindex.core.identity import N_HEX, digest, leaf_ids, parent_id
+
+texts = st.text(st.characters(), max_size=4)  # lone surrogates too: text as read may have them
+chunks = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), max_size=12)
+
+
+def ids_of(chunks, namespace=""):
+    return leaf_ids(namespace, [document for document, _ in chunks], [text for _, text in chunks])
+
+
+@modest
+@given(st.lists(texts, max_size=3), st.lists(texts, max_size=3))
+def test_digests_are_equal_only_if_the_fields_are(fields, others):
+    assert (digest(*fields) == digest(*others)) == (fields == others)
+
+
+@modest
+@given(st.lists(texts, min_size=2, max_size=4), st.data())
+def test_fields_that_are_joined_alike_have_other_digests(fields, data):
+    i = data.draw(st.integers(0, len(fields) - 2))
+    joined = [*fields[:i], fields[i] + fields[i + 1], *fields[i + 2 :]]
+    assert digest(*joined) != digest(*fields)
+
+
+def test_a_digest_is_hexadecimal():
+    assert len(digest("a")) == len(f"{int(digest('a'), 16):x}") == N_HEX
+
+
+@modest
+@given(chunks)
+def test_every_chunk_has_an_id_of_its_own_also_if_its_text_is_repeated(chunks):
+    assert len(set(ids_of(chunks))) == len(chunks)
+
+
+@modest
+@given(chunks, st.data())
+def test_an_insertion_renames_nothing_else(chunks, data):
+    at = data.draw(st.integers(0, len(chunks)))
+    before = ids_of(chunks)
+    inserted = ids_of([*chunks[:at], ("a", "new"), *chunks[at:]])
+    repeated = ids_of([*chunks[:at], ("a", "x"), *chunks[at:]])
+    assert inserted[:at] + inserted[at + 1 :] == before
+    assert set(before) < set(repeated)
+
+
+@modest
+@given(chunks)
+def test_a_document_s_ids_do_not_depend_on_the_other_documents(chunks):
+    alone = [chunk for chunk in chunks if chunk[0] == "a"]
+    together = [id_ for chunk, id_ in zip(chunks, ids_of(chunks), strict=True) if chunk[0] == "a"]
+    assert ids_of(alone) == together
+
+
+def test_a_namespace_has_ids_of_its_own():
+    assert ids_of([("a", "x")], namespace="one") != ids_of([("a", "x")], namespace="two")
+
+
+def test_each_chunk_has_a_document():
+    with pytest.raises(ValueError, match="zip"):
+        leaf_ids("", ["a"], ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    ("children", "texts", "shaped_by"),
+    [
+        pytest.param(["1", "3"], ["x", "y"], "model", id="child"),
+        pytest.param(["2", "1"], ["x", "y"], "model", id="order of children"),
+        pytest.param(["1"], ["x"], "model", id="number of children"),
+        pytest.param(["1", "2"], ["x", "z"], "model", id="text"),
+        pytest.param(["1", "2"], ["y", "x"], "model", id="order of texts"),
+        pytest.param(["1", "2"], ["x", "y"], "other", id="what shapes it"),
+    ],
+)
+def test_all_that_shapes_a_summary_is_in_its_id(children, texts, shaped_by):
+    assert parent_id(["1", "2"], ["x", "y"], "model") == parent_id(["1", "2"], ["x", "y"], "model")
+    assert parent_id(children, texts, shaped_by) != parent_id(["1", "2"], ["x", "y"], "model")

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from strategies import modest, seeds, token_counts, unit_vectors, vectors
+
+from hierindex.core.salience import select_sentences
+
+REDUNDANCIES = st.sampled_from([0.0, 0.3, 0.9])
+
+
+@st.composite
+def texts(draw):
+    """A text's sentences and their token counts, with a budget."""
+    S = draw(vectors())
+    return S, draw(token_counts(len(S))), draw(st.integers(0, 400))
+
+
+def maximal_marginal_relevance(S, n_chosen, towards, redundancy):
+    """Sentences chosen as the paper has it."""
+    chosen = []
+    while len(chosen) < n_chosen:
+        score = [
+            (1 - redundancy) * S[i] @ towards
+            - redundancy * max((S[i] @ S[j] for j in chosen), default=0)
+            for i in range(len(S))
+        ]
+        chosen.append(max(set(range(len(S))) - set(chosen), key=score.__getitem__))
+    return sorted(chosen)
+
+
+@modest
+@given(texts())
+def test_the_chosen_ascend_and_fill_the_budget(text):
+    S, n_tokens, budget = text
+    chosen = select_sentences(S, n_tokens, budget=budget)
+    left = budget - n_tokens[chosen].sum()
+    assert left >= 0
+    assert (np.diff(chosen) > 0).all()
+    assert (np.delete(n_tokens, chosen) > left).all()
+
+
+@modest
+@given(texts())
+def test_sparse_equals_dense(text):
+    S, n_tokens, budget = text
+    chosen = select_sentences(csr_array(S), n_tokens, budget=budget)
+    assert np.array_equal(chosen, select_sentences(S, n_tokens, budget=budget))
+
+
+@modest
+@given(vectors(5, 20, least_dims=2, shapes=["noise"]), st.integers(2, 4), REDUNDANCIES, seeds())
+def test_it_is_maximal_marginal_relevance(S, n_chosen, redundancy, seed):
+    S, ones = S.astype(np.float64), np.ones(len(S), dtype=np.int64)
+    towards = unit_vectors("noise", 1, S.shape[1], seed)[0]
+    chosen = select_sentences(S, ones, budget=n_chosen, towards=towards, redundancy=redundancy)
+    assert chosen.tolist() == maximal_marginal_relevance(S, n_chosen, towards, redundancy)
+
+
+@modest
+@given(vectors(least_rows=1, least_dims=2, shapes=["noise", "blobs"]), st.data())
+def test_the_first_choice_is_the_sentence_nearest_to_the_direction(S, data):
+    i = data.draw(st.integers(0, len(S) - 1))
+    ones = np.ones(len(S), dtype=np.int64)
+    assume(np.sum(S @ S[i] > 1 - 1e-6) == 1)
+    assert select_sentences(S, ones, budget=1, towards=S[i]).tolist() == [i]
+
+
+@modest
+@given(vectors(least_rows=1, shapes=["noise"]))
+def test_by_default_the_direction_is_the_centroid(S):
+    ones, mean = np.ones(len(S), dtype=np.int64), S.mean(axis=0, dtype=np.float64)
+    assume(np.linalg.norm(mean) > 1e-3)
+    towards = mean / np.linalg.norm(mean)
+    by_default = select_sentences(S.astype(np.float64), ones, budget=3)
+    towards_it = select_sentences(S.astype(np.float64), ones, budget=3, towards=towards)
+    assert np.array_equal(by_default, towards_it)
+
+
+@pytest.mark.parametrize(
+    ("S", "n_tokens", "budget", "redundancy", "expected"),
+    [
+        pytest.param(np.empty((0, 2)), [], 9, 0.3, [], id="no sentences"),
+        pytest.param([[1, 0]], [5], 5, 0.3, [0], id="one that just fits"),
+        pytest.param([[1, 0]], [5], 4, 0.3, [], id="one that does not"),
+        pytest.param([[1, 0]] * 4, [1] * 4, 2, 0.3, [0, 1], id="identical"),
+        pytest.param([[1, 0], [1, 0], [0.6, 0.8]], [1] * 3, 2, 0.3, [0, 2], id="redundant"),
+        pytest.param([[1, 0], [1, 0], [0.6, 0.8]], [1] * 3, 2, 0, [0, 1], id="redundancy allowed"),
+        pytest.param([[1, 0], [1, 0], [0, 1]], [9, 3, 3], 6, 0.3, [1, 2], id="too long"),
+        pytest.param([[1.0], [-1.0]], [1, 1], 1, 0.3, [0], id="centroid of length 0"),
+        pytest.param([[1, 0], [0, 1]], [0, 0], 0, 0.3, [0, 1], id="free sentences"),
+    ],
+)
+def test_named_cases(S, n_tokens, budget, redundancy, expected):
+    S, n_tokens = np.array(S, dtype=np.float64), np.array(n_tokens, dtype=np.int64)
+    for form in (S, csr_array(S)):
+        chosen = select_sentences(form, n_tokens, budget=budget, redundancy=redundancy)
+        assert chosen.tolist() == expected
