@@ -1,0 +1,1 @@
+"""Groups of texts in, one summary per group out, in order."""

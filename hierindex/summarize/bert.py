@@ -1,0 +1,119 @@
+"""bert-extractive-summarizer as an extractor: k-means over sentences, the nearest to each centre.
+
+D. Miller, Leveraging BERT for Extractive Text Summarization on Lectures (2019).
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+from hierindex.core.membership import Floats2d
+from hierindex.errors import ModelError
+from hierindex.loading import loading
+from hierindex.summarize.extractive import fitting_sentences
+from hierindex.summarize.sentences import Sentence, telling
+from hierindex.summarize.summary import Budget, Group
+
+
+class BertExtractor:
+    """Sentences that bert-extractive-summarizer chooses; needs `pip install hierindex[bert]`.
+
+    Parameters
+    ----------
+    model : str or BaseEmbedding
+        A BERT-like model of the hub or a local folder, whose second last layer is
+        averaged, one sentence per forward pass, as the library does; or an embedding
+        model, which embeds them in batches.
+
+    Raises
+    ------
+    ModelError
+        If the library is not installed, or the model cannot be loaded.
+    """
+
+    def __init__(self, model: str | BaseEmbedding = "bert-base-uncased") -> None:
+        self.model_name = model if isinstance(model, str) else model.model_name
+        library = _import_summarizer()
+        vectors = _second_last_layer(model, library) if isinstance(model, str) else _matrix(model)
+        state = np.random.get_state()  # the library seeds it
+        self._processor = library.summary_processor.SummaryProcessor(
+            model=vectors,
+            sentence_handler=None,  # the sentences are ours, with their places
+        )
+        np.random.set_state(state)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that shapes the choice."""
+        return {"bert": self.model_name}
+
+    def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
+        """Sentences of each group, ascending; one at least."""
+        return [
+            self._extract(fitting_sentences(telling(group), budget), budget) for group in groups
+        ]
+
+    def _extract(self, pool: list[Sentence], budget: Budget) -> list[Sentence]:
+        n_tokens = budget.costs(pool)
+        if n_tokens.sum() <= budget.max_tokens:
+            return pool
+        n_sentences = max(1, int(budget.max_tokens / n_tokens.mean()))
+        position = {s.text: i for i, s in enumerate(pool)}
+        texts, _ = self._processor.cluster_runner(
+            list(position), num_sentences=n_sentences, use_first=n_sentences > 1
+        )
+        extract, left = [], budget.max_tokens
+        for i in sorted(position[text] for text in texts):
+            if n_tokens[i] <= left:
+                extract.append(pool[i])
+                left -= int(n_tokens[i])
+        return extract
+
+
+def _import_summarizer() -> ModuleType:
+    """The library, which imports two classes that transformers 5 no longer has and never needs.
+
+    TransfoXLModel and TransfoXLTokenizer stand in a table that only `TransformerSummarizer`
+    reads. They must be set on the module object in `sys.modules` (the lazy module replaces
+    itself there), and are taken away again.
+    """
+    importlib.import_module("transformers")
+    transformers = sys.modules["transformers"]
+    missing = [
+        name for name in ("TransfoXLModel", "TransfoXLTokenizer") if not hasattr(transformers, name)
+    ]
+    for name in missing:
+        setattr(transformers, name, type(name, (), {}))
+    try:
+        return importlib.import_module("summarizer")
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            "bert-extractive-summarizer is not installed; install it with "
+            "`pip install 'hierindex[bert]'`."
+        ) from error
+    finally:
+        for name in missing:
+            delattr(transformers, name)
+
+
+def _second_last_layer(name: str, library: ModuleType) -> Callable[[list[str]], Floats2d]:
+    from transformers import AutoModel, AutoTokenizer
+
+    with loading(f"Model {name!r} cannot be loaded: give a BERT-like model's name or its folder."):
+        model = AutoModel.from_pretrained(name, output_hidden_states=True, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+    embedding = library.bert.BertEmbedding(name, custom_model=model, custom_tokenizer=tokenizer)
+    window = model.config.max_position_embeddings
+
+    def within_window(text: str) -> str:  # the library cuts nothing, and the model fails beyond
+        return str(tokenizer.convert_tokens_to_string(tokenizer.tokenize(text)[:window]))
+
+    return lambda sentences: np.asarray(embedding([within_window(text) for text in sentences]))
+
+
+def _matrix(embed_model: BaseEmbedding) -> Callable[[list[str]], Floats2d]:
+    return lambda sentences: np.array(embed_model.get_text_embedding_batch(sentences))

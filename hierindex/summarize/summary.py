@@ -1,0 +1,106 @@
+"""What a summariser takes and gives."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierindex.progress import Progress, silent
+from hierindex.record import Quote
+from hierindex.summarize.sentences import Sentence
+
+Kind = Literal["extractive", "abstractive", "extractive_fallback"]
+
+Group = Sequence[Sentence]
+"""All sentences of a group's children, in reading order."""
+
+CountTokens = Callable[[Sequence[str]], NDArray[np.int64]]
+"""Tokens of each text, (n_texts,)."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """At most `max_tokens` tokens a summary, as `count` counts them."""
+
+    max_tokens: int
+    count: CountTokens
+
+    def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
+        """Tokens of each sentence, (n_sentences,), with the blank that joins it to the others."""
+        return self.count([f" {sentence.text}" for sentence in sentences])
+
+    def trimmed(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences without the last ones, if joined they cost more than one by one."""
+        kept = list(sentences)
+        while len(kept) > 1 and self.count([" ".join(s.text for s in kept)])[0] > self.max_tokens:
+            kept.pop()
+        return kept
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What summaries cost: `llm_calls` are requests sent, retries included."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_summaries: int = 0
+    fallbacks: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*(a + b for a, b in zip(self._fields(), other._fields(), strict=True)))
+
+    def _fields(self) -> tuple[int, ...]:
+        return tuple(vars(self).values())
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A parent's text; `quotes` cover its sentences in order."""
+
+    text: str
+    quotes: tuple[Quote, ...]
+    kind: Kind
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class Summarizer(Protocol):
+    """Writes one summary for each group of a level, in order.
+
+    `name` is what an index reports. `to_dict` holds everything that shapes a summary's
+    text and no credentials; it is hashed into the summaries' ids.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the model or method."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that shapes a summary's text."""
+
+    def summarize(
+        self, groups: Sequence[Group], budget: Budget, *, progress: Progress = silent
+    ) -> list[Summary]:
+        """One summary for each group, in order, each within the budget."""
+
+    async def asummarize(
+        self, groups: Sequence[Group], budget: Budget, *, progress: Progress = silent
+    ) -> list[Summary]:
+        """As `summarize`, without blocking the event loop."""
+
+
+def join_sentences(sentences: Sequence[Sentence], kind: Kind) -> Summary:
+    """Sentences as one text, with their quotes moved to their new places.
+
+    >>> from hierindex.summarize.sentences import split_sentences
+    >>> join_sentences(split_sentences("One.    Two."), "extractive").text
+    'One. Two.'
+    """
+    quotes, at = [], 0
+    for sentence in sentences:
+        quotes.append(sentence.quote._replace(at=at, to=at + len(sentence.text)))
+        at += len(sentence.text) + 1
+    return Summary(" ".join(sentence.text for sentence in sentences), tuple(quotes), kind)

@@ -1,0 +1,107 @@
+import json
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.llms.openai_like import OpenAILike
+from summarize.groups import RewriterOf
+from tiny_models import save_tiny_bart
+
+from hierindex.errors import InputError, ModelError
+from hierindex.summarize.choice import as_summarizer, summarizer_from_dict
+from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
+from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.seq2seq import Seq2SeqRewriter
+from hierindex.summarize.two_stage import TwoStageSummarizer
+
+LLM = OpenAILike(model="tiny", api_base="http://127.0.0.1:1/v1", api_key="sk-secret")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bart")
+    save_tiny_bart(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("given", [None, "extractive"])
+def test_the_default_is_extractive(given):
+    summarizer = as_summarizer(given)
+    assert isinstance(summarizer, ExtractiveSummarizer)
+    assert summarizer.to_dict() == ExtractiveSummarizer().to_dict()
+
+
+def test_a_language_model_rewrites():
+    summarizer = as_summarizer(LLM)
+    assert isinstance(summarizer, TwoStageSummarizer)
+    assert isinstance(summarizer.rewriter, LLMRewriter)
+    assert summarizer.name == "tiny"
+
+
+def test_a_name_is_a_sequence_to_sequence_model(folder):
+    summarizer = as_summarizer(folder)
+    assert isinstance(summarizer, TwoStageSummarizer)
+    assert isinstance(summarizer.rewriter, Seq2SeqRewriter)
+    assert summarizer.name == folder
+
+
+class Shout:
+    name = "shout"
+
+    def to_dict(self):
+        return {"type": self.name}
+
+    def summarize(self, groups, budget, *, progress=None):
+        return []
+
+    async def asummarize(self, groups, budget, *, progress=None):
+        return []
+
+
+@pytest.mark.parametrize(
+    "given", [ExtractiveSummarizer(), TwoStageSummarizer(RewriterOf(str)), Shout()]
+)
+def test_a_summarizer_is_itself(given):
+    assert as_summarizer(given) is given
+
+
+@pytest.mark.parametrize(
+    "given",
+    [3, object(), ["extractive"], HashingEmbedding(), RewriterOf(str), ExtractiveSummarizer],
+)
+def test_anything_else_is_refused(given):
+    with pytest.raises(InputError, match=type(given).__name__):
+        as_summarizer(given)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "no-one/no-such-model", ""])
+def test_an_unknown_name_is_refused(no_hub, name):
+    with pytest.raises(ModelError, match=repr(name)):
+        as_summarizer(name)
+
+
+def described(summarizer):
+    return json.loads(json.dumps(summarizer.to_dict()))
+
+
+def test_defaults_can_be_made_again(folder):
+    for given, llm in [(None, None), (None, LLM), (folder, None), (folder, LLM), (LLM, LLM)]:
+        data = described(as_summarizer(given))
+        assert summarizer_from_dict(data, llm).to_dict() == data
+
+
+@pytest.mark.parametrize(
+    ("summarizer", "llm", "told"),
+    [
+        (as_summarizer(LLM), None, "'tiny'.*llm="),
+        (as_summarizer(LLM), OpenAILike(model="other"), "summarizer="),
+        (ExtractiveSummarizer(SalientSentences(redundancy=0.9)), None, "summarizer="),
+        (ExtractiveSummarizer(SalientSentences(HashingEmbedding())), None, "summarizer="),
+        (TwoStageSummarizer(LLMRewriter(LLM), extract_tokens=70), LLM, "summarizer="),
+        (TwoStageSummarizer(LLMRewriter(LLM, prompt="{text}")), LLM, "summarizer="),
+        (TwoStageSummarizer(RewriterOf(str)), None, "summarizer="),
+        (Shout(), None, "summarizer="),
+    ],
+)
+def test_what_its_description_cannot_make_is_refused(summarizer, llm, told):
+    with pytest.raises(InputError, match=told):
+        summarizer_from_dict(described(summarizer), llm)

@@ -1,0 +1,217 @@
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from fakes import HashingEmbedding
+from hypothesis import example, given
+from hypothesis import strategies as st
+from llama_index.core.utils import get_tokenizer
+from strategies import modest
+from summarize.groups import (
+    budget_of,
+    check_extract,
+    check_summary,
+    children,
+    count_words,
+    group_of,
+    source_text,
+)
+from tiny_models import SENTENCES
+
+from hierindex.summarize.extractive import (
+    ExtractiveSummarizer,
+    SalientSentences,
+    fitting_sentences,
+)
+from hierindex.summarize.sentences import MAX_CHARS, split_sentences
+from hierindex.summarize.summary import Budget
+
+EXTRACTORS = {
+    "tf-idf": SalientSentences,
+    "vectors": lambda: SalientSentences(HashingEmbedding()),
+}
+each_extractor = pytest.mark.parametrize("extractor", EXTRACTORS.values(), ids=EXTRACTORS)
+LONG = " ".join(f"word{i}" for i in range(60)) + "."
+
+
+@each_extractor
+@modest
+@given(st.lists(children(), max_size=4), st.integers(1, 30))
+def test_extracts_are_verbatim_in_order_and_within_the_budget(extractor, texts, n_words):
+    groups, budget = [group_of(*of) for of in texts], budget_of(n_words)
+    extracts = extractor().extract(groups, budget)
+    for group, extract in zip(groups, extracts, strict=True):
+        check_extract(extract, group, budget)
+
+
+@each_extractor
+@modest
+@given(children(), st.integers(1, 30))
+def test_a_summary_is_its_sentences_joined(extractor, texts, n_words):
+    group, budget = group_of(*texts), budget_of(n_words)
+    extract = extractor().extract([group], budget)[0]
+    (summary,) = ExtractiveSummarizer(extractor()).summarize([group], budget)
+    assert summary.text == " ".join(s.text for s in extract)
+    assert [q.source for q in summary.quotes] == [s.quote.source for s in extract]
+    assert summary.kind == "extractive"
+    check_summary(summary, budget)
+
+
+@modest
+@given(children(), st.integers(12, 40))
+@example(["道路 keeper one letter. 道路 storm two harbour. 道路 storm three letters."], 18)
+def test_the_budget_holds_for_tokens_of_a_language_model(texts, n_tokens):
+    tokenizer = get_tokenizer()
+
+    def count(texts):
+        return count_words(texts) * 0 + [len(tokenizer(text)) for text in texts]
+
+    budget = Budget(n_tokens, count)
+    (summary,) = ExtractiveSummarizer().summarize([group_of(*texts)], budget)
+    check_summary(summary, budget)
+
+
+@modest
+@given(st.lists(children(), min_size=2, max_size=4), st.integers(1, 30), st.randoms())
+def test_a_summary_depends_on_nothing_but_its_group(texts, n_words, random):
+    groups, summarizer = [group_of(*of) for of in texts], ExtractiveSummarizer()
+    alone = [summarizer.summarize([group], budget_of(n_words))[0] for group in groups]
+    order = random.sample(range(len(groups)), len(groups))
+    together = summarizer.summarize([groups[i] for i in order], budget_of(n_words))
+    assert together == [alone[i] for i in order]
+
+
+@each_extractor
+def test_what_fits_is_kept_whole(extractor):
+    group = group_of(" ".join(SENTENCES))
+    assert extractor().extract([group], budget_of(1000)) == [group]
+
+
+@each_extractor
+def test_no_groups_and_no_calls(extractor):
+    assert extractor().extract([], budget_of(5)) == []
+
+
+@each_extractor
+def test_a_sentence_of_several_children_appears_once(extractor):
+    group = group_of(f"{SENTENCES[0]} {SENTENCES[1]}", SENTENCES[0], SENTENCES[0])
+    (extract,) = extractor().extract([group], budget_of(1000))
+    assert extract == group[:2]
+
+
+def test_the_common_matter_is_chosen():
+    odd = "Nobody here expected such purple elephants."
+    group = group_of(odd, "The storm broke the lamp.", "A storm broke the harbour lamp at night.")
+    (extract,) = SalientSentences().extract([group], budget_of(8))
+    assert len(extract) == 1
+    assert "storm" in extract[0].text
+
+
+@each_extractor
+@pytest.mark.parametrize(
+    "text",
+    [
+        "! ? ! ... ;",
+        "\u200b\u200b",
+        "1 2 3 4 5 6 7 8 9",
+        LONG,
+        "la " * 60,
+        "a" * 590,
+        f"{LONG} {SENTENCES[0]}",
+        "many    blanks" + " " * 300 + "between them",
+        "a\n\n\nb\n\n\n\n\n\n\n\n\nc\t\t\td\n\n\ne",
+    ],
+)
+@pytest.mark.parametrize("n", [1, 5])
+def test_every_group_has_an_extract(extractor, text, n):
+    group = group_of(text)
+    for budget in (
+        budget_of(n),
+        Budget(n, lambda texts: count_words(texts) * 0 + [*map(len, texts)]),
+    ):
+        (extract,) = extractor().extract([group], budget)
+        check_extract(extract, group, budget)
+
+
+@modest
+@given(children(), st.integers(1, 8))
+def test_sentences_over_the_budget_are_cut_and_nothing_else_is(texts, n_words):
+    budget = budget_of(n_words)
+    group = group_of(*texts, LONG)
+    fitting = fitting_sentences(group, budget)
+    for sentence in fitting:
+        assert budget.count([sentence.text])[0] <= budget.max_tokens
+        assert source_text(sentence) == sentence.text
+    whole = {s.text for s in group if len(s.text.split()) <= n_words}
+    assert {s.text for s in fitting if source_text(s) in whole} <= whole
+    cut = [s for s in fitting if s.quote.source.document == LONG]
+    assert " ".join(s.text for s in cut).split() == LONG.split()
+
+
+def test_a_rewritten_sentence_that_is_cut_keeps_its_support():
+    (sentence,) = group_of(LONG)
+    support = sentence.quote.source._replace(end=7)
+    quote = sentence.quote._replace(source=support, verbatim=False)
+    rewritten = replace(sentence, quote=quote)
+    for piece in fitting_sentences([rewritten], budget_of(10)):
+        assert piece.quote.source == support
+        assert LONG[piece.quote.at : piece.quote.to] == piece.text
+
+
+def children_of(summaries):
+    return [s for summary in summaries for s in split_sentences(summary.text, summary.quotes)]
+
+
+def test_a_level_is_embedded_in_one_batch_and_what_is_known_not_again():
+    model = HashingEmbedding()
+    summarizer = ExtractiveSummarizer(SalientSentences(model))
+    groups = [group_of(*SENTENCES[:3], SENTENCES[0]), group_of(*SENTENCES[3:], SENTENCES[0])]
+    level_1 = summarizer.summarize(groups, budget_of(30))
+    assert [sorted(batch) for batch in model.batches] == [sorted(SENTENCES)]
+    level_2 = summarizer.summarize([children_of(level_1)], budget_of(30))
+    assert len(model.batches) == 1
+    new = "The new keeper came in spring."
+    summarizer.summarize([[*children_of(level_2), *group_of(new)]], budget_of(30))
+    assert model.batches[1:] == [[new]]
+
+
+@pytest.mark.parametrize("model", [None, HashingEmbedding()])
+def test_async_equals_sync(model):
+    groups, told = [group_of(*SENTENCES), group_of(SENTENCES[2])], []
+    summarizer = ExtractiveSummarizer(SalientSentences(model))
+    summaries = summarizer.summarize(groups, budget_of(20), progress=lambda *at: told.append(at))
+    assert asyncio.run(summarizer.asummarize(groups, budget_of(20))) == summaries
+    assert told[-1] == ("summarize", 2, 2)
+
+
+def test_groups_are_left_as_they_are():
+    group = group_of(*SENTENCES, LONG)
+    before = list(group)
+    ExtractiveSummarizer().summarize([group], budget_of(9))
+    assert group == before
+
+
+@pytest.mark.parametrize(
+    ("summarizer", "vectors"),
+    [
+        (ExtractiveSummarizer(), "tf-idf"),
+        (ExtractiveSummarizer(SalientSentences(HashingEmbedding())), "hashing"),
+    ],
+)
+def test_to_dict_names_what_shapes_the_text(summarizer, vectors):
+    data = summarizer.to_dict()
+    assert json.loads(json.dumps(data)) == data
+    assert data["type"] == summarizer.name == "extractive"
+    assert data["extractor"]["sentence_vectors"] == vectors
+
+
+def test_other_settings_are_told_apart():
+    dicts = [SalientSentences(redundancy=r).to_dict() for r in (0.0, 0.3)]
+    assert dicts[0] != dicts[1]
+
+
+def test_pieces_of_an_endless_text_fit():
+    group = group_of("".join(letter * MAX_CHARS for letter in "vwxyz"))
+    (extract,) = SalientSentences().extract([group], budget_of(2))
+    assert [len(s.text) for s in extract] == [MAX_CHARS] * 2

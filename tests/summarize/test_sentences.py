@@ -1,0 +1,154 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import modest
+
+from hierindex.record import Quote, Span
+from hierindex.summarize.sentences import MAX_CHARS, split_sentences, telling
+
+PIECES = (
+    "Dr. No came. ",
+    "He left!",
+    "a" * 700,
+    "word " * 200,
+    "\n" * 50,
+    " " * 700,
+    "雪が降った。",
+    "雪" * 601,
+    "\U0001f600" * 300,
+    "e\u0301\u200b",
+    "\r\n\f\x1c\u2029\u3000",
+    "def f(x):\n    return x.y\n",
+    "1. 2. 3. ",
+    "... ",
+    "“Why?” ",
+)
+
+
+def texts():
+    return st.text(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
+
+
+@st.composite
+def quoted_texts(draw):
+    """A text, quotes that cover it, and the documents they stand on."""
+    text = draw(texts())
+    cuts = sorted([0, *draw(st.lists(st.integers(0, len(text)), max_size=4)), len(text)])
+    quotes, documents = [], {}
+    for at, to in pairwise(cuts):
+        before = draw(st.integers(0, 3))
+        start, end = before, before + to - at
+        kind = draw(st.sampled_from(["verbatim", "rewritten", "unknown"]))
+        name = f"{kind} {at} {to}"
+        documents[name] = "#" * before + text[at:to]
+        source = Span(name, start, end + (kind == "rewritten"), draw(st.none() | st.integers(1, 9)))
+        quotes.append(
+            Quote(at, to, None if kind == "unknown" else source, verbatim=kind == "verbatim")
+        )
+    return text, quotes, documents
+
+
+@modest
+@given(quoted_texts())
+def test_sentences_are_all_of_the_text_once_and_know_their_source(quoted):
+    text, quotes, documents = quoted
+    sentences = split_sentences(text, quotes)
+    owners = [-1] * len(text)
+    for i, sentence in enumerate(sentences):
+        at, to, source, _ = sentence.quote
+        assert sentence.text == text[at:to]
+        assert sentence.text == sentence.text.strip() != ""
+        assert len(sentence.text) <= MAX_CHARS
+        assert set(owners[at:to]) == {-1}
+        owners[at:to] = [i] * (to - at)
+        (quote,) = (q for q in quotes if q.at <= at and to <= q.to)
+        if source is None or source.document.startswith("rewritten"):
+            assert source == quote.source
+        else:
+            assert documents[source.document][source.start : source.end] == sentence.text
+            assert (source.document, source.page) == (quote.source.document, quote.source.page)
+    assert all(
+        owner >= 0 or character.isspace() for owner, character in zip(owners, text, strict=True)
+    )
+    assert [s.quote.at for s in sentences] == sorted(s.quote.at for s in sentences)
+
+
+@modest
+@given(texts())
+def test_a_text_without_quotes_has_sentences_without_a_source(text):
+    sentences = split_sentences(text)
+    assert all(s.quote.source is None for s in sentences)
+    assert "".join("".join(s.text.split()) for s in sentences) == "".join(text.split())
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\f\t\u3000"])
+def test_a_blank_text_has_no_sentences(text):
+    assert split_sentences(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He left. She stayed.", ["He left.", "She stayed."]),
+        ("Is it 3.5 or 4? Ask Dr. Smith now.", ["Is it 3.5 or 4?", "Ask Dr. Smith now."]),
+        ("雪が降った。道は閉ざされた。", ["雪が降った。", "道は閉ざされた。"]),
+        ("今天下雪了。路封了\uff01為什麼\uff1f", ["今天下雪了。", "路封了\uff01", "為什麼\uff1f"]),
+        ("def f(x):\n    return x.y", ["def f(x):\n    return x.y"]),
+        ("# Title\n\nThe keeper wrote.", ["# Title", "The keeper wrote."]),
+        ("no full stop", ["no full stop"]),
+        ("!", ["!"]),
+    ],
+)
+def test_sentences_of(text, expected):
+    assert [s.text for s in split_sentences(text)] == expected
+
+
+@pytest.mark.parametrize("unit", ["a", "word ", "雪", "1,2;\n", "\U0001f600", "a.b", " "])
+def test_a_megabyte_without_a_full_stop_comes_in_pieces(unit):
+    text = unit * (1_000_000 // len(unit.encode()))
+    sentences = split_sentences(text)
+    assert sum(len("".join(s.text.split())) for s in sentences) == len("".join(text.split()))
+    assert all(len(s.text) <= MAX_CHARS for s in sentences)
+
+
+def test_a_long_sentence_is_cut_at_blanks():
+    words = ["lighthouse"] * 200
+    sentences = split_sentences(" ".join(words))
+    assert len(sentences) > 1
+    assert [word for s in sentences for word in s.text.split()] == words
+
+
+def test_pages_are_those_of_the_quotes():
+    text = "The first page. It ends.\fThe second page."
+    at = text.index("\f") + 1
+    quotes = [
+        Quote(0, at - 1, Span("a.pdf", 100, 99 + at, 3)),
+        Quote(at, len(text), Span("a.pdf", 100 + at, 100 + len(text), 4)),
+    ]
+    assert [s.quote.source for s in split_sentences(text, quotes)] == [
+        Span("a.pdf", 100, 115, 3),
+        Span("a.pdf", 116, 124, 3),
+        Span("a.pdf", 125, 141, 4),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Chapter 2. The keeper wrote a letter.", ["The keeper wrote a letter."]),
+        ("The keeper wrote it. The keeper wrote it.", ["The keeper wrote it."]),
+        ("雪が降った。", ["雪が降った。"]),
+        ("One. Two. One.", ["One.", "Two."]),
+        ("!? !?", ["!?"]),
+        ("", []),
+    ],
+)
+def test_telling(text, expected):
+    assert [s.text for s in telling(split_sentences(text))] == expected
+
+
+def test_of_repeated_sentences_the_first_is_told():
+    told = telling(split_sentences("The keeper wrote it. He left the bay. The keeper wrote it."))
+    assert [s.quote.at for s in told] == [0, 21]

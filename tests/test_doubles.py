@@ -1,0 +1,360 @@
+"""The test doubles do what the tests that use them take for granted."""
+
+import asyncio
+import json
+import logging
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from threading import Barrier
+
+import httpx
+import numpy as np
+import openai
+import pytest
+import torch
+from fakes import HashingEmbedding
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.schema import TextNode
+from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+from llama_index.llms.openai_like import OpenAILike
+from loopback import Fault, LoopbackServer
+from sentence_transformers import SentenceTransformer
+from tiny_models import (
+    SENTENCES,
+    save_tiny_bart,
+    save_tiny_bert,
+    save_tiny_sentence_transformer,
+    save_tiny_t5,
+)
+from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
+
+
+def llm_of(server, **settings):
+    settings = {"api_base": server.base_url, "is_chat_model": True, "max_retries": 0} | settings
+    return OpenAILike(model="m", api_key="k", **settings)
+
+
+@asynccontextmanager
+async def async_llm_of(server, **settings):
+    """OpenAILike never closes its asynchronous client: give it one that is closed."""
+    async with httpx.AsyncClient() as client:
+        yield llm_of(server, async_http_client=client, **settings)
+
+
+def complete(server, prompt, **settings):
+    return llm_of(server, **settings).complete(prompt).text
+
+
+def acomplete(server, prompt, **settings):
+    async def text():
+        async with async_llm_of(server, **settings) as llm:
+            return (await llm.acomplete(prompt)).text
+
+    return asyncio.run(text())
+
+
+def stream_complete(server, prompt, **settings):
+    return "".join(piece.delta for piece in llm_of(server, **settings).stream_complete(prompt))
+
+
+def astream_complete(server, prompt, **settings):
+    async def text():
+        async with async_llm_of(server, **settings) as llm:
+            return "".join([piece.delta async for piece in await llm.astream_complete(prompt)])
+
+    return asyncio.run(text())
+
+
+calls = pytest.mark.parametrize("call", [complete, acomplete, stream_complete, astream_complete])
+
+
+@calls
+@pytest.mark.parametrize("is_chat_model", [True, False])
+def test_every_call_is_answered(call, is_chat_model):
+    with LoopbackServer(reply=lambda prompt: f"{prompt}, you said.\n") as server:
+        assert call(server, "Guten  Tag", is_chat_model=is_chat_model) == (
+            "Guten  Tag, you said.\n"
+        )
+    (request,) = server.requests
+    assert request.path == ("/v1/chat/completions" if is_chat_model else "/v1/completions")
+    assert request.prompt == "Guten  Tag"
+    assert request.authorization == "Bearer k"
+    assert request.body["model"] == "m"
+
+
+def test_prompt_joins_messages_and_default_reply_names_the_last_paragraph():
+    messages = [
+        ChatMessage(role="system", content="Be brief."),
+        ChatMessage(role="user", content="Read this.\n\n" + " ".join("abcdefghijklmnop")),
+    ]
+    with LoopbackServer() as server:
+        response = llm_of(server).chat(messages)
+    assert server.requests[0].prompt == "\n\n".join(m.content for m in messages)
+    assert response.message.content == "a b c d e f g h i j k l"
+
+
+def test_usage_counts_words():
+    with LoopbackServer(reply=lambda prompt: "four words in all") as server:
+        llm = llm_of(server)
+        whole = llm.complete("one two three").additional_kwargs
+        asked = {"stream_options": {"include_usage": True}}
+        *_, last = llm.stream_complete("one two three", **asked)
+    assert whole == {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    assert last.additional_kwargs == whole
+
+
+def test_models_and_unknown_paths():
+    with LoopbackServer() as server:
+        with urllib.request.urlopen(f"{server.base_url}/models") as response:
+            assert json.load(response)["data"][0]["id"] == "loopback"
+        llm = llm_of(server, api_base=f"{server.base_url}/typo")
+        with pytest.raises(openai.NotFoundError):
+            llm.complete("Hello")
+
+
+def echo_together(n):
+    """Reply that waits until n requests are waiting for theirs."""
+    barrier = Barrier(n, timeout=20)
+
+    def reply(prompt):
+        barrier.wait()
+        return prompt
+
+    return reply
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_most_in_flight_is_the_number_of_simultaneous_requests(n_threads):
+    with LoopbackServer(reply=echo_together(n_threads)) as server:
+        llm = llm_of(server)
+        with ThreadPoolExecutor(n_threads) as pool:
+            answers = list(pool.map(lambda i: llm.complete(f"number {i}").text, range(8)))
+    assert answers == [f"number {i}" for i in range(8)]
+    assert len(server.requests) == 8
+    assert server.most_in_flight == n_threads
+
+
+def test_a_burst_of_asynchronous_requests():
+    async def burst(server):
+        async with async_llm_of(server) as llm:
+            answers = await asyncio.gather(*(llm.acomplete(f"number {i}") for i in range(40)))
+        return [answer.text for answer in answers]
+
+    with LoopbackServer(reply=echo_together(40)) as server:
+        assert asyncio.run(burst(server)) == [f"number {i}" for i in range(40)]
+    assert server.most_in_flight == 40
+
+
+@calls
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (401, openai.AuthenticationError),
+        (429, openai.RateLimitError),
+        (500, openai.InternalServerError),
+    ],
+)
+def test_status_reaches_the_client(call, status, error):
+    def never(prompt):
+        raise AssertionError
+
+    server = LoopbackServer(reply=never, faults=lambda number: Fault(status))
+    with server, pytest.raises(error):
+        call(server, "Hello")
+    assert len(server.requests) == 1
+
+
+def test_retry_after_reaches_the_client():
+    with LoopbackServer(faults=lambda number: Fault(429, retry_after=0.5)) as server:
+        llm = llm_of(server)
+        with pytest.raises(openai.RateLimitError) as caught:
+            llm.complete("Hello")
+    assert caught.value.response.headers["Retry-After"] == "0.5"
+
+
+@calls
+def test_empty_completion(call):
+    with LoopbackServer(faults=lambda number: Fault(empty=True)) as server:
+        assert call(server, "Hello") == ""
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (complete, openai.APIConnectionError),
+        (acomplete, openai.APIConnectionError),
+        (stream_complete, httpx.RemoteProtocolError),
+        (astream_complete, httpx.RemoteProtocolError),
+    ],
+)
+def test_dropped_connection(call, error):
+    server = LoopbackServer(faults=lambda number: Fault(dropped=True))
+    with server, pytest.raises(error):
+        call(server, "Hello out there")
+    assert len(server.requests) == 1
+
+
+def test_a_dropped_stream_has_begun():
+    with LoopbackServer(faults=lambda number: Fault(dropped=True)) as server:
+        stream = llm_of(server).stream_complete("one two three four")
+        assert next(stream).delta == "one"
+        with pytest.raises(httpx.RemoteProtocolError):
+            list(stream)
+
+
+def test_faults_are_chosen_by_request_number():
+    with LoopbackServer(faults=lambda number: Fault(500) if number == 1 else None) as server:
+        llm = llm_of(server)
+        assert llm.complete("first").text == "first"
+        with pytest.raises(openai.InternalServerError):
+            llm.complete("second")
+        assert llm.complete("third").text == "third"
+    assert [request.prompt for request in server.requests] == ["first", "second", "third"]
+
+
+def test_latency_outlasts_a_timeout_and_does_not_delay_closing():
+    with LoopbackServer(latency=60) as server:
+        llm = llm_of(server, timeout=0.1)
+        with pytest.raises(openai.APITimeoutError):
+            llm.complete("Hello")
+
+
+def test_a_closed_server_refuses_connections():
+    with LoopbackServer() as server:
+        pass
+    llm = llm_of(server)
+    with pytest.raises(openai.APIConnectionError):
+        llm.complete("Hello")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_torch_thread():
+    """Tiny models are many times slower on threads that wait for a busy core."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
+@pytest.fixture
+def transformers_log(caplog):
+    logger = logging.getLogger("transformers")
+    logger.addHandler(caplog.handler)
+    yield caplog
+    logger.removeHandler(caplog.handler)
+
+
+@pytest.mark.parametrize("save", [save_tiny_bart, save_tiny_t5])
+def test_seq2seq_models_generate(save, tmp_path, transformers_log):
+    state = torch.random.get_rng_state()
+    save(tmp_path)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path)
+
+    def summaries(texts):
+        inputs = tokenizer(texts, return_tensors="pt", padding=True, truncation=True)
+        return tokenizer.batch_decode(model.generate(**inputs), skip_special_tokens=True)
+
+    batch = summaries([*SENTENCES, "salt " * 100])
+    assert all(len(summary.split()) > 3 for summary in batch)
+    assert len(set(batch)) == len(batch)
+    assert [summaries([text])[0] for text in SENTENCES] == batch[:-1]
+    assert not transformers_log.records
+
+
+def test_bart_has_a_window_and_t5_has_not(tmp_path):
+    save_tiny_bart(tmp_path / "bart", window=16)
+    save_tiny_t5(tmp_path / "t5", window=16)
+    for name, fits in [("bart", False), ("t5", True)]:
+        tokenizer = AutoTokenizer.from_pretrained(tmp_path / name)
+        model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / name)
+        assert tokenizer.model_max_length == 16
+        model.generate(**tokenizer("salt " * 100, return_tensors="pt", truncation=True))
+        too_long = torch.full((1, 17), tokenizer.convert_tokens_to_ids("salt"))
+        if fits:
+            model.generate(too_long)
+        else:
+            with pytest.raises(IndexError):
+                model.generate(too_long)
+
+
+def test_tokens_can_be_counted_by_hand(tmp_path):
+    save_tiny_bart(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    assert tokenizer.tokenize("Salt, zoo!") == ["salt", ",", "z", "##o", "##o", "!"]
+    assert len(tokenizer("Salt, zoo!")["input_ids"]) == 6 + 2
+    assert tokenizer.decode(tokenizer("Salt, zoo!")["input_ids"][1:-1]) == "salt, zoo!"
+
+
+def test_bert_returns_hidden_states(tmp_path, transformers_log):
+    save_tiny_bert(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    model = AutoModel.from_pretrained(tmp_path)
+    ids = torch.tensor([tokenizer.convert_tokens_to_ids(tokenizer.tokenize(SENTENCES[0]))])
+    pooled, hidden_states = model(ids)[-2:]
+    assert pooled.shape == (1, 16)
+    assert [h.shape for h in hidden_states] == [(1, ids.shape[1], 16)] * 3
+    assert not transformers_log.records
+
+
+def test_sentence_transformer(tmp_path, transformers_log):
+    save_tiny_sentence_transformer(tmp_path, window=32)
+    model = SentenceTransformer(str(tmp_path), device="cpu")
+    shorter = "The keeper of the lighthouse wrote a letter."
+    X = model.encode([*SENTENCES, shorter])
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-6)
+    assert np.argmax(X[:-1] @ X[-1]) == 0
+    assert model.max_seq_length == 32
+    np.testing.assert_array_equal(*model.encode(["salt " * 30, "salt " * 30 + "ice"]))
+    assert np.ptp(model.encode(["salt " * 29, "salt " * 29 + "ice"]), axis=0).max() > 1e-3
+
+    llama = HuggingFaceEmbedding(model_name=str(tmp_path), device="cpu")
+    assert llama.max_length == 32
+    np.testing.assert_allclose(llama.get_text_embedding(shorter), X[-1], rtol=1e-5)
+    assert not transformers_log.records
+
+
+def cosine(a, b, dim=64):
+    X = HashingEmbedding(dim=dim)._get_text_embeddings([a, b])
+    return float(np.dot(*X))
+
+
+def test_hashing_embedding_can_be_reasoned_about():
+    assert cosine("The old harbour.", "harbour, old: THE") == pytest.approx(1)
+    assert cosine("storm", "storm storm storm") == pytest.approx(1)
+    assert cosine("storm", "harbour", dim=4096) == pytest.approx(0, abs=0.06)
+    assert cosine("a b c d", "a b c e", dim=4096) == pytest.approx(3 / 4, abs=0.06)
+    assert cosine("the keeper wrote a letter", "the keeper wrote two letters") > 0.4
+    assert cosine("the keeper wrote a letter", "ships carry grain") < 0.4
+
+
+@pytest.mark.parametrize("dim", [1, 2, 64, 300])
+@pytest.mark.parametrize("text", ["", " .\n", "a", "one two three four five six seven"])
+def test_hashing_embedding_gives_unit_vectors(text, dim):
+    vector = HashingEmbedding(dim=dim).get_text_embedding(text)
+    assert len(vector) == dim
+    assert np.linalg.norm(vector) == pytest.approx(1)
+
+
+def test_hashing_embedding_is_the_same_everywhere():
+    vector = HashingEmbedding(dim=8).get_text_embedding("harbour")
+    assert np.sign(vector).tolist() == [1, -1, -1, 1, 1, 1, 1, 1]  # sha256("0:harbour") is 9f...
+
+
+def test_hashing_embedding_records_its_calls():
+    model = HashingEmbedding()
+    nodes = [TextNode(text=f"number {i}") for i in range(300)]
+    texts = [node.text for node in nodes]
+    model(nodes)
+    asyncio.run(model.acall(nodes))
+    assert model.batches == [texts, texts]
+    assert nodes[7].embedding == model.get_text_embedding("number 7")
+    assert model.get_query_embedding("number 7") == nodes[7].embedding
+    assert asyncio.run(model.aget_query_embedding("number 7")) == nodes[7].embedding
+    assert asyncio.run(model.aget_text_embedding("number 7")) == nodes[7].embedding
+    assert model.batches[2:] == [["number 7"], ["number 7"]]
+    assert model.queries == ["number 7", "number 7"]
+    assert "batches" not in model.to_dict()
+    assert model.model_name == "hashing"

@@ -1,0 +1,215 @@
+import asyncio
+import warnings
+
+import huggingface_hub.constants
+import numpy as np
+import pytest
+import torch
+from fakes import HashingEmbedding
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.utils import get_tokenizer
+from strategies import few
+from tiny_models import SENTENCES, save_tiny_sentence_transformer
+
+from hierindex.embed import (
+    DEFAULT_EMBED_MODEL,
+    TEXTS_PER_CALL,
+    Embedder,
+    load_embed_model,
+    model_name,
+    unit_vectors,
+)
+from hierindex.errors import InputError, ModelError, WindowWarning
+
+WINDOW = 32
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_torch_thread():
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return load_embed_model()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tiny")
+    save_tiny_sentence_transformer(folder, WINDOW)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def tiny(folder):
+    return load_embed_model(folder)
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+
+
+def test_the_bundled_model(bundled):
+    embedder = Embedder(bundled)
+    assert (embedder.window, embedder.n_special_tokens) == (256, 2)
+    assert embedder.name == model_name(bundled) == DEFAULT_EMBED_MODEL
+    X = embedder.embed(["A cat sat on the mat.", "Stocks fell.", "The cat lay on a rug."])
+    assert X.shape == (3, 384)
+    assert X.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-5)
+    assert X[0] @ X[2] > X[0] @ X[1] + 0.2
+
+
+def test_the_bundled_model_by_its_short_name(bundled):
+    short = load_embed_model(DEFAULT_EMBED_MODEL.rpartition("/")[2])
+    text = SENTENCES[0]
+    np.testing.assert_array_equal(short.get_text_embedding(text), bundled.get_text_embedding(text))
+
+
+def test_what_is_beyond_the_window_does_not_count(bundled):
+    at_most = "salt " * 254
+    X = Embedder(bundled).embed([at_most, at_most + "ice", "salt " * 253 + "ice"])
+    np.testing.assert_allclose(X[0], X[1], atol=1e-6)
+    assert np.abs(X[0] - X[2]).max() > 1e-4
+
+
+def test_tokens_are_those_of_the_model(bundled):
+    embedder = Embedder(bundled)
+    assert embedder.count_tokens(["", "salt", "salt " * 1000]).tolist() == [2, 3, 1002]
+    assert len(embedder.tokens_of("salt ice")) == 2
+    assert embedder.count_tokens([]).shape == (0,)
+
+
+def test_a_model_in_a_folder(tiny, folder):
+    embedder = Embedder(tiny)
+    assert (embedder.name, embedder.window, embedder.n_special_tokens) == (folder, WINDOW, 2)
+    assert embedder.count_tokens(["Salt, zoo!"]).tolist() == [6 + 2]
+    X = embedder.embed([*SENTENCES, "The keeper of the lighthouse wrote a letter."])
+    assert X.shape == (6, 16)
+    assert np.argmax(X[:-1] @ X[-1]) == 0
+
+
+def test_loading_shows_nothing(folder, capfd):
+    load_embed_model(folder)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["nowhere", "no-one/no-such-model", "", "a b/c d/e"])
+def test_an_unknown_model(no_hub, name):
+    with pytest.raises(ModelError, match=repr(name)):
+        load_embed_model(name)
+
+
+@pytest.mark.parametrize("broken", ["modules.json", "config.json", "model.safetensors"])
+def test_a_folder_of_a_broken_model(no_hub, tmp_path, broken):
+    save_tiny_sentence_transformer(tmp_path)
+    path = next(tmp_path.rglob(broken))
+    path.write_bytes(b"{")
+    with pytest.raises(ModelError):
+        load_embed_model(str(tmp_path))
+
+
+class Unnamed(HashingEmbedding):
+    model_name: str = "unknown"
+
+    @classmethod
+    def class_name(cls):
+        return "Unnamed"
+
+
+@pytest.mark.parametrize(
+    ("model", "name"), [(HashingEmbedding(), "hashing"), (Unnamed(), "Unnamed")]
+)
+def test_any_model_has_a_name_and_countable_tokens(model, name):
+    embedder = Embedder(model)
+    assert embedder.name == name
+    assert embedder.window is None
+    assert embedder.count_tokens(SENTENCES).tolist() == [
+        len(get_tokenizer()(text)) for text in SENTENCES
+    ]
+    assert embedder.n_special_tokens == 0
+
+
+@few
+@given(st.lists(st.text(max_size=50), max_size=150))
+def test_order_is_kept_though_batches_are_sorted_by_length(texts):
+    model, told = HashingEmbedding(), []
+    X = Embedder(model).embed(texts, progress=lambda *at: told.append(at))
+    expected = [HashingEmbedding().get_text_embedding(text) for text in texts]
+    np.testing.assert_allclose(X, np.reshape(expected, X.shape), atol=1e-6)
+    sent = [text for batch in model.batches for text in batch]
+    assert sorted(sent) == sorted(texts)
+    lengths = [len(text) for text in sent]
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(model.batches) == -(-len(texts) // TEXTS_PER_CALL)
+    assert [done for _, done, _ in told] == np.cumsum([*map(len, model.batches)]).tolist()
+
+
+class SyncOnly(HashingEmbedding):
+    _aget_text_embeddings = HashingEmbedding.__mro__[1]._aget_text_embeddings
+
+
+@pytest.mark.parametrize(
+    "model", [HashingEmbedding(), SyncOnly(), "tiny"], ids=["async", "sync only", "tiny"]
+)
+@pytest.mark.parametrize("texts", [[], SENTENCES[:1], SENTENCES, SENTENCES * 40], ids=len)
+def test_async_equals_sync(request, model, texts):
+    embedder = Embedder(request.getfixturevalue(model) if isinstance(model, str) else model)
+    told = []
+    X = asyncio.run(embedder.aembed(texts, progress=lambda *at: told.append(at)))
+    np.testing.assert_allclose(X, embedder.embed(texts), atol=1e-5)
+    if texts:
+        assert told[-1] == ("embed", len(texts), len(texts))
+
+
+def test_texts_are_left_as_they_are():
+    texts = list(SENTENCES)
+    Embedder(HashingEmbedding()).embed(texts)
+    assert texts == list(SENTENCES)
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0], [-np.inf, 0.0]], ids=str)
+@pytest.mark.parametrize("before", [0, 2])
+def test_vectors_without_a_direction_are_refused(row, before):
+    with pytest.raises(InputError, match=f"text {before} "):
+        unit_vectors([[1.0, 0.0]] * before + [row])
+
+
+@few
+@given(
+    st.lists(
+        st.lists(st.floats(0.015625, 2**20, width=32), min_size=3, max_size=3),
+        min_size=1,
+        max_size=9,
+    )
+)
+def test_unit_vectors_keep_their_direction(rows):
+    X = unit_vectors(rows)
+    assert X.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-5)
+    given = np.array(rows)
+    np.testing.assert_allclose(X, given / np.linalg.norm(given, axis=1, keepdims=True), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("longest", "warned"), [(0, False), (32, False), (33, True), (99, True)])
+def test_a_warning_names_the_window(tiny, longest, warned):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Embedder(tiny).warn_of_cut(np.array([3, longest]), "chunks")
+    assert [w.category for w in caught] == [WindowWarning] * warned
+    for warning in caught:
+        for part in "1 of 2 chunks", "the 32 tokens", f"longest: {longest}", "at most 30 ":
+            assert part in str(warning.message)
+
+
+@pytest.mark.parametrize("n_tokens", [[], [10**6]])
+def test_without_a_window_or_texts_there_is_no_warning(tiny, n_tokens):
+    Embedder(HashingEmbedding()).warn_of_cut(np.array(n_tokens), "chunks")
+    Embedder(tiny).warn_of_cut(np.array([], dtype=np.int64), "chunks")
