@@ -1,0 +1,1 @@
+"""The multilevel index in LanceDB."""

@@ -1,0 +1,163 @@
+"""LlamaIndex's metadata filters: as a LanceDB expression where that is exact, else in Python.
+
+No SQL is ever built from a value. Filters on the table's own scalar columns become typed
+expressions; any other key lives inside JSON, so its filter is evaluated row by row.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+)
+
+from hierindex.record import NodeRecord
+from hierindex.store.schema import SCALARS
+
+if TYPE_CHECKING:
+    from lancedb.expr import Expr
+
+Op = FilterOperator
+COMPARED = {Op.EQ: "eq", Op.NE: "ne", Op.LT: "lt", Op.LTE: "lte", Op.GT: "gt", Op.GTE: "gte"}
+EITHER = (FilterCondition.OR, FilterCondition.NOT)  # NOT: none of them holds
+TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int}
+assert TYPE_OF.keys() == SCALARS.keys()
+
+
+def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
+    """A query's filters, node ids and document ids as one."""
+    filters: list[MetadataFilter | MetadataFilters] = []
+    if query.filters is not None and query.filters.filters:
+        filters.append(query.filters)
+    if query.node_ids:
+        filters.append(MetadataFilter(key="id", value=query.node_ids, operator=Op.IN))
+    if query.doc_ids:
+        filters.append(MetadataFilter(key="documents", value=query.doc_ids, operator=Op.ANY))
+    return MetadataFilters(filters=filters) if filters else None
+
+
+def filtered_by(node: BaseNode) -> dict[str, Any]:
+    """What filters see of a node: its metadata, and its place in the tree by column names."""
+    record = NodeRecord.from_metadata(node.metadata)
+    documents = list(record.documents) or [node.ref_doc_id or node.node_id]
+    return {
+        **node.metadata,
+        "id": node.node_id,
+        "kind": record.kind,
+        "level": record.level,
+        "level_max": record.level_max,
+        "documents": documents,
+    }
+
+
+def to_expression(filters: MetadataFilters) -> "Expr | None":
+    """The filters as an expression on scalar columns; None where they reach beyond those."""
+    parts = [
+        to_expression(f) if isinstance(f, MetadataFilters) else _comparison(f)
+        for f in filters.filters
+    ]
+    known = [part for part in parts if part is not None]
+    if not parts or len(known) < len(parts):
+        return None
+    whole = known[0]
+    for part in known[1:]:
+        whole = whole | part if filters.condition in EITHER else whole & part
+    return ~whole if filters.condition == FilterCondition.NOT else whole
+
+
+def _comparison(f: MetadataFilter) -> "Expr | None":
+    from lancedb.expr import col, lit
+
+    kind = TYPE_OF.get(f.key)
+    values: list[Any] = f.value if isinstance(f.value, list) else [f.value]
+    if kind is None or not values or any(type(value) is not kind for value in values):
+        return None
+    if kind is int and any(abs(value) > 2**31 - 1 for value in values):
+        return None
+    match f.operator:
+        case Op.IN:
+            return col(f.key).isin(values)
+        case Op.NIN:
+            return ~col(f.key).isin(values)
+        case operator if operator in COMPARED and not isinstance(f.value, list):
+            return cast("Expr", getattr(col(f.key), COMPARED[operator])(lit(values[0])))
+    return None
+
+
+def holds(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:
+    """Whether a node's metadata passes the filters.
+
+    Values are compared as they are: a number never equals its digits, and a comparison of
+    what cannot be ordered is false. A key that is missing passes only NE, NIN and IS_EMPTY.
+    NOT passes where none of its filters holds.
+
+    Examples
+    --------
+    >>> cheap = MetadataFilter(key="price", value=3, operator=FilterOperator.LT)
+    >>> holds(MetadataFilters(filters=[cheap]), {"price": 2})
+    True
+    """
+    results = (
+        holds(f, metadata) if isinstance(f, MetadataFilters) else _passes(f, metadata.get(f.key))
+        for f in filters.filters
+    )
+    match filters.condition:
+        case FilterCondition.OR:
+            return any(results)
+        case FilterCondition.NOT:
+            return not any(results)
+    return all(results)
+
+
+def _passes(f: MetadataFilter, found: Any) -> bool:
+    if found is None:
+        return f.operator in (Op.NE, Op.NIN, Op.IS_EMPTY)
+    wanted: Any = f.value
+    many = wanted if isinstance(wanted, list) else [wanted]
+    inside = found if isinstance(found, list) else [found]
+    match f.operator:
+        case Op.EQ:
+            return _same(found, wanted)
+        case Op.NE:
+            return not _same(found, wanted)
+        case Op.IN:
+            return any(_same(found, value) for value in many)
+        case Op.NIN:
+            return not any(_same(found, value) for value in many)
+        case Op.ANY:
+            return any(_same(item, value) for item in inside for value in many)
+        case Op.ALL:
+            return all(any(_same(item, value) for item in inside) for value in many)
+        case Op.CONTAINS:
+            return isinstance(found, list) and any(_same(item, wanted) for item in found)
+        case Op.IS_EMPTY:
+            return found in ("", [])
+        case Op.TEXT_MATCH:
+            return isinstance(found, str) and str(wanted) in found
+        case Op.TEXT_MATCH_INSENSITIVE:
+            return isinstance(found, str) and str(wanted).casefold() in found.casefold()
+    return _ordered(f.operator, found, wanted)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+def _ordered(operator: FilterOperator, a: Any, b: Any) -> bool:
+    alike = isinstance(a, str) and isinstance(b, str)
+    numbers = isinstance(a, int | float) and isinstance(b, int | float)
+    if not (alike or numbers):
+        return False
+    match operator:
+        case Op.LT:
+            return bool(a < b)
+        case Op.LTE:
+            return bool(a <= b)
+        case Op.GT:
+            return bool(a > b)
+    return bool(a >= b)

@@ -1,0 +1,417 @@
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+)
+from llama_index.core.vector_stores.utils import build_metadata_filter_fn
+
+from hierindex.record import NodeRecord
+from hierindex.store.filters import filtered_by, filters_of, holds, to_expression
+from hierindex.store.lance import HierarchyStore
+
+Op = FilterOperator
+AND, OR, NOT = FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT
+SQL = "x' OR 1=1 --"
+ODD = [
+    "",
+    "x",
+    SQL,
+    'a"b',
+    "'",
+    "''",
+    "\\",
+    "%",
+    "_",
+    "ü",
+    "Ü",
+    "日本",
+    "🌲",
+    "n\0l",
+    "n",
+    "\n",
+    "1",
+]
+KEYS = ["id", "level", "level_max", "kind", "documents", "author", "n", "tags", "missing", SQL]
+NUMBERS = [0, 1, 2, -1, 1.0, 1.5, 2**31 - 1, 2**31, -(2**31), 2**40, 2**63]
+
+
+def f(key, value, operator=Op.EQ):
+    return MetadataFilter(key=key, value=value, operator=operator)
+
+
+def all_of(*filters):
+    return MetadataFilters(filters=list(filters))
+
+
+def any_of(*filters):
+    return MetadataFilters(filters=list(filters), condition=OR)
+
+
+def not_(*filters):
+    return MetadataFilters(filters=list(filters), condition=NOT)
+
+
+def node(i):
+    """One of a pool that differ in every key, some of them not there."""
+    made = TextNode(id_=ODD[i] or "empty", text="text", embedding=[1.0, i])
+    made.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=ODD[-i])
+    values = {"author": ODD[-i - 1], "n": NUMBERS[i % len(NUMBERS)], SQL: i}
+    values |= {"tags": ODD[i : i + 3] if i % 2 else NUMBERS[: i % 4]}
+    made.metadata = {key: value for j, (key, value) in enumerate(values.items()) if (i + j) % 5}
+    made.metadata |= NodeRecord(
+        level=i % 3,
+        level_max=i % 3 + i % 2,
+        kind=["chunk", "extractive", SQL][i % 3],
+        documents=tuple(ODD[i : i + i % 3]),
+    ).to_metadata()
+    return made
+
+
+NODES = [node(i) for i in range(len(ODD))]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(NODES)
+    return store
+
+
+def found(store, filters=None, **fields):
+    query = VectorStoreQuery([1.0, 1.0], similarity_top_k=100, filters=filters, **fields)
+    return set(store.query(query).ids)
+
+
+def expected(filters, nodes=NODES):
+    return {node.node_id for node in nodes if holds(filters, filtered_by(node))}
+
+
+texts = st.sampled_from(ODD)
+integers = st.sampled_from([n for n in NUMBERS if isinstance(n, int)])
+floats = st.sampled_from([float(n) for n in NUMBERS])
+values = st.one_of(
+    st.none(),
+    texts,
+    integers,
+    floats,
+    *(st.lists(v, max_size=3) for v in (texts, integers, floats)),
+)
+single = st.builds(
+    MetadataFilter, key=st.sampled_from(KEYS), value=values, operator=st.sampled_from(Op)
+)
+on_columns = st.one_of(
+    st.builds(
+        MetadataFilter,
+        key=st.sampled_from(["level", "level_max"]),
+        value=st.integers(-1, 4) | st.lists(st.integers(-1, 4), min_size=1, max_size=3),
+        operator=st.sampled_from([Op.EQ, Op.NE, Op.LT, Op.LTE, Op.GT, Op.GTE, Op.IN, Op.NIN]),
+    ),
+    st.builds(
+        MetadataFilter,
+        key=st.sampled_from(["id", "kind"]),
+        value=texts | st.lists(texts, min_size=1, max_size=3) | st.sampled_from(["chunk", "empty"]),
+        operator=st.sampled_from([Op.EQ, Op.NE, Op.LT, Op.LTE, Op.GT, Op.GTE, Op.IN, Op.NIN]),
+    ),
+)
+
+
+def nested(leaves):
+    conditions = st.sampled_from([*FilterCondition, None])
+    return st.recursive(
+        st.builds(
+            MetadataFilters, filters=st.lists(leaves, min_size=1, max_size=3), condition=conditions
+        ),
+        lambda inner: st.builds(
+            MetadataFilters,
+            filters=st.lists(leaves | inner, min_size=1, max_size=3),
+            condition=conditions,
+        ),
+        max_leaves=4,
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(nested(single | on_columns))
+def test_the_rows_found_are_those_whose_metadata_passes(store, filters):
+    assert found(store, filters) == expected(filters)
+    assert {node.node_id for node in store.get_nodes(filters=filters)} == expected(filters)
+
+
+@settings(max_examples=150, deadline=None)
+@given(nested(on_columns))
+def test_an_expression_finds_what_python_finds(store, filters):
+    assert found(store, filters) == expected(filters)
+
+
+@pytest.mark.parametrize("key", ["id", "level", "author", "documents"])
+@pytest.mark.parametrize("value", [*ODD, "1 OR 1=1", "level", None, *NUMBERS, ODD, [1, 2], [1.5]])
+def test_no_value_of_any_type_is_read_as_a_query(store, key, value):
+    for operator in (Op.EQ, Op.NIN, Op.LT):
+        assert found(store, all_of(f(key, value, operator))) == expected(
+            all_of(f(key, value, operator))
+        )
+
+
+@pytest.mark.parametrize("key", ["level) OR (1=1", "id'", "vector", "metadata.author", "", "n\0l"])
+def test_no_key_is_read_as_a_query(store, key):
+    assert found(store, all_of(f(key, "x"))) == set()
+    assert found(store, all_of(f(key, "x", Op.NE))) == {node.node_id for node in NODES}
+
+
+WITHIN = {
+    "level": all_of(f("level", 1)),
+    "levels": all_of(f("level", [0, 2], Op.IN), f("level_max", 3, Op.LT)),
+    "nested": any_of(all_of(f("id", SQL)), not_(f("kind", "chunk", Op.NE))),
+}
+BEYOND = {
+    "another key": all_of(f("author", "x")),
+    "one key of many": any_of(f("level", 1), f("author", "x")),
+    "a nested key": all_of(f("level", 1), not_(f("author", "x"))),
+    "a list column": all_of(f("documents", ["x"], Op.ANY)),
+    "digits": all_of(f("level", "1")),
+    "a float": all_of(f("level", 1.0)),
+    "more than 32 bits": all_of(f("level", 2**40)),
+    "a part of a text": all_of(f("id", "x", Op.TEXT_MATCH)),
+    "nothing": all_of(),
+    "an empty list": all_of(f("level", [], Op.IN)),
+}
+
+
+@pytest.mark.parametrize("filters", WITHIN.values(), ids=WITHIN)
+def test_scalar_columns_need_no_metadata(filters):
+    assert to_expression(filters) is not None
+
+
+@pytest.mark.parametrize("filters", BEYOND.values(), ids=BEYOND)
+def test_what_is_no_column_needs_metadata(store, filters):
+    assert to_expression(filters) is None
+    assert found(store, filters) == expected(filters)
+
+
+LEAF = {"n": 2, "f": 2.0, "s": "Müller & Söhne", "tags": ["a", "b"], "flag": True, "none": None}
+LEAF |= {"empty": "", "empties": [], "zero": 0, "numbers": [1, 2]}
+PASSES = {
+    "EQ": ("n", Op.EQ, 2),
+    "EQ of int and float": ("n", Op.EQ, 2.0),
+    "EQ of float and int": ("f", Op.EQ, 2),
+    "EQ of a list": ("tags", Op.EQ, ["a", "b"]),
+    "NE": ("n", Op.NE, 3),
+    "NE of another type": ("n", Op.NE, "2"),
+    "NE of a missing key": ("missing", Op.NE, "x"),
+    "GT": ("n", Op.GT, 1.5),
+    "GTE": ("n", Op.GTE, 2),
+    "LT": ("s", Op.LT, "N"),
+    "LTE": ("f", Op.LTE, 2),
+    "IN": ("n", Op.IN, [1, 2]),
+    "IN a single value": ("n", Op.IN, 2),
+    "NIN": ("n", Op.NIN, [1, 3]),
+    "NIN of nothing": ("n", Op.NIN, ["2"]),
+    "NIN of a missing key": ("missing", Op.NIN, ["x"]),
+    "ANY": ("tags", Op.ANY, ["b", "x"]),
+    "ANY of a scalar": ("n", Op.ANY, [2, 9]),
+    "ALL": ("tags", Op.ALL, ["b", "a"]),
+    "ALL of some": ("tags", Op.ALL, ["b"]),
+    "CONTAINS": ("tags", Op.CONTAINS, "a"),
+    "CONTAINS a number": ("numbers", Op.CONTAINS, 2),
+    "IS_EMPTY of none": ("none", Op.IS_EMPTY, None),
+    "IS_EMPTY of a missing key": ("missing", Op.IS_EMPTY, None),
+    "IS_EMPTY of a text": ("empty", Op.IS_EMPTY, None),
+    "IS_EMPTY of a list": ("empties", Op.IS_EMPTY, None),
+    "TEXT_MATCH": ("s", Op.TEXT_MATCH, "ller &"),
+    "TEXT_MATCH of nothing": ("s", Op.TEXT_MATCH, ""),
+    "TEXT_MATCH_INSENSITIVE": ("s", Op.TEXT_MATCH_INSENSITIVE, "MÜLLER"),
+}
+FAILS = {
+    "EQ": ("n", Op.EQ, 3),
+    "EQ of digits": ("n", Op.EQ, "2"),
+    "EQ of another case": ("s", Op.EQ, "müller & söhne"),
+    "EQ of a boolean and a number": ("flag", Op.EQ, 1),
+    "EQ of a missing key": ("missing", Op.EQ, "x"),
+    "EQ of a missing key and none": ("missing", Op.EQ, None),
+    "EQ of an item": ("tags", Op.EQ, "a"),
+    "NE": ("n", Op.NE, 2),
+    "NE of int and float": ("n", Op.NE, 2.0),
+    "GT": ("n", Op.GT, 2),
+    "GT of a text": ("s", Op.GT, 0),
+    "GT of digits": ("n", Op.GT, "1"),
+    "GT of a missing key": ("missing", Op.GT, 0),
+    "GT of none": ("none", Op.GT, 0),
+    "GTE": ("n", Op.GTE, 2.5),
+    "LT": ("n", Op.LT, 2),
+    "LT of a list": ("tags", Op.LT, "z"),
+    "LTE": ("n", Op.LTE, 1),
+    "IN": ("n", Op.IN, [1, 3]),
+    "IN of digits": ("n", Op.IN, ["2"]),
+    "IN nothing": ("n", Op.IN, ["x"]),
+    "IN of a missing key": ("missing", Op.IN, ["x"]),
+    "NIN": ("n", Op.NIN, [2]),
+    "ANY": ("tags", Op.ANY, ["x"]),
+    "ANY of part of a text": ("s", Op.ANY, ["M"]),
+    "ANY of a missing key": ("missing", Op.ANY, ["x"]),
+    "ALL": ("tags", Op.ALL, ["a", "x"]),
+    "ALL of a missing key": ("missing", Op.ALL, ["x"]),
+    "CONTAINS": ("tags", Op.CONTAINS, "x"),
+    "CONTAINS part of a text": ("s", Op.CONTAINS, "M"),
+    "CONTAINS of a missing key": ("missing", Op.CONTAINS, "x"),
+    "IS_EMPTY": ("s", Op.IS_EMPTY, None),
+    "IS_EMPTY of zero": ("zero", Op.IS_EMPTY, None),
+    "TEXT_MATCH of another case": ("s", Op.TEXT_MATCH, "MÜLLER"),
+    "TEXT_MATCH of a number": ("n", Op.TEXT_MATCH, "2"),
+    "TEXT_MATCH of a missing key": ("missing", Op.TEXT_MATCH, ""),
+    "TEXT_MATCH of none": ("missing", Op.TEXT_MATCH, None),
+    "TEXT_MATCH_INSENSITIVE": ("s", Op.TEXT_MATCH_INSENSITIVE, "muller"),
+    "a wildcard": ("s", Op.TEXT_MATCH, "%"),
+}
+
+
+@pytest.mark.parametrize(("key", "operator", "value"), PASSES.values(), ids=PASSES)
+def test_passes(key, operator, value):
+    assert holds(all_of(f(key, value, operator)), LEAF)
+
+
+@pytest.mark.parametrize(("key", "operator", "value"), FAILS.values(), ids=FAILS)
+def test_fails(key, operator, value):
+    assert not holds(all_of(f(key, value, operator)), LEAF)
+
+
+def test_every_operator_has_a_case_of_each():
+    assert {operator for _, operator, _ in PASSES.values()} == set(Op)
+    assert {operator for _, operator, _ in FAILS.values()} == set(Op)
+
+
+yes, no = f("n", 2), f("n", 3)
+CONDITIONS = {
+    "AND": (all_of(yes, yes), True),
+    "AND of one that fails": (all_of(yes, no), False),
+    "AND of none": (all_of(), True),
+    "no condition": (MetadataFilters(filters=[yes, no], condition=None), False),
+    "OR": (any_of(no, yes), True),
+    "OR of none that passes": (any_of(no, no), False),
+    "NOT of one that passes": (not_(yes), False),
+    "NOT of one that fails": (not_(no), True),
+    "NOT of two that fail": (not_(no, no), True),
+    "NOT of one of two": (not_(yes, no), False),
+    "NOT of NOT": (not_(not_(yes)), True),
+    "AND of OR": (all_of(yes, any_of(no, yes)), True),
+    "OR of AND": (any_of(no, all_of(yes, no)), False),
+    "NOT of OR": (not_(any_of(no, yes)), False),
+    "NOT of AND": (not_(all_of(no, yes)), True),
+}
+
+
+@pytest.mark.parametrize(("filters", "passes"), CONDITIONS.values(), ids=CONDITIONS)
+def test_conditions(filters, passes):
+    assert holds(filters, LEAF) is passes
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            MetadataFilter,
+            key=st.sampled_from(["n", "f", "missing"]),
+            value=st.integers(0, 3) | st.floats(0, 3) | st.none(),
+            operator=st.sampled_from([Op.EQ, Op.NE, Op.IS_EMPTY]),
+        )
+        | st.builds(
+            MetadataFilter,
+            key=st.sampled_from(["n", "f", "missing"]),
+            value=st.integers(0, 3) | st.floats(0, 3),
+            operator=st.sampled_from([Op.LT, Op.LTE, Op.GT, Op.GTE]),
+        )
+        | st.builds(
+            MetadataFilter,
+            key=st.sampled_from(["n", "f", "missing"]),
+            value=st.lists(st.integers(0, 3), max_size=3),
+            operator=st.sampled_from([Op.IN, Op.NIN]),
+        )
+        | st.builds(
+            MetadataFilter,
+            key=st.sampled_from(["tags", "missing"]),
+            value=st.lists(st.sampled_from("abx"), max_size=3),
+            operator=st.sampled_from([Op.ANY, Op.ALL]),
+        )
+        | st.builds(
+            MetadataFilter,
+            key=st.sampled_from(["s", "missing"]),
+            value=st.sampled_from(["Müller", "müller", "x", ""]),
+            operator=st.sampled_from([Op.TEXT_MATCH, Op.TEXT_MATCH_INSENSITIVE]),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    st.sampled_from([*FilterCondition, None]),
+)
+@example([f("n", 2), f("n", 3)], NOT)
+@example([f("missing", None)], AND)
+@example([f("missing", None, Op.NE)], AND)
+@example([f("missing", [], Op.ALL)], AND)
+def test_values_of_the_right_type_pass_as_in_llama_index(filters, condition):
+    metadata = {key: LEAF[key] for key in ("n", "f", "s", "tags")}
+    filters = MetadataFilters(filters=filters, condition=condition)
+    theirs = build_metadata_filter_fn(lambda _: metadata, filters)
+    assert holds(filters, metadata) == theirs("id")
+
+
+@pytest.mark.parametrize("operator", [Op.EQ, Op.NE, Op.LT, Op.GTE])
+def test_a_key_that_a_plain_nodes_metadata_shares_with_a_column(tmp_path, operator):
+    """Whichever of the two is meant, every method means the same."""
+    store = HierarchyStore(tmp_path)
+    for key in ("level", "kind", "id"):
+        store.clear()
+        plain = [
+            TextNode(id_=str(i), text="", embedding=[1.0, i], metadata={key: value})
+            for i, value in enumerate([0, 3, "chunk", "report"])
+        ]
+        store.add(plain)
+        for value in (0, 3, "chunk", "report", "1"):
+            filters = all_of(f(key, value, operator))
+            assert found(store, filters) == {n.node_id for n in store.get_nodes(filters=filters)}
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [(["x"], {"x"}), ([SQL, "ü", "nobody"], {SQL, "ü"}), (["nobody"], set()), (["n\0l"], {"n\0l"})],
+)
+def test_node_ids_of_a_query(store, ids, expected):
+    assert found(store, node_ids=ids) == expected
+
+
+@pytest.mark.parametrize("document", [*ODD[1:], "nobody"])
+def test_doc_ids_of_a_query(store, document):
+    def of(node):
+        return NodeRecord.from_metadata(node.metadata).documents or (node.ref_doc_id,)
+
+    assert found(store, doc_ids=[document]) == {n.node_id for n in NODES if document in of(n)}
+
+
+def test_ids_documents_and_filters_of_a_query_all_hold(store):
+    node = next(node for node in NODES if len(filtered_by(node)["documents"]) == 2)
+    own = {"node_ids": [node.node_id, "x"], "doc_ids": filtered_by(node)["documents"][:1]}
+    level = NodeRecord.from_metadata(node.metadata).level
+    assert found(store, all_of(f("level", level)), **own) == {node.node_id}
+    assert found(store, all_of(f("level", level + 1)), **own) == set()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [VectorStoreQuery(), VectorStoreQuery(filters=all_of()), VectorStoreQuery(node_ids=[])],
+    ids=["nothing", "no filters", "no ids"],
+)
+def test_a_query_without_filters(query):
+    assert filters_of(query) is None
+
+
+def test_what_filters_see_of_a_node():
+    record = NodeRecord(level=1, level_max=2, kind="extractive", documents=("a", "b"))
+    made = TextNode(id_="n", text="", metadata={"author": "Ada"} | record.to_metadata())
+    seen = filtered_by(made)
+    own = {"id": "n", "level": 1, "level_max": 2, "kind": "extractive", "documents": ["a", "b"]}
+    assert {key: seen[key] for key in own} == own
+    assert seen["author"] == "Ada"

@@ -1,0 +1,145 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInfo, TextNode
+from store.trees import HIERARCHIES, tree
+from strategies import modest
+
+from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span
+from hierindex.store.lance import HierarchyStore
+from hierindex.store.schema import schema, to_nodes, to_table
+
+N_DIMS = 3
+ids = st.text(min_size=1, max_size=8)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | numbers | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+json_objects = st.dictionaries(
+    st.text().filter(lambda key: key not in RECORD_KEYS), json_values, max_size=3
+)
+related = st.builds(
+    RelatedNodeInfo,
+    node_id=ids,
+    node_type=st.none() | st.sampled_from(ObjectType),
+    metadata=json_objects,
+    hash=st.none() | st.text(),
+)
+relationships = st.fixed_dictionaries(
+    {},
+    optional={
+        NodeRelationship.SOURCE: related,
+        NodeRelationship.PREVIOUS: related,
+        NodeRelationship.NEXT: related,
+        NodeRelationship.PARENT: related,
+        NodeRelationship.CHILD: st.lists(related, max_size=3),
+    },
+)
+embeddings = st.lists(
+    st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=N_DIMS, max_size=N_DIMS
+)
+spans = st.builds(Span, ids, st.integers(0), st.integers(0), st.none() | st.integers(1))
+records = st.builds(
+    NodeRecord,
+    level=st.integers(0, 5),
+    level_max=st.integers(5, 9),
+    kind=st.text(max_size=5),
+    documents=st.lists(ids, max_size=3).map(tuple),
+    parents=st.lists(st.tuples(ids, st.floats(0, 1)), max_size=3).map(tuple),
+    quotes=st.lists(
+        st.builds(Quote, st.integers(0), st.integers(0), st.none() | spans), max_size=3
+    ).map(tuple),
+    n_tokens=st.integers(0, 10**6),
+    method=st.text(max_size=5),
+    embed_model=st.text(max_size=5),
+    summarizer=st.text(max_size=5),
+)
+
+
+@st.composite
+def nodes(draw):
+    node = TextNode(
+        id_=draw(ids),
+        text=draw(st.text()),
+        embedding=draw(embeddings),
+        metadata=draw(json_objects),
+        relationships=draw(relationships),
+        excluded_embed_metadata_keys=draw(st.lists(st.text(), max_size=2)),
+        excluded_llm_metadata_keys=draw(st.lists(st.text(), max_size=2)),
+        text_template=draw(st.text()),
+        metadata_separator=draw(st.text()),
+        start_char_idx=draw(st.none() | st.integers(0)),
+    )
+    if draw(st.booleans()):
+        node.metadata |= draw(records).to_metadata()
+    return node
+
+
+collections = st.lists(nodes(), min_size=1, max_size=4, unique_by=lambda node: node.node_id)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return HierarchyStore(tmp_path_factory.mktemp("index"))
+
+
+@modest
+@given(collections)
+def test_nodes_come_back_as_they_were(store, collection):
+    store.replace(collection, {})
+    assert store.get_nodes() == collection
+    assert [store.get_nodes([node.node_id])[0] for node in collection] == collection
+
+
+@modest
+@given(collections)
+def test_added_nodes_come_back_as_they_were(store, collection):
+    store.clear()
+    store.add(collection[:1])
+    store.add(collection)
+    by_id = {node.node_id: node for node in store.get_nodes()}
+    assert by_id == {node.node_id: node for node in collection}
+
+
+@modest
+@given(records)
+def test_a_record_survives_the_store(store, record):
+    store.replace([TextNode(text="", embedding=[1.0], metadata=record.to_metadata())], {})
+    assert NodeRecord.from_metadata(store.get_nodes()[0].metadata) == record
+
+
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_a_row_says_what_its_node_says(hierarchy):
+    grown = tree(hierarchy)
+    table = to_table(grown)
+    assert table.schema == schema(64)
+    for node, row in zip(grown, table.to_pylist(), strict=True):
+        record = NodeRecord.from_metadata(node.metadata)
+        assert row["id"] == node.node_id
+        assert row["text"] == node.text
+        assert (row["level"], row["level_max"]) == (record.level, record.level_max)
+        assert (row["kind"], row["n_tokens"]) == (record.kind, record.n_tokens)
+        assert tuple(row["documents"]) == record.documents
+        assert dict(zip(row["parent_ids"], row["parent_weights"], strict=True)) == dict(
+            record.parents
+        )
+        assert json.loads(row["metadata"]) == node.metadata
+        np.testing.assert_array_equal(row["vector"], np.float32(node.embedding))
+
+
+def test_a_node_without_a_document_is_its_own():
+    alone = TextNode(id_="alone", text="", embedding=[1.0])
+    source = RelatedNodeInfo(node_id="doc")
+    of_one = TextNode(text="", embedding=[1.0], relationships={NodeRelationship.SOURCE: source})
+    assert to_table([alone, of_one])["documents"].to_pylist() == [["alone"], ["doc"]]
+
+
+def test_rows_without_vectors_are_nodes_without_embeddings():
+    node = TextNode(text="text", embedding=[1.0, 2.0])
+    (found,) = to_nodes(to_table([node]).drop_columns("vector"))
+    assert found == node.model_copy(update={"embedding": None})

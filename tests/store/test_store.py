@@ -1,0 +1,567 @@
+import asyncio
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import lancedb
+import numpy as np
+import pytest
+from fakes import HashingEmbedding
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core import VectorStoreIndex
+from llama_index.core.schema import Document, TextNode
+from llama_index.core.settings import _Settings
+from llama_index.core.vector_stores.types import (
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+)
+from store.trees import HIERARCHIES, linked, record, tree
+from strategies import few, seeds
+
+from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.store.lance import HierarchyStore
+
+
+def node(node_id="a", text="text", embedding=(1.0, 0.0), **metadata):
+    return TextNode(id_=node_id, text=text, embedding=list(embedding), metadata=metadata)
+
+
+def ids(nodes):
+    return [node.node_id for node in nodes]
+
+
+def by_id(nodes):
+    return {node.node_id: node for node in nodes}
+
+
+def where(key, value, operator=FilterOperator.EQ):
+    return MetadataFilters(filters=[MetadataFilter(key=key, value=value, operator=operator)])
+
+
+def asking(*embedding, **fields):
+    return VectorStoreQuery(query_embedding=list(embedding), similarity_top_k=100, **fields)
+
+
+def single_precision(nodes):
+    """The nodes as a store of 32-bit numbers keeps them."""
+    kept = [node.model_copy(deep=True) for node in nodes]
+    for node in kept:
+        node.embedding = np.float32(node.embedding).tolist()
+    return kept
+
+
+@pytest.fixture
+def store(tmp_path):
+    return HierarchyStore(tmp_path / "index")
+
+
+def test_adding_twice_is_adding_once(store):
+    nodes = tree()
+    assert store.add(nodes) == store.add(nodes) == ids(nodes)
+    assert by_id(store.get_nodes()) == by_id(single_precision(nodes))
+
+
+def test_a_changed_text_replaces_the_old_one(store):
+    store.add([node("a", "old", old=1), node("b", "other")])
+    store.add([node("a", "new", new=2), node("c", "third")])
+    found = by_id(store.get_nodes())
+    assert {i: n.text for i, n in found.items()} == {"a": "new", "b": "other", "c": "third"}
+    assert found["a"].metadata == {"new": 2}
+
+
+batches = st.lists(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.text(max_size=3)),
+        max_size=4,
+        unique_by=lambda pair: pair[0],
+    ),
+    max_size=4,
+)
+
+
+@few
+@given(batches)
+def test_any_row_of_additions_is_a_dictionary(tmp_path_factory, batches):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    for batch in batches:
+        store.add([node(*pair) for pair in batch])
+    expected = {node_id: text for batch in batches for node_id, text in batch}
+    assert {n.node_id: n.text for n in store.get_nodes()} == expected
+
+
+@pytest.mark.parametrize(
+    "before", [[], ["b"], ["a"]], ids=["new table", "id is new", "id is known"]
+)
+def test_of_one_id_twice_in_a_batch_the_last_stays(store, before):
+    store.add([node(node_id, "old") for node_id in before])
+    store.add([node("a", "first"), node("a", "last")])
+    columns = store.columns("id", "text")
+    assert sorted(columns["id"]) == sorted({"a", *before})
+    assert columns["text"][columns["id"].index("a")] == "last"
+
+
+def test_concurrent_additions_of_one_id_make_one_row(tmp_path):
+    HierarchyStore(tmp_path).add([node("first")])
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: HierarchyStore(tmp_path).add([node("same")]), range(4)))
+    assert sorted(HierarchyStore(tmp_path).columns("id")["id"]) == ["first", "same"]
+
+
+def test_many_rows_come_back_whole(store):
+    nodes = [node(f"{i:04}") for i in range(300)]
+    store.add(nodes)
+    assert ids(store.get_nodes()) == ids(nodes)
+    assert len(store.query(VectorStoreQuery([1.0, 0.0], similarity_top_k=250)).ids) == 250
+
+
+def test_input_nodes_are_not_modified(store):
+    nodes = tree()
+    before = [node.model_copy(deep=True) for node in nodes]
+    store.add(nodes)
+    store.delete_nodes([nodes[0].node_id])
+    assert nodes == before
+
+
+def test_nodes_come_in_the_order_of_the_ids(store):
+    store.add([node(i) for i in "abcd"])
+    assert ids(store.get_nodes(["d", "a", "c"])) == ["d", "a", "c"]
+
+
+def test_ids_that_are_not_there_are_left_out(store):
+    store.add([node(i) for i in "ab"])
+    assert ids(store.get_nodes(["x", "b", "x' OR 1=1 --", "\0"])) == ["b"]
+    assert store.get_nodes([]) == []
+    assert store.get_nodes(["x"]) == []
+
+
+def test_nodes_by_ids_and_filters(store):
+    store.add([node(i, n=n) for n, i in enumerate("abcd")])
+    assert ids(store.get_nodes(["d", "c", "a"], where("n", 2, FilterOperator.GTE))) == ["d", "c"]
+    assert ids(store.get_nodes(filters=where("n", 2))) == ["c"]
+
+
+def test_a_document_is_stored_as_a_text_node(store):
+    store.add([Document(id_="d", text="Whole.", embedding=[1.0, 0.0], metadata={"a": 1})])
+    (found,) = store.get_nodes()
+    assert (found.node_id, found.text, found.metadata) == ("d", "Whole.", {"a": 1})
+    store.delete("d")
+    assert store.get_nodes() == []
+
+
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+@pytest.mark.parametrize("gone", ["a.txt", "c.txt", "d.txt"])
+def test_nothing_derived_from_a_deleted_document_survives(store, hierarchy, gone):
+    nodes = tree(hierarchy)
+    store.add(nodes)
+    store.delete(gone)
+    left = store.get_nodes()
+    assert set(ids(left)) == {n.node_id for n in nodes if gone not in record(n).documents}
+    assert not set().union(*map(linked, left)) - set(ids(left))
+    columns = store.columns("parent_ids", "child_ids", "documents")
+    assert {i for name in ("parent_ids", "child_ids") for row in columns[name] for i in row} <= set(
+        ids(left)
+    )
+    assert gone not in {document for row in columns["documents"] for document in row}
+    before = by_id(single_precision(nodes))
+    for n in left:
+        assert (n.text, n.embedding) == (before[n.node_id].text, before[n.node_id].embedding)
+
+
+def test_deleting_all_documents_leaves_nothing(store):
+    store.add(tree())
+    for document in ("a.txt", "b.txt", "c.txt", "d.txt"):
+        store.delete(document)
+    assert store.get_nodes() == []
+    assert store.query(asking(*[1.0] * 64)).ids == []
+
+
+@pytest.mark.parametrize("document", ["", "nobody.txt", "a.tx", "x' OR 1=1 --", "*", "%"])
+def test_deleting_an_unknown_document_changes_nothing(store, document):
+    store.add(tree())
+    before = store.generation()
+    store.delete(document)
+    assert store.generation() == before
+    assert len(store.get_nodes()) == len(tree())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        pytest.param({"node_ids": ["a", "x"]}, "bcd", id="ids"),
+        pytest.param({"node_ids": []}, "abcd", id="no ids"),
+        pytest.param({"filters": where("n", 2, FilterOperator.LT)}, "cd", id="filters"),
+        pytest.param({"node_ids": ["a", "d"], "filters": where("n", 3)}, "abc", id="both"),
+        pytest.param({"filters": where("n", "x' OR 1=1 --")}, "abcd", id="SQL"),
+        pytest.param({"node_ids": ["x' OR 1=1 --"]}, "abcd", id="SQL as an id"),
+    ],
+)
+def test_deleting_nodes(store, arguments, left):
+    store.add([node(i, n=n) for n, i in enumerate("abcd")])
+    store.delete_nodes(**arguments)
+    assert ids(store.get_nodes()) == list(left)
+
+
+def test_deleting_nodes_needs_to_know_which(store):
+    store.add([node()])
+    with pytest.raises(InputError, match=r"ids or filters; clear\(\) deletes all\."):
+        store.delete_nodes()
+    assert ids(store.get_nodes()) == ["a"]
+
+
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_deleting_any_node_leaves_no_link_to_it(store, hierarchy):
+    nodes = tree(hierarchy)
+    store.add(nodes)
+    left = set(ids(nodes))
+    for n in nodes[::4]:
+        store.delete_nodes([n.node_id])
+        left -= {n.node_id}
+        assert not set().union(*map(linked, store.get_nodes())) - left
+
+
+def test_after_clearing_any_vectors_may_come(store):
+    store.add([node("a")])
+    store.clear()
+    store.clear()
+    assert not store.exists()
+    assert store.get_nodes() == []
+    store.add([node("b", embedding=(1.0, 2.0, 3.0))])
+    assert ids(store.get_nodes()) == ["b"]
+
+
+NOTHING = {
+    "get_nodes": lambda store: store.get_nodes() == [],
+    "get_nodes by id": lambda store: store.get_nodes(["a"]) == [],
+    "query": lambda store: store.query(asking(1.0)).ids == [],
+    "query with filters": lambda store: store.query(asking(1.0, node_ids=["a"])).nodes == [],
+    "columns": lambda store: store.columns("id", "level") == {"id": [], "level": []},
+    "exists": lambda store: store.exists() is False,
+    "delete": lambda store: store.delete("a.txt") is None,
+    "delete_nodes": lambda store: store.delete_nodes(["a"]) is None,
+    "clear": lambda store: store.clear() is None,
+    "add nothing": lambda store: store.add([]) == [],
+}
+
+
+@pytest.mark.parametrize("ask", NOTHING.values(), ids=NOTHING)
+@pytest.mark.parametrize("folder", ["missing", "missing/in/missing", "."])
+def test_where_nothing_was_written_nothing_is_found_and_made(tmp_path, ask, folder):
+    assert ask(HierarchyStore(tmp_path / folder))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ask", [HierarchyStore.report, HierarchyStore.generation])
+def test_what_no_build_wrote_has_no_report(tmp_path, ask):
+    with pytest.raises(IndexNotFoundError, match=r"missing' holds no index; build one with"):
+        ask(HierarchyStore(tmp_path / "missing"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@few
+@given(seeds(), st.integers(1, 8), st.sampled_from([1e-3, 1.0, 1e3]))
+def test_scores_are_cosines_best_first(tmp_path_factory, seed, n_dims, scale):
+    rng = np.random.default_rng(seed)
+    X, question = scale * rng.normal(size=(7, n_dims)), rng.normal(size=n_dims)
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add([node(str(i), embedding=x) for i, x in enumerate(X)])
+    result = store.query(asking(*question))
+    cosines = X @ question / np.linalg.norm(X, axis=1) / np.linalg.norm(question)
+    assert sorted(result.ids) == [str(i) for i in range(7)]
+    assert ids(result.nodes) == result.ids
+    np.testing.assert_allclose(
+        result.similarities, [cosines[int(i)] for i in result.ids], atol=1e-5
+    )
+    assert result.similarities == sorted(result.similarities, reverse=True)
+
+
+@pytest.mark.parametrize("top_k", [1, 2, 5, 9])
+def test_the_best_of_those_that_pass_are_found(store, top_k):
+    X = [(1.0, i / 10) for i in range(10)]
+    store.add([node(str(i), embedding=x, odd=i % 2) for i, x in enumerate(X)])
+    for filters in (where("odd", 1), where("id", ["1", "3", "5", "7", "9"], FilterOperator.IN)):
+        query = VectorStoreQuery([1.0, 0.0], similarity_top_k=top_k, filters=filters)
+        assert store.query(query).ids == ["1", "3", "5", "7", "9"][:top_k]
+
+
+def test_a_query_gives_whole_nodes_without_vectors(store):
+    nodes = tree()
+    store.add(nodes)
+    found = by_id(store.query(asking(*nodes[0].embedding)).nodes)
+    for n in nodes:
+        assert found[n.node_id] == n.model_copy(update={"embedding": None})
+
+
+BAD_VECTORS = {
+    "none": (None, "has none"),
+    "empty": ([], "0"),
+    "another dimension": ([1.0, 0.0, 0.0], "3"),
+    "not a number": ([float("nan"), 1.0], "finite"),
+    "infinite": ([float("inf"), 1.0], "finite"),
+}
+
+
+@pytest.mark.parametrize(("embedding", "says"), BAD_VECTORS.values(), ids=BAD_VECTORS)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_nodes_with_a_bad_vector_are_refused_whole(store, embedding, says, place):
+    store.add([node("held")])
+    new = [node("b"), node("c")]
+    new.insert(place, TextNode(id_="bad", text="text", embedding=embedding))
+    with pytest.raises(InputError, match=says):
+        store.add(new)
+    assert ids(store.get_nodes()) == ["held"]
+
+
+def test_vectors_of_another_dimension_are_refused_by_name(store):
+    store.add([node()])
+    with pytest.raises(InputError, match=r"vectors of 2 dimensions, the nodes have 3; use the"):
+        store.add([node("b", embedding=(1.0, 2.0, 3.0))])
+    with pytest.raises(InputError, match=r"vectors of 2 dimensions, the question has 1; use the"):
+        store.query(asking(1.0))
+
+
+@pytest.mark.parametrize(
+    "embedding",
+    [None, [], [float("nan"), 1.0], [1.0, float("inf")], [0.0, 0.0]],
+    ids=["none", "empty", "not a number", "infinite", "zeros"],
+)
+def test_a_question_needs_a_direction(store, embedding):
+    store.add([node()])
+    with pytest.raises(InputError, match=r"A query needs an embedding of finite numbers"):
+        store.query(VectorStoreQuery(query_embedding=embedding))
+
+
+@pytest.mark.parametrize("mode", sorted(set(VectorStoreQueryMode) - {VectorStoreQueryMode.DEFAULT}))
+def test_other_query_modes_are_refused_by_name(store, mode):
+    store.add([node()])
+    with pytest.raises(InputError, match=rf"query mode must be 'default', got '{mode.value}'\.$"):
+        store.query(asking(1.0, 0.0, mode=mode))
+
+
+def test_nothing_replaces_nothing(store):
+    store.replace([node()], {})
+    with pytest.raises(InputError):
+        store.replace([], {})
+    assert ids(store.get_nodes()) == ["a"]
+
+
+def test_metadata_that_is_no_json_is_refused(store):
+    with pytest.raises(InputError, match="a"):
+        store.add([node("a", value={1, 2})])
+
+
+def sync(store, name, *arguments):
+    return getattr(store, name)(*arguments)
+
+
+def sync_in_a_running_loop(store, name, *arguments):
+    async def inside():
+        return sync(store, name, *arguments)
+
+    return asyncio.run(inside())
+
+
+def awaited(store, name, *arguments):
+    twin = "async_add" if name == "add" else f"a{name}"
+    return asyncio.run(getattr(store, twin)(*arguments))
+
+
+@pytest.mark.parametrize("call", [sync, sync_in_a_running_loop, awaited])
+def test_sync_and_async_do_the_same(store, call):
+    assert call(store, "query", asking(1.0, 0.0)).ids == []
+    assert call(store, "add", [node(i, n=n) for n, i in enumerate("abcd")]) == list("abcd")
+    assert ids(call(store, "get_nodes", ["c", "a"])) == ["c", "a"]
+    result = call(store, "query", asking(1.0, 0.0, filters=where("n", 1)))
+    assert (result.ids, result.similarities) == (["b"], [1.0])
+    assert call(store, "columns", "id") == {"id": list("abcd")}
+    call(store, "delete_nodes", ["b"])
+    call(store, "delete", "c")
+    assert ids(call(store, "get_nodes", None, where("n", 0, FilterOperator.GT))) == ["d"]
+    assert call(store, "replace", [node("e")], {"by": call.__name__}) == store.generation()
+    assert ids(call(store, "get_nodes")) == ["e"]
+    assert store.report() == {"by": call.__name__}
+    call(store, "clear")
+    assert not store.exists()
+
+
+def test_the_ways_to_call_can_be_mixed(store):
+    for i, call in enumerate([sync, awaited, sync_in_a_running_loop, awaited, sync]):
+        call(store, "add", [node(str(i))])
+        assert len(call(store, "get_nodes")) == i + 1
+
+
+def test_a_reader_sees_the_old_tree_or_the_new_one(tmp_path):
+    old, new = [node(i, "old") for i in "abc"], [node(i, "new") for i in "cdef"]
+    wholes = [{n.node_id: n.text for n in nodes} for nodes in (old, new)]
+    writer, reader = HierarchyStore(tmp_path), HierarchyStore(tmp_path)
+    writer.replace(old, {})
+    seen, written = [], threading.Event()
+
+    def read():
+        while not written.is_set():
+            seen.append({n.node_id: n.text for n in reader.get_nodes()})
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for nodes in [new, old] * 5:
+        writer.replace(nodes, {})
+    written.set()
+    thread.join()
+    assert seen
+    assert all(whole in wholes for whole in seen)
+
+
+def test_a_table_opened_before_shows_the_old_tree(tmp_path):
+    store = HierarchyStore(tmp_path)
+    store.replace([node("a"), node("b")], {})
+    before = lancedb.connect(tmp_path).open_table("nodes")
+    store.replace([node("c")], {})
+    assert before.to_arrow()["id"].to_pylist() == ["a", "b"]
+    assert ids(store.get_nodes()) == ["c"]
+
+
+def test_replacing_is_one_generation(store):
+    first = store.replace([node(i) for i in "abc"], {"of": "first"})
+    second = store.replace([node(i) for i in "cd"], {"of": "second"})
+    assert second == first + 1 == store.generation()
+    assert store.report() == {"of": "second"}
+    assert ids(store.get_nodes()) == ["c", "d"]
+
+
+def test_replacing_may_change_the_dimension(store):
+    store.replace([node()], {})
+    store.replace([node("b", embedding=(1.0, 2.0, 3.0))], {})
+    assert store.query(asking(1.0, 2.0, 3.0)).ids == ["b"]
+
+
+reports = st.dictionaries(
+    st.text(max_size=5), st.integers() | st.text() | st.lists(st.booleans()), max_size=3
+)
+
+
+@few
+@given(reports)
+def test_a_report_is_kept_as_given(tmp_path_factory, report):
+    folder = tmp_path_factory.mktemp("index")
+    HierarchyStore(folder).replace([node()], report)
+    assert HierarchyStore(folder).report() == report
+
+
+def test_a_report_outlives_changes_and_a_generation_grows_with_each(store):
+    generations = [store.replace([node("a"), node("b")], {"é": [1]})]
+    for change in (
+        lambda: store.add([node("c")]),
+        lambda: store.delete("a"),
+        lambda: store.delete_nodes(["b"]),
+    ):
+        change()
+        generations.append(store.generation())
+        assert store.report() == {"é": [1]}
+    assert (np.diff(generations) > 0).all()
+
+
+def test_a_pipelines_table_has_an_empty_report(store):
+    store.add([node()])
+    assert store.report() == {}
+
+
+def test_the_table_is_as_the_design_has_it(store):
+    store.add(tree())
+    table = store.client.open_table("nodes")
+    assert {
+        "id",
+        "level",
+        "level_max",
+        "text",
+        "documents",
+        "parent_ids",
+        "parent_weights",
+        "child_ids",
+        "metadata",
+        "vector",
+    } <= set(table.schema.names)
+    for row in table.to_arrow().to_pylist():
+        held = store.get_nodes([row["id"]])[0]
+        of = record(held)
+        assert (row["level"], row["level_max"]) == (of.level, of.level_max)
+        pairs = zip(row["parent_ids"], row["parent_weights"], strict=True)
+        assert tuple(pairs) == of.parents
+        assert row["child_ids"] == [child.node_id for child in held.child_nodes or ()]
+        assert tuple(row["documents"]) == of.documents
+        assert json.loads(row["metadata"]) == held.metadata
+
+
+def test_new_metadata_keys_are_welcome(store):
+    store.add([node("a", one=1)])
+    store.add([node("b", two={"deep": [1, None]}), node("c")])
+    assert [n.metadata for n in store.get_nodes(list("abc"))] == [
+        {"one": 1},
+        {"two": {"deep": [1, None]}},
+        {},
+    ]
+
+
+@pytest.mark.parametrize("table_name", ["nodes", "other"])
+def test_a_described_store_is_the_same_store(tmp_path, table_name):
+    store = HierarchyStore(tmp_path / "index", table_name)
+    store.add([node()])
+    described = json.loads(json.dumps(store.to_dict()))
+    again = HierarchyStore.from_dict(described)
+    assert again.to_dict() == store.to_dict()
+    assert ids(again.get_nodes()) == ["a"]
+    assert described["class_name"] == HierarchyStore.class_name()
+
+
+def test_tables_of_one_folder_are_apart(tmp_path):
+    one, two = HierarchyStore(tmp_path, "one"), HierarchyStore(tmp_path, "two")
+    one.add([node("a")])
+    two.add([node("b", embedding=(1.0, 2.0, 3.0))])
+    one.clear()
+    assert not one.exists()
+    assert ids(two.get_nodes()) == ["b"]
+
+
+@pytest.fixture
+def no_default_llm(monkeypatch):
+    def refuse(settings):
+        raise AssertionError
+
+    monkeypatch.setattr(_Settings, "llm", property(refuse))
+
+
+@pytest.mark.usefixtures("no_default_llm")
+class TestVectorStoreIndex:
+    def test_as_retriever(self, store):
+        nodes, question = tree(), "the lantern of a0"
+        store.add(nodes)
+        embed_model = HashingEmbedding()
+        index = VectorStoreIndex.from_vector_store(store, embed_model=embed_model)
+        found = index.as_retriever(similarity_top_k=5).retrieve(question)
+        X = np.array([n.embedding for n in nodes])
+        cosines = X @ embed_model.get_query_embedding(question)
+        expected = np.sort(cosines)[::-1][:5]
+        np.testing.assert_allclose([n.score for n in found], expected, atol=1e-5)
+        assert found[0].node.text == nodes[int(cosines.argmax())].text
+
+    @pytest.mark.parametrize("level", [0, 1, 2, 3])
+    def test_with_filters_on_level(self, store, level):
+        nodes = tree()
+        store.add(nodes)
+        index = VectorStoreIndex.from_vector_store(store, embed_model=HashingEmbedding())
+        retriever = index.as_retriever(similarity_top_k=100, filters=where("level", level))
+        found = ids(n.node for n in retriever.retrieve("a lantern"))
+        assert set(found) == {n.node_id for n in nodes if record(n).level == level}
+        assert found
+
+    def test_delete_ref_doc(self, store):
+        store.add(tree())
+        index = VectorStoreIndex.from_vector_store(store, embed_model=HashingEmbedding())
+        index.delete_ref_doc("b.txt")
+        assert {d for n in store.get_nodes() for d in record(n).documents} == {
+            "a.txt",
+            "c.txt",
+            "d.txt",
+        }
