@@ -1,0 +1,1 @@
+"""Trees of TextNodes, grown by LlamaIndex transforms."""

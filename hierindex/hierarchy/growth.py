@@ -1,0 +1,260 @@
+"""From chunks to the nodes of a tree, as a generator that asks for the models' work.
+
+The generator yields what it needs, a list of texts embedded or a list of groups
+summarised, and is sent the result. So the way of the data stands here once, and a sync
+and an async driver of a few lines each run it.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+import numpy as np
+from llama_index.core.schema import BaseNode, MetadataMode, TextNode
+
+from hierindex.core.identity import parent_id
+from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
+from hierindex.core.tree import Grouper, Rows, grow_tree
+from hierindex.embed import Embedder, unit_vectors
+from hierindex.errors import InputError
+from hierindex.hierarchy.metadata import Merge
+from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
+from hierindex.record import NodeRecord
+from hierindex.summarize.sentences import split_sentences
+from hierindex.summarize.summary import Budget, Group, Kind, Summary, Usage
+
+ParentEmbedding = Literal["text", "mean", "max"]
+Reuse = Callable[[list[str]], Sequence[BaseNode]]
+"""Nodes of an earlier tree by id, with embeddings, those that there are."""
+
+
+def reuse_nothing(ids: list[str]) -> list[BaseNode]:
+    """There is no earlier tree."""
+    return []
+
+
+@dataclass(frozen=True)
+class Embed:
+    """A request to embed texts; answered by unit vectors (n_texts, n_dims)."""
+
+    texts: list[str]
+    stage: str
+
+
+@dataclass(frozen=True)
+class Summarize:
+    """A request for a summary of each group; answered by a list of `Summary`."""
+
+    groups: list[Group]
+    budget: Budget
+    stage: str
+
+
+Work = Embed | Summarize
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that shapes a tree, apart from its chunks."""
+
+    method: str
+    groupers: Sequence[Grouper]
+    embedder: Embedder
+    summarizer: str  # its name
+    shaped_by: str  # all that shapes a summary's text
+    summary_tokens: int
+    parent_embedding: ParentEmbedding = "text"
+    max_levels: int | None = None
+    summarize_single_documents: bool = False
+    namespace: str = ""
+    metadata_rules: Mapping[str, Merge] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Grown:
+    """The nodes of a tree, level by level, all embedded, and what their summaries cost."""
+
+    nodes: list[TextNode]
+    usage: Usage
+
+
+Growth = Generator[Work, Any, Grown]
+
+
+def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, reuse: Reuse) -> Growth:
+    """Grow a tree over chunks.
+
+    Parameters
+    ----------
+    chunks : Sequence[BaseNode]
+        Not modified.
+    recipe : Recipe
+    reuse : Reuse
+        What it returns is neither embedded nor summarised again.
+    """
+    leaves = make_leaves(chunks, recipe.namespace)
+    if not leaves:
+        return Grown([], Usage())
+    recipe.embedder.warn_of_summaries(recipe.summary_tokens)
+    rows = yield from _embedded(leaves, recipe, reuse)
+    current, tree, usage = leaves, list(leaves), Usage()
+    growth = grow_tree(rows, recipe.groupers, max_levels=recipe.max_levels)
+    try:
+        M = next(growth)
+        while True:
+            level = rows.level + 1
+            parents, X, cost = yield from _parents(current, rows, M, recipe, reuse)
+            _link(current, parents, M, level)
+            tree += [parent for parent in parents if parent.record.level == level]
+            usage += cost
+            current, rows = parents, _rows(parents, X, level)
+            M = growth.send(rows)
+    except StopIteration:
+        pass
+    for draft in tree:
+        draft.note(
+            method=recipe.method,
+            embed_model=recipe.embedder.name,
+            summarizer=recipe.summarizer,
+        )
+    return Grown([draft.finished() for draft in tree], usage)
+
+
+def _embedded(leaves: Sequence[Draft], recipe: Recipe, reuse: Reuse) -> Generator[Work, Any, Rows]:
+    """Leaves with token counts and embeddings, as rows."""
+    nodes = [leaf.node for leaf in leaves]
+    texts = [node.get_content(MetadataMode.EMBED) for node in nodes]
+    n_tokens = recipe.embedder.count_tokens(texts)
+    recipe.embedder.warn_of_cut(n_tokens, "chunks")
+    new = {node.node_id: i for i, node in enumerate(nodes) if node.embedding is None}
+    for known in reuse(list(new)):
+        if known.get_content(MetadataMode.EMBED) == texts[new[known.node_id]]:
+            nodes[new.pop(known.node_id)].embedding = known.embedding
+    vectors = (yield Embed([texts[i] for i in new.values()], "embed chunks")) if new else []
+    for i, vector in zip(new.values(), vectors, strict=True):
+        nodes[i].embedding = vector.tolist()
+    for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
+        leaf.note(n_tokens=n)
+    return _rows(leaves, unit_vectors([node.get_embedding() for node in nodes]), level=0)
+
+
+def _rows(drafts: Sequence[Draft], X: Floats2d, level: int) -> Rows:
+    records = [draft.record for draft in drafts]
+    number = {d: i for i, d in enumerate(dict.fromkeys(d for r in records for d in r.documents))}
+    document = [
+        number[record.documents[0]] if len(record.documents) == 1 else -1 - i
+        for i, record in enumerate(records)
+    ]
+    n_tokens = np.array([record.n_tokens for record in records])
+    return Rows(X, n_tokens, np.array(document), level)
+
+
+def _parents(
+    current: Sequence[Draft], rows: Rows, M: Membership, recipe: Recipe, reuse: Reuse
+) -> Generator[Work, Any, tuple[list[Draft], Floats2d, Usage]]:
+    """The next level, one node for each group, their unit vectors, and what they cost.
+
+    A group of one is no new node: its row passes up.
+    """
+    groups, level = groups_of(M), rows.level + 1
+    alone = recipe.summarize_single_documents and rows.level == 0
+    written = [g for g, group in enumerate(groups) if len(group) > 1 or alone]
+    children = [[current[row] for row in groups[g]] for g in written]
+    ids = [_id(c, recipe) for c in children]
+    known = {node.node_id: node for node in reuse(ids) if not _is_fallback(node)}
+    summaries = yield from _summaries(ids, children, known, recipe, level)
+    made = [
+        make_parent(node_id, c, summary, level=level, rules=recipe.metadata_rules)
+        for node_id, c, summary in zip(ids, children, summaries, strict=True)
+    ]
+    parents = [current[group[0]] for group in groups]
+    X = np.array([rows.X[group[0]] for group in groups])  # (n_groups, n_dims)
+    if recipe.parent_embedding == "text":
+        X[written] = yield from _vectors([p.node for p in made], known, rows.X.shape[1], level)
+    else:
+        X[written] = _pooled(M, rows.X, recipe.parent_embedding)[written]
+    n_tokens = recipe.embedder.count_tokens([parent.node.text for parent in made])
+    for g, parent, n in zip(written, made, n_tokens.tolist(), strict=True):
+        parent.node.embedding = X[g].tolist()
+        parent.note(n_tokens=n)
+        parents[g] = parent
+    paid = (s.usage for s, i in zip(summaries, ids, strict=True) if i not in known)
+    return parents, X, sum(paid, Usage(cached_summaries=len(known)))
+
+
+def _id(children: Sequence[Draft], recipe: Recipe) -> str:
+    nodes = [child.node for child in children]
+    return parent_id([n.node_id for n in nodes], [n.text for n in nodes], recipe.shaped_by)
+
+
+def _is_fallback(node: BaseNode) -> bool:
+    return NodeRecord.from_metadata(node.metadata).kind == "extractive_fallback"
+
+
+def _summaries(
+    ids: Sequence[str],
+    children: Sequence[Sequence[Draft]],
+    known: Mapping[str, BaseNode],
+    recipe: Recipe,
+    level: int,
+) -> Generator[Work, Any, list[Summary]]:
+    """A summary for each group, those of known nodes as they were."""
+    new = [i for i, node_id in enumerate(ids) if node_id not in known]
+    wanted = [_sentences(children[i]) for i in new]
+    written = (yield Summarize(wanted, _budget(recipe), f"summarize level {level}")) if new else []
+    fresh = iter(written)
+    return [_summary(known[i]) if i in known else next(fresh) for i in ids]
+
+
+def _sentences(children: Sequence[Draft]) -> Group:
+    return [s for c in children for s in split_sentences(c.node.text, c.record.quotes)]
+
+
+def _budget(recipe: Recipe) -> Budget:
+    """Tokens of a summary: what is asked for, within the embedding model's window."""
+    embedder = recipe.embedder
+    return Budget(min(recipe.summary_tokens, embedder.room), embedder.count_text_tokens)
+
+
+def _summary(node: BaseNode) -> Summary:
+    """The summary that a node of an earlier tree was made of."""
+    record = NodeRecord.from_metadata(node.metadata)
+    return Summary(node.get_content(MetadataMode.NONE), record.quotes, cast(Kind, record.kind))
+
+
+def _vectors(
+    parents: Sequence[TextNode], known: Mapping[str, BaseNode], n_dims: int, level: int
+) -> Generator[Work, Any, Floats2d]:
+    """Unit vectors of the parents' texts, (n_parents, n_dims), known ones as they were."""
+    new = [parent.text for parent in parents if parent.node_id not in known]
+    embedded = (yield Embed(new, f"embed level {level}")) if new else np.zeros((0, n_dims))
+    if embedded.shape[1] != n_dims:
+        raise InputError(
+            f"Chunks have embeddings of {n_dims} dimensions, summaries of {embedded.shape[1]}; "
+            "give the hierarchy the embedding model that embedded the chunks."
+        )
+    fresh = iter(embedded)
+    X = [
+        unit_vectors([known[i].get_embedding()])[0] if i in known else next(fresh)
+        for i in (parent.node_id for parent in parents)
+    ]
+    return np.array(X).reshape(len(parents), n_dims)
+
+
+def _pooled(M: Membership, X: Floats2d, how: ParentEmbedding) -> Floats2d:
+    if how == "mean":
+        return centroids(M, X)
+    return unit_vectors([X[group].max(axis=0) for group in groups_of(M)])
+
+
+def _link(current: Sequence[Draft], parents: Sequence[Draft], M: Membership, level: int) -> None:
+    """Note each node's parents, strongest first; a node that passes up reaches the next cut."""
+    for i, draft in enumerate(current):
+        row = slice(M.indptr[i], M.indptr[i + 1])
+        columns, weights = M.indices[row], M.data[row]
+        if parents[columns[0]] is draft:
+            draft.note(level_max=level)
+            continue
+        order = np.lexsort((columns, -weights))
+        pairs = zip(columns[order], weights[order], strict=True)
+        draft.note(parents=tuple((parents[g].node.node_id, float(w)) for g, w in pairs))

@@ -1,0 +1,84 @@
+"""A parent's metadata, merged from its children's by a written rule."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hierindex.record import RECORD_KEYS
+
+MAX_DISTINCT = 10  # values that a parent lists of one key
+RANGES = frozenset(
+    {"page", "page_number", "page_label", "timestamp", "time", "date", "start_time", "end_time"}
+)
+
+Merge = Callable[[list[Any]], Any]
+"""Values of one key in a parent's children, in order, to the parent's value; None leaves it out."""
+
+
+def merged_metadata(
+    children: Sequence[Mapping[str, Any]], rules: Mapping[str, Merge] | None = None
+) -> dict[str, Any]:
+    """Metadata of a parent.
+
+    A value that all children share is inherited. Pages and times (`RANGES`) become
+    [least, greatest]. Of any other key the parent lists the distinct values, at most
+    `MAX_DISTINCT`. The keys of hierindex itself are not merged.
+
+    Parameters
+    ----------
+    children : Sequence[Mapping]
+        In reading order.
+    rules : Mapping[str, Merge], optional
+        Replaces the rule for single keys.
+
+    Examples
+    --------
+    >>> merged_metadata([{"page": 2, "by": "Ada", "to": "Bo"}, {"page": 4, "by": "Ada"}])
+    {'page': [2, 4], 'by': 'Ada', 'to': ['Bo']}
+    """
+    rules = rules or {}
+    keys = dict.fromkeys(key for child in children for key in child if key not in RECORD_KEYS)
+    merged = {}
+    for key in keys:
+        values = [child[key] for child in children if key in child]
+        if key in rules:
+            value = rules[key](values)
+        elif len(values) == len(children) and all(other == values[0] for other in values):
+            value = values[0]
+        elif key in RANGES:
+            value = value_range(values)
+        else:
+            value = distinct(values)
+        if value is not None:
+            merged[key] = value
+    return merged
+
+
+def value_range(values: list[Any]) -> list[Any]:
+    """[least, greatest] of values and ranges; their distinct values where they have no order.
+
+    >>> value_range([3, [5, 9]])
+    [3, 9]
+    """
+    flat = _flat(values)
+    if not flat:
+        return []
+    if all(isinstance(v, int | float) for v in flat) or all(isinstance(v, str) for v in flat):
+        return [min(flat), max(flat)]
+    return distinct(values)
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """The first `MAX_DISTINCT` distinct values, lists among them opened.
+
+    >>> distinct(["a", ["b", "a"], {"c": 1}])
+    ['a', 'b', {'c': 1}]
+    """
+    first: dict[str, Any] = {}
+    for value in _flat(values):
+        first.setdefault(json.dumps(value, sort_keys=True, default=str), value)
+    return list(first.values())[:MAX_DISTINCT]
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    return [item for v in values for item in (v if isinstance(v, list) else [v])]

@@ -1,0 +1,177 @@
+"""Chunks as leaves and summaries as parents, both LlamaIndex TextNodes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    ImageNode,
+    MetadataMode,
+    NodeRelationship,
+    ObjectType,
+    RelatedNodeInfo,
+    TextNode,
+)
+
+from hierindex.core.identity import leaf_ids
+from hierindex.errors import InputError
+from hierindex.hierarchy.metadata import Merge, merged_metadata
+from hierindex.record import (
+    DETAILS,
+    LEVEL,
+    LEVEL_MAX,
+    PAGE,
+    PAGE_BREAK,
+    RECORD_KEYS,
+    NodeRecord,
+    Quote,
+    Span,
+)
+from hierindex.store.links import BESIDE
+from hierindex.summarize.summary import Summary
+
+
+@dataclass
+class Draft:
+    """A node while its tree grows; what it knows of its place is written into it at the end."""
+
+    node: TextNode
+    record: NodeRecord
+
+    def note(self, **changes: Any) -> None:
+        """Change fields of the record."""
+        self.record = replace(self.record, **changes)
+
+    def finished(self) -> TextNode:
+        """The node, with its record as metadata and its strongest parent as PARENT."""
+        self.node.metadata |= self.record.to_metadata()
+        if self.record.parents:
+            parent = RelatedNodeInfo(node_id=self.record.parents[0][0])
+            self.node.relationships[NodeRelationship.PARENT] = parent
+        return self.node
+
+
+def make_leaves(nodes: Sequence[BaseNode], namespace: str = "") -> list[Draft]:
+    """Copies of chunks with content-derived ids, in document order, blank ones left out.
+
+    Raises
+    ------
+    InputError
+        If a node has no text of its own, is a summary already, or uses a metadata key that
+        hierindex writes; names it.
+    """
+    for node in nodes:
+        _check(node)
+    order = {document: i for i, document in enumerate(dict.fromkeys(map(_document, nodes)))}
+    nodes = sorted(nodes, key=lambda node: order[_document(node)])
+    nodes = [node for node in nodes if node.get_content(MetadataMode.NONE).strip()]
+    texts = [node.get_content(MetadataMode.NONE) for node in nodes]
+    ids = leaf_ids(namespace, [_document(node) for node in nodes], texts)
+    renamed = dict(zip((node.node_id for node in nodes), ids, strict=True))
+    return [_leaf(node, node_id, renamed) for node, node_id in zip(nodes, ids, strict=True)]
+
+
+def _check(node: BaseNode) -> None:
+    if not isinstance(node, TextNode | Document) or isinstance(node, ImageNode):
+        raise InputError(
+            f"A hierarchy is built of text nodes, node {node.node_id} is a {type(node).__name__}."
+        )
+    if DETAILS in node.metadata:
+        if NodeRecord.from_metadata(node.metadata).level > 0:
+            raise InputError(
+                f"Node {node.node_id} is a summary of an earlier hierarchy; pass only chunks."
+            )
+    elif taken := [key for key in (LEVEL, LEVEL_MAX) if key in node.metadata]:
+        raise InputError(
+            f"Metadata key {taken[0]!r} of node {node.node_id} is one that hierindex writes; "
+            "rename it."
+        )
+
+
+def _document(node: BaseNode) -> str:
+    return node.ref_doc_id or node.node_id
+
+
+def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
+    text, document = node.get_content(MetadataMode.NONE), _document(node)
+    start = 0 if isinstance(node, Document) else getattr(node, "start_char_idx", None)
+    source = RelatedNodeInfo(node_id=document, node_type=ObjectType.DOCUMENT)
+    leaf = TextNode(
+        id_=node_id,
+        text=text,
+        embedding=node.embedding,
+        metadata={k: v for k, v in node.metadata.items() if k not in RECORD_KEYS},
+        excluded_embed_metadata_keys=_with_own(node.excluded_embed_metadata_keys),
+        excluded_llm_metadata_keys=_with_own(node.excluded_llm_metadata_keys),
+        metadata_template=node.metadata_template,
+        metadata_separator=node.metadata_separator,
+        text_template=getattr(
+            node, "text_template", TextNode.model_fields["text_template"].default
+        ),
+        start_char_idx=start,
+        end_char_idx=None if start is None else start + len(text),
+        relationships={NodeRelationship.SOURCE: node.source_node or source},
+    )
+    for relation in BESIDE:
+        beside = node.relationships.get(relation)
+        if isinstance(beside, RelatedNodeInfo) and beside.node_id in renamed:
+            leaf.relationships[relation] = RelatedNodeInfo(node_id=renamed[beside.node_id])
+    quotes = _quotes(text, document, start, node.metadata.get(PAGE))
+    return Draft(leaf, NodeRecord(documents=(document,), quotes=quotes))
+
+
+def _quotes(text: str, document: str, start: int | None, page: object) -> tuple[Quote, ...]:
+    """Where a chunk's text stands: one quote, or one for each page that it touches."""
+    if start is None:
+        return (Quote(0, len(text), None),)
+    if not isinstance(page, int):
+        return (Quote(0, len(text), Span(document, start, start + len(text))),)
+    quotes, at = [], 0
+    for i, part in enumerate(text.split(PAGE_BREAK)):
+        span = Span(document, start + at, start + at + len(part), page + i)
+        quotes.append(Quote(at, at + len(part), span))
+        at += len(part) + 1
+    return tuple(quotes)
+
+
+def make_parent(
+    node_id: str,
+    children: Sequence[Draft],
+    summary: Summary,
+    *,
+    level: int,
+    rules: Mapping[str, Merge] | None = None,
+) -> Draft:
+    """The node of a group, with its children but not yet its own parents.
+
+    Only its summary is embedded: its metadata is there to filter by and to show. A model
+    that answers sees the entries that all its children share and show.
+    """
+    documents = tuple(dict.fromkeys(d for child in children for d in child.record.documents))
+    nodes = [child.node for child in children]
+    metadata = merged_metadata([node.metadata for node in nodes], rules)
+    hidden = {key for node in nodes for key in node.excluded_llm_metadata_keys}
+    differing = {key for key in metadata for n in nodes if n.metadata.get(key) != metadata[key]}
+    parent = TextNode(
+        id_=node_id,
+        text=summary.text,
+        metadata=metadata,
+        excluded_embed_metadata_keys=_with_own(list(metadata)),
+        excluded_llm_metadata_keys=_with_own(sorted(hidden | differing)),
+        relationships={
+            NodeRelationship.CHILD: [RelatedNodeInfo(node_id=node.node_id) for node in nodes]
+        },
+    )
+    if len(documents) == 1:
+        source = nodes[0].relationships[NodeRelationship.SOURCE]
+        parent.relationships[NodeRelationship.SOURCE] = source
+    record = NodeRecord(
+        level=level, level_max=level, kind=summary.kind, documents=documents, quotes=summary.quotes
+    )
+    return Draft(parent, record)
+
+
+def _with_own(keys: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*keys, *RECORD_KEYS]))

@@ -1,0 +1,454 @@
+"""The three hierarchies, driven on small texts whose likeness can be reasoned about."""
+
+import asyncio
+import copy
+import json
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.llms import MockLLM
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import ImageNode, NodeRelationship, TextNode
+
+from hierindex import (
+    DocumentHierarchy,
+    ExtractiveSummarizer,
+    ExtractiveSynthesizer,
+    HierarchyStore,
+    InputError,
+    NodeRecord,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    WindowWarning,
+)
+from hierindex.hierarchy.driver import Hierarchy
+
+TOPICS = [
+    text.split()
+    for text in (
+        "harbour sail mast anchor keel rudder tide wind deck crew",
+        "flour yeast oven dough crust salt knead loaf bake water",
+        "nova orbit comet moon eclipse dust light dwarf galaxy ring",
+    )
+]
+HIERARCHIES = [
+    SemanticHierarchy,
+    RaptorHierarchy,
+    DocumentHierarchy,
+    lambda **options: RaptorHierarchy(scope="document", **options),
+    lambda **options: SemanticHierarchy(percentile=40, **options),
+]
+IDS = ["semantic", "raptor", "document", "raptor per document", "semantic by percentile"]
+
+
+class CountingSummarizer(ExtractiveSummarizer):
+    """Records the sizes of the groups of each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[int] = []
+
+    def summarize(self, groups, budget, **options):
+        self.calls.append(len(groups))
+        return super().summarize(groups, budget, **options)
+
+
+def text_of(name: str, n_paragraphs: int = 8) -> str:
+    """Paragraphs of three sentences; every second one turns to another of the three topics."""
+    start = sum(map(ord, name))
+    paragraphs = []
+    for i in range(n_paragraphs):
+        topic = TOPICS[(start + i // 2) % 3]
+        paragraphs.append(
+            " ".join(
+                f"In {name} part {i} the {topic[(i + k) % 10]} meets the {topic[(i + k + 3) % 10]}"
+                f" near the {topic[(i + k + 5) % 10]}."
+                for k in range(3)
+            )
+        )
+    return "\n\n".join(paragraphs)
+
+
+def documents_of(*names: str, n_paragraphs: int = 8) -> list[Document]:
+    return [Document(text=text_of(name, n_paragraphs), id_=name) for name in names]
+
+
+def chunks_of(documents: Sequence[Document]) -> list[TextNode]:
+    return SentenceSplitter(chunk_size=48, chunk_overlap=0)(documents)
+
+
+def grown(kind=SemanticHierarchy, *names: str, **options) -> list[TextNode]:
+    options = {"embed_model": HashingEmbedding(), "max_children": 4, **options}
+    return kind(**options)(chunks_of(documents_of(*(names or "abcde"))))
+
+
+def record(node: TextNode) -> NodeRecord:
+    return NodeRecord.from_metadata(node.metadata)
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_every_leaf_reaches_the_root(kind) -> None:
+    nodes = grown(kind)
+    by_id = {node.node_id: node for node in nodes}
+    roots = [node for node in nodes if not record(node).parents]
+    assert len(by_id) == len(nodes)
+    assert len(roots) == 1
+    for node in nodes:
+        parents = record(node).parents
+        assert sum(weight for _, weight in parents) == pytest.approx(1.0 if parents else 0.0)
+        assert [weight for _, weight in parents] == sorted((w for _, w in parents), reverse=True)
+        while record(node).parents:
+            parent = by_id[node.parent_node.node_id]
+            assert parent.node_id == record(node).parents[0][0]
+            assert record(parent).level > record(node).level
+            assert record(parent).level == record(node).level_max + 1
+            node = parent
+        assert node is roots[0]
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_links_agree_and_cuts_shrink(kind) -> None:
+    nodes = grown(kind)
+    by_id = {node.node_id: node for node in nodes}
+    for parent in nodes:
+        children = [by_id[child.node_id] for child in parent.child_nodes or []]
+        assert bool(children) == (record(parent).level > 0)
+        assert all(parent.node_id in dict(record(child).parents) for child in children)
+        assert set(record(parent).documents) == {
+            d for child in children or [parent] for d in record(child).documents
+        }
+    top = max(record(node).level_max for node in nodes)
+    cuts = [sum(record(n).level <= c <= record(n).level_max for n in nodes) for c in range(top + 1)]
+    assert cuts == sorted(cuts, reverse=True)
+    assert cuts[-1] == 1
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_citations_are_the_text(kind) -> None:
+    texts = {name: text_of(name) for name in "abcde"}
+    for node in grown(kind):
+        assert record(node).citations
+        for quote in record(node).quotes:
+            source = quote.source
+            assert (
+                texts[source.document][source.start : source.end] == node.text[quote.at : quote.to]
+            )
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_same_input_same_nodes(kind) -> None:
+    first, second = grown(kind), grown(kind)
+    assert [node.to_dict() for node in first] == [node.to_dict() for node in second]
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+def test_async_gives_the_same(kind) -> None:
+    hierarchy = kind(embed_model=HashingEmbedding(), max_children=4)
+    chunks = chunks_of(documents_of(*"abcde"))
+    awaited = asyncio.run(hierarchy.acall(chunks))
+    assert [node.to_dict() for node in awaited] == [n.to_dict() for n in hierarchy(chunks)]
+
+
+def test_one_batch_and_one_summary_call_a_level() -> None:
+    embed_model, summarizer = HashingEmbedding(), CountingSummarizer()
+    nodes = grown(embed_model=embed_model, summarizer=summarizer)
+    n_levels = max(record(node).level for node in nodes)
+    written = Counter(record(node).level for node in nodes)
+    assert summarizer.calls == [written[level] for level in range(1, n_levels + 1)]
+    assert [len(batch) for batch in embed_model.batches] == [
+        written[level] for level in range(n_levels + 1)
+    ]
+
+
+def test_known_nodes_are_not_made_again() -> None:
+    embed_model, summarizer = HashingEmbedding(), CountingSummarizer()
+    hierarchy = SemanticHierarchy(embed_model=embed_model, summarizer=summarizer, max_children=4)
+    chunks = chunks_of(documents_of(*"abc"))
+    first = hierarchy.grow(chunks).nodes
+    embed_model.batches.clear()
+    summarizer.calls.clear()
+    known = {node.node_id: node for node in first}
+    second = hierarchy.grow(chunks, lambda ids: [known[i] for i in ids if i in known])
+    assert [n.to_dict() for n in second.nodes] == [n.to_dict() for n in first]
+    assert embed_model.batches == []
+    assert summarizer.calls == []
+    assert second.usage.cached_summaries == sum(record(node).level > 0 for node in first)
+
+
+def test_an_edit_touches_only_its_ancestors() -> None:
+    before = {node.node_id for node in grown(SemanticHierarchy, "a", "b", "c")}
+    documents = documents_of("a", "b", "c")
+    documents[1] = Document(text=documents[1].text.replace("part 3", "part 33"), id_="b")
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
+    after = hierarchy(chunks_of(documents))
+    new = [node for node in after if node.node_id not in before]
+    assert 0 < len(new) < len(after) / 2
+    assert all("b" in record(node).documents for node in new)
+
+
+def test_input_is_not_modified() -> None:
+    chunks = chunks_of(documents_of("a", "b"))
+    before = copy.deepcopy(chunks)
+    SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+    assert chunks == before
+
+
+def test_relationships_of_chunks_are_rewritten() -> None:
+    leaves = [node for node in grown(SemanticHierarchy, "a") if record(node).level == 0]
+    for before, after in pairwise(leaves):
+        assert before.next_node.node_id == after.node_id
+        assert after.prev_node.node_id == before.node_id
+    assert all(leaf.ref_doc_id == "a" for leaf in leaves)
+
+
+def test_source_stays_where_there_is_one() -> None:
+    for node in grown():
+        documents = record(node).documents
+        assert node.ref_doc_id == (documents[0] if len(documents) == 1 else None)
+
+
+def test_own_keys_never_reach_a_text() -> None:
+    documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
+    nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks_of(documents))
+    for node in nodes:
+        assert node.get_content("llm").startswith("title: Alpha\n\n")
+        assert "level" not in node.get_content("llm").partition("\n\n")[0]
+        if record(node).level:
+            assert node.get_content("embed") == node.text
+
+
+@pytest.mark.parametrize("how", ["mean", "max"])
+def test_parents_can_be_pooled(how) -> None:
+    embed_model = HashingEmbedding()
+    nodes = grown(embed_model=embed_model, parent_embedding=how)
+    assert len(embed_model.batches) == 1  # the chunks
+    for node in nodes:
+        assert sum(x * x for x in node.embedding) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_given_embeddings_are_kept() -> None:
+    embed_model = HashingEmbedding()
+    chunks = embed_model(chunks_of(documents_of("a", "b")))
+    embed_model.batches.clear()
+    nodes = SemanticHierarchy(embed_model=embed_model)(chunks)
+    assert not any(chunks[0].text in batch for batch in embed_model.batches)
+    assert nodes[0].embedding == chunks[0].embedding
+
+
+def test_embeddings_of_another_model_are_refused() -> None:
+    chunks = HashingEmbedding(dim=32)(chunks_of(documents_of("a")))
+    with pytest.raises(InputError, match="32 dimensions, summaries of 64"):
+        SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+    chunks[0].embedding = [1.0] * 16
+    with pytest.raises(InputError, match=r"one dimension, got \[16, 32\]"):
+        SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+
+
+def test_a_known_chunk_with_other_metadata_is_embedded_again() -> None:
+    embed_model = HashingEmbedding()
+    hierarchy = SemanticHierarchy(embed_model=embed_model)
+    before = {node.node_id: node for node in hierarchy(chunks_of(documents_of("a")))}
+    documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
+    embed_model.batches.clear()
+    after = hierarchy.grow(
+        SentenceSplitter(chunk_size=52, chunk_overlap=0)(documents),
+        lambda ids: [before[i] for i in ids if i in before],
+    )
+    titled = [node for node in after.nodes if node.node_id in before and not record(node).level]
+    assert titled
+    assert all(node.get_content("embed") in embed_model.batches[0] for node in titled)
+
+
+def test_levels_can_be_bounded() -> None:
+    assert max(record(node).level for node in grown(max_levels=1)) == 1
+
+
+class TestFewChunks:
+    def test_none(self) -> None:
+        assert SemanticHierarchy(embed_model=HashingEmbedding())([]) == []
+
+    def test_blank_ones_are_left_out(self) -> None:
+        chunks = [TextNode(text="  \n"), TextNode(text="One sentence stands here.")]
+        assert len(SemanticHierarchy(embed_model=HashingEmbedding())(chunks)) == 1
+
+    @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
+    def test_one_is_its_own_root(self, kind) -> None:
+        (node,) = kind(embed_model=HashingEmbedding())([TextNode(text="One sentence.")])
+        assert (record(node).level, record(node).level_max, record(node).parents) == (0, 0, ())
+
+    def test_one_has_a_document_summary(self) -> None:
+        hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
+        leaf, summary = hierarchy([Document(text="One sentence stands here.", id_="a")])
+        assert leaf.parent_node.node_id == summary.node_id
+        assert summary.text == leaf.text
+
+    def test_documents_need_no_splitter(self) -> None:
+        nodes = SemanticHierarchy(embed_model=HashingEmbedding())(documents_of("a", "b"))
+        leaves = [node for node in nodes if record(node).level == 0]
+        assert [record(leaf).citations[0].document for leaf in leaves] == ["a", "b"]
+
+    def test_equal_texts_have_ids_of_their_own(self) -> None:
+        chunks = [TextNode(text="The same sentence.") for _ in range(5)]
+        nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+        assert len({node.node_id for node in nodes}) == len(nodes)
+
+
+def test_soft_membership_gives_several_parents() -> None:
+    nodes = grown(RaptorHierarchy, *"abcdefgh", max_children=8)
+    assert max(len(record(node).parents) for node in nodes) <= 3
+
+
+def test_window_is_named() -> None:
+    class Small(HashingEmbedding):
+        max_length: int = 8
+
+    with pytest.warns(WindowWarning, match="8 tokens that hashing reads"):
+        nodes = grown(embed_model=Small(), summary_tokens=64)
+    assert all(record(node).n_tokens <= 8 for node in nodes if record(node).level)
+
+
+def test_summaries_that_the_window_cannot_hold_are_announced() -> None:
+    class Small(HashingEmbedding):
+        max_length: int = 40
+
+    chunks = [TextNode(text="The keeper wrote of the storm."), TextNode(text="The lamp was lit.")]
+    with pytest.warns(WindowWarning, match="summary_tokens is 64, more than the window of 40"):
+        SemanticHierarchy(embed_model=Small(), summary_tokens=64)(chunks)
+
+
+def test_chunks_of_one_id_stay_apart() -> None:
+    chunks = [TextNode(id_="x", text=f"The keeper wrote of storm {i}.") for i in range(3)]
+    nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
+    assert sorted(n.text for n in nodes if not record(n).level) == [c.text for c in chunks]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_seed_gives_one_tree(seed) -> None:
+    first, second = (grown(RaptorHierarchy, *"abcdefgh", seed=seed) for _ in range(2))
+    assert [node.node_id for node in first] == [node.node_id for node in second]
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (ImageNode(), "text nodes"),
+        (TextNode(text="x", metadata={"level": "advanced"}), "'level'.*rename"),
+    ],
+    ids=["image", "reserved key"],
+)
+def test_what_is_no_chunk_is_refused(node, message) -> None:
+    with pytest.raises(InputError, match=message):
+        SemanticHierarchy(embed_model=HashingEmbedding())([node])
+
+
+def test_summaries_are_refused_but_their_chunks_are_not() -> None:
+    nodes = grown()
+    with pytest.raises(InputError, match="summary of an earlier hierarchy"):
+        SemanticHierarchy(embed_model=HashingEmbedding())(nodes)
+    leaves = [node for node in nodes if record(node).level == 0]
+    again = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)(leaves)
+    assert {node.node_id for node in again} == {node.node_id for node in nodes}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_children": 1}, "max_children must be at least 2, got 1"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
+        ({"summarizer": 7}, "summarizer must be .* got int"),
+        ({"embed_model": 7}, "embed_model must be .* got int"),
+        ({"target_size": 1}, "target_size is wrong: .* greater than or equal to 2, got 1"),
+        ({"targetsize": 3}, "There is no option 'targetsize'"),
+    ],
+)
+def test_options_are_checked_when_they_are_given(options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        SemanticHierarchy(**{"embed_model": HashingEmbedding(), **options})
+
+
+class TestSerialisation:
+    @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
+    def test_round_trip(self, kind) -> None:
+        hierarchy: Hierarchy = kind(embed_model=HashingEmbedding(), seed=3, max_children=7)
+        data = json.loads(json.dumps(hierarchy.to_dict()))
+        again = type(hierarchy).from_dict(data, embed_model=HashingEmbedding())
+        assert again.to_dict() == hierarchy.to_dict()
+
+    def test_no_secret_is_told(self) -> None:
+        from llama_index.llms.openai_like import OpenAILike
+
+        llm = OpenAILike(model="m", api_key="sk-secret", api_base="http://user:secret@127.0.0.1/v1")
+        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), summarizer=llm)
+        assert "secret" not in json.dumps(hierarchy.to_dict()) + repr(hierarchy) + str(hierarchy)
+        again = SemanticHierarchy.from_dict(
+            hierarchy.to_dict(), embed_model=HashingEmbedding(), llm=llm
+        )
+        assert again.to_dict() == hierarchy.to_dict()
+
+    def test_what_cannot_be_stored_is_asked_for(self) -> None:
+        hierarchy = SemanticHierarchy(
+            embed_model=HashingEmbedding(),
+            summarizer=MockLLM(),
+            metadata_rules={"title": lambda values: values[0]},
+        )
+        with pytest.raises(InputError, match="metadata_rules= with rules for \\['title'\\]"):
+            SemanticHierarchy.from_dict(hierarchy.to_dict(), embed_model=HashingEmbedding())
+        with pytest.raises(InputError, match="pass it as llm="):
+            SemanticHierarchy.from_dict(
+                hierarchy.to_dict(),
+                embed_model=HashingEmbedding(),
+                metadata_rules=hierarchy.metadata_rules,
+            )
+
+
+class TestInAPipeline:
+    def test_the_store_holds_all_levels_and_a_vector_store_index_answers(self, tmp_path) -> None:
+        """Splitter, embedding, hierarchy: the pipeline that this project grew from."""
+        embed_model = HashingEmbedding()
+        store = HierarchyStore(tmp_path)
+        pipeline = IngestionPipeline(
+            transformations=[
+                SentenceSplitter(chunk_size=48, chunk_overlap=0),
+                embed_model,
+                SemanticHierarchy(embed_model=embed_model, max_children=4),
+            ],
+            vector_store=store,
+        )
+        nodes = pipeline.run(documents=documents_of(*"abc"))
+        assert Counter(store.columns("level")["level"]) == Counter(record(n).level for n in nodes)
+
+        index = VectorStoreIndex.from_vector_store(store, embed_model=embed_model)
+        engine = index.as_query_engine(
+            llm=MockLLM(), response_synthesizer=ExtractiveSynthesizer(embed_model)
+        )
+        assert "yeast" in str(engine.query("the yeast meets the crust"))
+
+    def test_running_twice_adds_nothing(self, tmp_path) -> None:
+        store = HierarchyStore(tmp_path)
+        pipeline = IngestionPipeline(
+            transformations=[SemanticHierarchy(embed_model=HashingEmbedding())], vector_store=store
+        )
+        pipeline.run(nodes=chunks_of(documents_of("a", "b")))
+        before = sorted(store.columns("id")["id"])
+        pipeline.run(nodes=chunks_of(documents_of("a", "b")))
+        assert sorted(store.columns("id")["id"]) == before
+
+    def test_slices_are_refused(self) -> None:
+        pipeline = IngestionPipeline(
+            transformations=[SemanticHierarchy(embed_model=HashingEmbedding())]
+        )
+        with pytest.raises(InputError, match="num_workers slices them"):
+            pipeline.run(nodes=chunks_of(documents_of("a", "b")), num_workers=2)
+        with pytest.raises(InputError, match="num_workers slices them"):
+            asyncio.run(pipeline.arun(nodes=chunks_of(documents_of("a", "b")), num_workers=2))
+
+
+def test_relations_are_what_llama_index_expects() -> None:
+    for node in grown(RaptorHierarchy):
+        assert not isinstance(node.relationships.get(NodeRelationship.PARENT), list)
+        assert isinstance(node.relationships.get(NodeRelationship.CHILD, []), list)
