@@ -1,0 +1,1 @@
+"""From the nodes that were found to an answer."""

@@ -1,0 +1,1 @@
+"""From a question to the nodes of the levels it is asked at."""

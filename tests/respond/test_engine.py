@@ -1,0 +1,271 @@
+import asyncio
+import json
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
+from llama_index.core.response_synthesizers import ResponseMode
+from llama_index.core.schema import MetadataMode
+from loopback import Fault, LoopbackServer
+from store.trees import documents, record, tree
+from test_doubles import async_llm_of, llm_of
+
+from hierindex.errors import HierindexError, InputError, ModelError
+from hierindex.respond.answer import answer
+from hierindex.respond.engine import MODES, WITHOUT_LLM, query_engine
+from hierindex.respond.extractive import NO_ANSWER
+from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.store.lance import HierarchyStore
+from hierindex.summarize.summary import Usage
+
+QUESTION = "Did the lantern meet a falcon?"
+NODES = tree()
+NEED_LLM = sorted(set(MODES) - WITHOUT_LLM.keys() - {"extractive"})
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(NODES)
+    return store
+
+
+@pytest.fixture
+def embed_model():
+    return HashingEmbedding()
+
+
+@pytest.fixture
+def retriever(store, embed_model):
+    return HierarchyRetriever(store, embed_model, top_k=3)
+
+
+def reply(prompt):
+    return "Forty-two falcons."
+
+
+@pytest.fixture
+def server():
+    with LoopbackServer(reply=reply) as server:
+        yield server
+
+
+def logged(server):
+    """What the server's log says that its answers cost."""
+    return Usage(
+        llm_calls=len(server.requests),
+        prompt_tokens=sum(len(request.prompt.split()) for request in server.requests),
+        completion_tokens=len(reply("").split()) * len(server.requests),
+    )
+
+
+@pytest.mark.parametrize("mode", NEED_LLM)
+def test_a_mode_with_a_model_answers_what_the_model_says(retriever, embed_model, server, mode):
+    engine = query_engine(retriever, embed_model, llm=llm_of(server), response_mode=mode)
+    response = engine.query(QUESTION)
+    assert reply("") in str(response)
+    assert response.source_nodes == retriever.retrieve(QUESTION)
+    assert server.requests
+    assert all(QUESTION in request.prompt for request in server.requests)
+
+
+@pytest.mark.parametrize("mode", NEED_LLM)
+def test_async_sends_the_same_prompts(retriever, embed_model, server, mode):
+    async def ask():
+        async with async_llm_of(server) as llm:
+            return await query_engine(retriever, embed_model, llm=llm, response_mode=mode).aquery(
+                QUESTION
+            )
+
+    engine = query_engine(retriever, embed_model, llm=llm_of(server), response_mode=mode)
+    response = engine.query(QUESTION)
+    n_requests = len(server.requests)
+    assert str(asyncio.run(ask())) == str(response)
+    prompts = [request.prompt for request in server.requests]
+    assert sorted(prompts[:n_requests]) == sorted(prompts[n_requests:])
+
+
+@pytest.mark.parametrize("mode", [*sorted(WITHOUT_LLM), "extractive"])
+@pytest.mark.parametrize("with_llm", [True, False])
+def test_the_other_modes_ask_no_model(retriever, embed_model, server, mode, with_llm):
+    llm = llm_of(server) if with_llm else None
+    engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
+    response = engine.query(QUESTION)
+    assert response.source_nodes == retriever.retrieve(QUESTION)
+    assert server.requests == []
+
+
+def test_context_only_is_the_nodes_texts(retriever, embed_model):
+    response = query_engine(retriever, embed_model, response_mode="context_only").query(QUESTION)
+    for node in retriever.retrieve(QUESTION):
+        assert node.node.get_content(MetadataMode.LLM) in str(response)
+
+
+@pytest.mark.parametrize("mode", NEED_LLM)
+def test_a_mode_that_needs_a_model_refuses_without(retriever, embed_model, mode):
+    for named in (mode, ResponseMode(mode)):
+        with pytest.raises(InputError, match=rf"^response_mode '{mode}' needs an LLM; pass llm="):
+            query_engine(retriever, embed_model, response_mode=named)
+
+
+@pytest.mark.parametrize("mode", ["none", "Extractive", "tree summarize", "ResponseMode.REFINE"])
+def test_an_unknown_mode_is_refused_with_the_known_ones(retriever, embed_model, server, mode):
+    for llm in (None, llm_of(server)):
+        with pytest.raises(InputError, match=r"extractive, refine, .*got ") as caught:
+            query_engine(retriever, embed_model, llm=llm, response_mode=mode)
+        assert repr(mode) in str(caught.value)
+
+
+def test_every_mode_of_llama_index_is_known():
+    assert set(MODES) == {"extractive", *(mode.value for mode in ResponseMode)}
+    assert {*NEED_LLM, *WITHOUT_LLM, "extractive"} == set(MODES)
+
+
+def test_the_default_mode_follows_from_the_model(retriever, embed_model, server):
+    without = query_engine(retriever, embed_model).query(QUESTION)
+    assert "citations" in without.metadata
+    assert server.requests == []
+    response = query_engine(retriever, embed_model, llm=llm_of(server)).query(QUESTION)
+    assert str(response) == reply("")
+    by_name = query_engine(
+        retriever, embed_model, llm=llm_of(server), response_mode="tree_summarize"
+    )
+    assert str(by_name.query(QUESTION)) == reply("")
+    first, second = server.requests
+    assert first.prompt == second.prompt
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_tree_summarize_reads_the_level_asked_and_no_other(store, embed_model, server, level):
+    retriever = HierarchyRetriever(store, embed_model, level=level, top_k=100, token_budget=None)
+    engine = query_engine(retriever, embed_model, llm=llm_of(server, context_window=8192))
+    engine.query(QUESTION)
+    prompts = "\n".join(request.prompt for request in server.requests)
+    of_level = [n for n in NODES if record(n).level <= level <= record(n).level_max]
+    assert of_level
+    assert all(n.text in prompts for n in of_level)
+    sentences = [s for document in documents() for s in document.text.split("  ")]
+    there = [any(sentence in n.text for n in of_level) for sentence in sentences]
+    assert [sentence in prompts for sentence in sentences] == there
+    assert all(there) == (level == 0)
+
+
+def test_a_small_window_makes_a_tree_of_calls(store, embed_model, server):
+    retriever = HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
+    llm = llm_of(server, context_window=700, max_tokens=100)
+    response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
+    assert str(response) == reply("")
+    assert len(server.requests) > 2
+    assert reply("") in server.requests[-1].prompt
+
+
+def test_no_prompt_shows_what_is_hierindexes_own(retriever, embed_model, server):
+    query_engine(retriever, embed_model, llm=llm_of(server)).query(QUESTION)
+    assert "author: " in server.requests[0].prompt
+    for key in ("level_max", "n_tokens", "quotes", "hierindex"):
+        assert key not in server.requests[0].prompt
+
+
+def test_options_reach_the_synthesizer(retriever, embed_model, server):
+    engine = query_engine(retriever, embed_model, llm=llm_of(server), streaming=True)
+    assert "".join(engine.query(QUESTION).response_gen) == reply("")
+    short = query_engine(retriever, embed_model, answer_tokens=30).query(QUESTION)
+    long = query_engine(retriever, embed_model, answer_tokens=90).query(QUESTION)
+    assert 0 < len(short.metadata["citations"]) < len(long.metadata["citations"])
+
+
+def ask(store, embed_model, llm=None, retriever=None, **options):
+    retriever = retriever or HierarchyRetriever(store, embed_model, top_k=3)
+    engine = query_engine(retriever, embed_model, llm=llm, **options)
+    return answer(QUESTION, engine, embed_model, llm)
+
+
+def test_an_answer_without_a_model(store, embed_model):
+    given = ask(store, embed_model)
+    assert given.answer_kind == "extractive"
+    assert given.usage == Usage()
+    text_of = {document.doc_id: document.text for document in documents()}
+    quoted = [text_of[c["document"]][c["start"] : c["end"]] for c in given.citations]
+    assert given.answer == " ".join(f"{s} [{i}]" for i, s in enumerate(quoted, start=1))
+    assert quoted
+
+
+@pytest.mark.parametrize("mode", [None, "extractive", *sorted(WITHOUT_LLM)])
+def test_an_answer_without_a_model_is_not_a_models(store, embed_model, mode):
+    assert ask(store, embed_model, response_mode=mode).answer_kind != "llm"
+
+
+@pytest.mark.parametrize("mode", NEED_LLM)
+def test_an_answers_usage_is_the_servers_log(store, embed_model, server, mode):
+    given = ask(store, embed_model, llm_of(server), response_mode=mode)
+    assert given.answer_kind == "llm"
+    assert reply("") in given.answer
+    assert given.citations == []
+    assert given.usage == logged(server)
+
+
+def test_usage_of_a_tree_of_calls_is_the_servers_log(store, embed_model, server):
+    retriever = HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
+    llm = llm_of(server, context_window=700, max_tokens=100)
+    assert ask(store, embed_model, llm, retriever).usage == logged(server)
+    assert len(server.requests) > 2
+
+
+def test_usage_counts_from_now_on(store, embed_model, server):
+    llm = llm_of(server)
+    llm.complete("before")
+    first = ask(store, embed_model, llm)
+    second = ask(store, embed_model, llm)
+    assert (first.usage.llm_calls, second.usage.llm_calls) == (1, 1)
+
+
+def test_answering_leaves_the_users_own_handlers(store, embed_model, server):
+    own = TokenCountingHandler()
+    llm = llm_of(server, callback_manager=CallbackManager([own]))
+    ask(store, embed_model, llm)
+    assert llm.callback_manager.handlers == [own]
+    llm.complete("after")
+    assert own.llm_token_counts[-1].prompt.endswith("after")
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [(Fault(401), ModelError), (Fault(404), ModelError), (Fault(400), HierindexError)],
+    ids=["key", "path", "request"],
+)
+def test_a_model_that_refuses_is_named_in_one_sentence(store, embed_model, fault, error):
+    with LoopbackServer(reply=reply, faults=lambda number: fault) as server:
+        llm = llm_of(server)
+        with pytest.raises(error, match="LLM 'm' "):
+            ask(store, embed_model, llm)
+
+
+def test_sources_are_what_was_retrieved(store, embed_model):
+    found = HierarchyRetriever(store, embed_model, top_k=3).retrieve(QUESTION)
+    sources = ask(store, embed_model).sources
+    assert [s.id for s in sources] == [n.node.node_id for n in found]
+    assert [s.text for s in sources] == [n.node.text for n in found]
+    assert [s.level for s in sources] == [record(n.node).level for n in found]
+    assert [s.score for s in sources] == pytest.approx([n.score for n in found], abs=1e-6)
+    text_of = {document.doc_id: document.text for document in documents()}
+    for source in sources:
+        assert source.citations
+        for cited in source.citations:
+            assert text_of[cited["document"]][cited["start"] : cited["end"]] in source.text
+
+
+def test_an_answer_is_plain_json(store, embed_model):
+    plain = ask(store, embed_model).to_json()
+    assert json.loads(json.dumps(plain)) == plain
+    assert set(plain["seconds"]) == {"embed", "search", "respond"}
+    assert all(seconds >= 0 for seconds in plain["seconds"].values())
+
+
+def test_nothing_to_find(tmp_path, embed_model):
+    given = ask(HierarchyStore(tmp_path / "missing"), embed_model)
+    assert (given.answer, given.sources, given.citations) == (NO_ANSWER, [], [])
+
+
+def test_a_question_is_embedded_once(store, embed_model):
+    ask(store, embed_model)
+    assert embed_model.queries == [QUESTION]

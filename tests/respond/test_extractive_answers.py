@@ -1,0 +1,189 @@
+import asyncio
+import re
+
+import llama_index.core
+import pytest
+from fakes import HashingEmbedding
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core import Settings
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from store.trees import HIERARCHIES, NOUNS, documents, record, tree
+from strategies import modest
+
+from hierindex.record import NodeRecord, Quote, Span
+from hierindex.respond.extractive import NO_ANSWER, ExtractiveSynthesizer
+
+TEXT_OF = {document.doc_id: document.text for document in documents()}
+FOREST = [node for hierarchy in HIERARCHIES for node in tree(hierarchy)]
+QUESTION = "Did the lantern meet a falcon?"
+
+
+def found(*nodes):
+    return [NodeWithScore(node=node, score=1.0) for node in nodes]
+
+
+def texts(*texts):
+    return found(*(TextNode(text=text) for text in texts))
+
+
+@pytest.fixture
+def embed_model():
+    return HashingEmbedding()
+
+
+@pytest.fixture
+def synthesizer(embed_model):
+    return ExtractiveSynthesizer(embed_model)
+
+
+def numbered(sentences):
+    return " ".join(f"{sentence} [{i}]" for i, sentence in enumerate(sentences, start=1))
+
+
+questions = st.lists(st.sampled_from([*NOUNS, "a1", "b2", "met"]), min_size=1, max_size=5)
+
+
+@modest
+@given(questions, st.lists(st.sampled_from(FOREST), min_size=1, max_size=6))
+def test_an_answer_is_what_its_citations_say(words, nodes):
+    response = ExtractiveSynthesizer(HashingEmbedding()).synthesize(" ".join(words), found(*nodes))
+    cited = response.metadata["citations"]
+    sentences = [TEXT_OF[c["document"]][c["start"] : c["end"]] for c in cited]
+    assert str(response) == (numbered(sentences) or NO_ANSWER)
+    assert len(set(sentences)) == len(sentences)
+    for sentence, citation in zip(sentences, cited, strict=True):
+        assert sentence.endswith(".")
+        assert any(
+            sentence in node.text and citation["document"] in record(node).documents
+            for node in nodes
+        )
+
+
+@modest
+@given(questions, st.lists(st.sampled_from(FOREST), min_size=1, max_size=6), st.integers(20, 80))
+def test_an_answer_is_within_its_budget(words, nodes, answer_tokens):
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(), answer_tokens=answer_tokens)
+    response = synthesizer.synthesize(" ".join(words), found(*nodes))
+    tokens = llama_index.core.utils.get_tokenizer()
+    sentences = [part for part in re.split(r" \[\d+\] ?", str(response)) if part]
+    assert sum(len(tokens(sentence)) for sentence in sentences) <= answer_tokens
+
+
+@pytest.mark.parametrize("node", FOREST[::5], ids=lambda node: f"level {record(node).level}")
+def test_the_sentence_asked_for_is_quoted(synthesizer, node):
+    sentence = re.split(r"(?<=\.)\s+", node.text)[-1]
+    response = synthesizer.synthesize(sentence, found(*FOREST[:4], node))
+    assert re.search(re.escape(sentence) + r" \[\d+\]", str(response))
+
+
+def test_what_is_far_from_the_question_is_not_quoted():
+    near, far = "The lantern met a falcon today.", "Some barley grew in every meadow."
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(dim=4096))
+    response = synthesizer.synthesize(near, texts(f"{far} {near}", far))
+    assert str(response) == f"{near} [1]"
+
+
+@pytest.mark.parametrize(
+    ("found_texts", "quoted"),
+    [
+        pytest.param(["A lantern met one falcon.", "B lantern met one falcon."], [0, 1], id="two"),
+        pytest.param(["Lantern falcon in one.", "Lantern falcon in one."], [0], id="the same"),
+    ],
+)
+def test_sentences_stand_once_and_in_the_order_of_the_nodes(synthesizer, found_texts, quoted):
+    response = synthesizer.synthesize("lantern falcon", texts(*found_texts))
+    assert str(response) == numbered([found_texts[i] for i in quoted])
+
+
+def test_a_sentence_found_again_stays_where_it_was_found_first(synthesizer):
+    a, b = "Lantern met falcon in a1.", "Lantern met falcon in b1."
+    response = synthesizer.synthesize("lantern met falcon", texts(a, b, a))
+    assert str(response) == numbered([a, b])
+
+
+def test_a_citation_is_that_of_the_first_find(synthesizer):
+    def at(start):
+        text = "Lantern met falcon here."
+        quotes = (Quote(0, len(text), Span("d", start, start + len(text))),)
+        return TextNode(text=text, metadata=NodeRecord(quotes=quotes).to_metadata())
+
+    response = synthesizer.synthesize("lantern", found(at(40), at(7)))
+    assert response.metadata["citations"] == [{"document": "d", "start": 40, "end": 64}]
+
+
+def test_a_page_is_cited(synthesizer):
+    text = "Lantern met falcon here."
+    quotes = (Quote(0, len(text), Span("d.pdf", 5, 5 + len(text), page=3)),)
+    node = TextNode(text=text, metadata=NodeRecord(quotes=quotes).to_metadata())
+    response = synthesizer.synthesize("lantern", found(node))
+    assert response.metadata["citations"] == [
+        {"document": "d.pdf", "start": 5, "end": 29, "page": 3}
+    ]
+
+
+def test_a_node_whose_place_is_not_known_is_quoted_without_a_citation(synthesizer):
+    response = synthesizer.synthesize("lantern", texts("The lantern met a falcon."))
+    assert str(response) == "The lantern met a falcon. [1]"
+    assert response.metadata["citations"] == [None]
+
+
+@pytest.mark.parametrize(
+    "nodes", [[], texts(""), texts(" \n", "")], ids=["no node", "no text", "blanks"]
+)
+def test_where_nothing_was_found_it_says_so(synthesizer, embed_model, nodes):
+    response = synthesizer.synthesize(QUESTION, nodes)
+    assert str(response) == NO_ANSWER
+    assert response.metadata == {"citations": []}
+    assert response.source_nodes == nodes
+    assert embed_model.batches == embed_model.queries == []
+
+
+def test_sources_are_the_nodes_and_those_beside(synthesizer):
+    nodes, more = found(FOREST[0]), found(FOREST[1])
+    response = synthesizer.synthesize(QUESTION, nodes, additional_source_nodes=more)
+    assert response.source_nodes == [*nodes, *more]
+    assert asyncio.run(
+        synthesizer.asynthesize(QUESTION, nodes, additional_source_nodes=more)
+    ).source_nodes == [*nodes, *more]
+
+
+@pytest.mark.parametrize("nodes", [FOREST[:5], FOREST[-3:], []], ids=["leaves", "roots", "none"])
+def test_async_answers_the_same(synthesizer, nodes):
+    response = synthesizer.synthesize(QUESTION, found(*nodes))
+    assert asyncio.run(synthesizer.asynthesize(QUESTION, found(*nodes))) == response
+    assert synthesizer.synthesize(QueryBundle(QUESTION), found(*nodes)) == response
+
+
+def test_sentences_are_embedded_in_one_batch_and_the_question_once(synthesizer, embed_model):
+    synthesizer.synthesize(QUESTION, found(*FOREST[:4]))
+    assert len(embed_model.batches) == 1
+    assert embed_model.queries == [QUESTION]
+
+
+def test_a_question_that_is_embedded_is_not_embedded_again(synthesizer, embed_model):
+    query = QueryBundle(QUESTION, embedding=HashingEmbedding().get_query_embedding(QUESTION))
+    response = synthesizer.synthesize(query, found(*FOREST[:4]))
+    assert embed_model.queries == []
+    assert response == synthesizer.synthesize(QUESTION, found(*FOREST[:4]))
+
+
+@pytest.mark.parametrize("chunks", [[FOREST[0].text, FOREST[1].text], [""], []], ids=len)
+def test_texts_alone_are_answered_by_their_sentences(synthesizer, chunks):
+    answer = synthesizer.get_response(QUESTION, chunks)
+    sentences = [] if answer == NO_ANSWER else re.split(r"(?<=\.) ", answer)
+    assert bool(sentences) == any(chunks)
+    assert all(any(sentence in chunk for chunk in chunks) for sentence in sentences)
+    assert asyncio.run(synthesizer.aget_response(QUESTION, chunks)) == answer
+
+
+def test_input_nodes_are_not_modified(synthesizer):
+    nodes = found(*FOREST[:4])
+    before = [node.model_copy(deep=True) for node in nodes]
+    synthesizer.synthesize(QUESTION, nodes)
+    assert nodes == before
+
+
+def test_the_fixture_refuses():
+    with pytest.raises(AssertionError):
+        _ = Settings.llm
