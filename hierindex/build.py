@@ -1,0 +1,130 @@
+"""Documents to a published tree."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.schema import Document
+
+from hierindex.errors import SourceError
+from hierindex.hierarchy.driver import Hierarchy
+from hierindex.hierarchy.growth import reuse_nothing
+from hierindex.progress import Progress
+from hierindex.read import Skipped, read_sources
+from hierindex.split import sentence_splitter, split_documents
+from hierindex.store.lance import HierarchyStore
+from hierindex.summarize.summary import Usage
+
+Source = str | Path | Document
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What a build did: documents by what became of them, models' usage, seconds by stage."""
+
+    generation: int
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    skipped: list[Skipped]
+    usage: Usage
+    seconds: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain dictionaries, lists and numbers."""
+        return asdict(self)
+
+
+def build_tree(
+    sources: Source | Sequence[Source],
+    store: HierarchyStore,
+    hierarchy: Hierarchy,
+    *,
+    splitter: NodeParser | None,
+    chunk_size: int | None,
+    progress: Progress | None,
+) -> BuildReport:
+    """Read, split, grow, write: the store's documents become those of the sources.
+
+    What the store holds of the same texts, made in the same way, is used again. Nothing is
+    written before the tree is whole.
+
+    Raises
+    ------
+    SourceError
+        If there is nothing to index, or two documents have the same id.
+    """
+    progress = progress or hierarchy.progress
+    sources = [sources] if isinstance(sources, str | Path | Document) else sources
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "total"):
+        with _timed(seconds, "read"):
+            documents, skipped = _documents(sources, progress)
+        with _timed(seconds, "split"):
+            own = splitter or sentence_splitter(hierarchy.embedder.embed_model, chunk_size)
+            chunks = split_documents(documents, own, progress=progress)
+        before = store.report() if store.exists() else {}
+        held = {d for row in store.columns("documents")["documents"] for d in row}
+        vectors = _vectors_of(hierarchy)
+        with _timed(seconds, "grow"):
+            reuse = store.get_nodes if before.get("vectors") == vectors else reuse_nothing
+            grown = hierarchy.grow(chunks, reuse, progress)
+        hashes = {document.doc_id: document.hash for document in documents}
+        kept = {"documents": hashes, "vectors": vectors, "usage": asdict(grown.usage)}
+        with _timed(seconds, "write"):
+            generation = store.replace(grown.nodes, kept)
+    return BuildReport(
+        generation=generation,
+        **_difference(held, before.get("documents", {}), hashes),
+        skipped=skipped,
+        usage=grown.usage,
+        seconds={stage: round(spent, 3) for stage, spent in seconds.items()},
+    )
+
+
+def _documents(
+    sources: Sequence[Source], progress: Progress
+) -> tuple[list[Document], list[Skipped]]:
+    paths = [source for source in sources if not isinstance(source, Document)]
+    given = [source for source in sources if isinstance(source, Document)]
+    blank = [Skipped(d.doc_id, "holds only blanks") for d in given if not d.text.strip()]
+    given = [document for document in given if document.text.strip()]
+    read, skipped = read_sources(paths, progress=progress) if paths or not given else ([], [])
+    documents = [*read, *given]
+    repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
+    if repeated:
+        raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must differ.")
+    return documents, [*skipped, *blank]
+
+
+def _vectors_of(hierarchy: Hierarchy) -> dict[str, str]:
+    """What a stored vector depends on beside its node's id."""
+    return {
+        "embed_model": hierarchy.embedder.name,
+        "parent_embedding": hierarchy.parent_embedding,
+    }
+
+
+def _difference(held: set[str], before: dict[str, str], after: dict[str, str]) -> dict[str, int]:
+    """Numbers of documents by what became of them; those without a known hash have changed."""
+    both = held & after.keys()
+    changed = sum(before.get(document) != after[document] for document in both)
+    return {
+        "added": len(after) - len(both),
+        "changed": changed,
+        "removed": len(held) - len(both),
+        "unchanged": len(both) - changed,
+    }
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    seconds[stage] = time.perf_counter() - start

@@ -1,0 +1,205 @@
+"""Commands: each parses, calls the library once, and prints."""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hierindex.errors import HierindexError
+
+if TYPE_CHECKING:
+    pass
+
+app = typer.Typer(
+    name="hierindex",
+    help="Turn documents into a tree of summaries and ask it at any level.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Index = Annotated[Path, typer.Option("--index", help="Folder of the index.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Model = Annotated[str | None, typer.Option("--llm", help="Model of an OpenAI-compatible server.")]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option("--llm-base-url", help="Its address; the key comes from HIERINDEX_LLM_API_KEY."),
+]
+
+
+@app.command()
+def build(
+    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Files and folders.")],
+    index: Index,
+    method: Annotated[
+        str | None, typer.Option(help="semantic, raptor or document; semantic by default.")
+    ] = None,
+    embed_model: Annotated[
+        str | None, typer.Option(help="A sentence-transformers model, by name or folder.")
+    ] = None,
+    summarizer: Annotated[
+        str | None, typer.Option(help="extractive, or a seq2seq model by name or folder.")
+    ] = None,
+    llm: Model = None,
+    llm_base_url: BaseUrl = None,
+    llm_concurrency: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
+    strict: Annotated[
+        bool | None, typer.Option("--strict/--no-strict", help="Fail where a summary fails.")
+    ] = None,
+    chunk_size: Annotated[int | None, typer.Option(help="Tokens of a chunk.")] = None,
+    max_levels: Annotated[int | None, typer.Option(help="Levels above the chunks.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything random.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build an index of files and folders, or replace the documents of one."""
+    from hierindex.settings import load_settings
+
+    settings = load_settings(
+        method=method,
+        embed_model=embed_model,
+        summarizer=summarizer,
+        llm=llm,
+        llm_base_url=llm_base_url,
+        llm_concurrency=llm_concurrency,
+        strict=strict,
+        chunk_size=chunk_size,
+        max_levels=max_levels,
+        seed=seed,
+    )
+    from hierindex.cli.choose import hierarchy_of
+    from hierindex.cli.progress import shown_progress
+    from hierindex.cli.text import built
+    from hierindex.index import HierarchicalIndex
+
+    with shown_progress() as progress:
+        made = HierarchicalIndex.build(
+            sources,
+            index,
+            hierarchy=hierarchy_of(settings),
+            chunk_size=settings.chunk_size,
+            progress=progress,
+        )
+    assert made.last_build is not None
+    _print(made.last_build.to_json(), as_json, built)
+
+
+@app.command()
+def query(
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    index: Index,
+    mode: Annotated[
+        str | None, typer.Option(help="collapsed (all levels) or level; by --level by default.")
+    ] = None,
+    level: Annotated[int | None, typer.Option(help="Ask this level: 0 for chunks.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Nodes at most.")] = None,
+    token_budget: Annotated[int | None, typer.Option(help="Tokens of all nodes at most.")] = None,
+    response_mode: Annotated[
+        str | None, typer.Option(help="extractive, or one of LlamaIndex's.")
+    ] = None,
+    llm: Model = None,
+    llm_base_url: BaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question, at one level or at all."""
+    from hierindex.settings import load_settings
+
+    settings = load_settings(
+        mode=mode,
+        level=level,
+        top_k=top_k,
+        token_budget=token_budget,
+        response_mode=response_mode,
+        llm=llm,
+        llm_base_url=llm_base_url,
+    )
+    from hierindex.cli.choose import llm_of
+    from hierindex.cli.text import answered
+    from hierindex.index import HierarchicalIndex
+
+    answer = HierarchicalIndex.open(index).ask(
+        question,
+        llm=llm_of(settings),
+        mode=settings.mode,
+        level=settings.level,
+        top_k=settings.top_k,
+        token_budget=settings.token_budget,
+        response_mode=settings.response_mode,
+    )
+    _print(answer.to_json(), as_json, answered)
+
+
+@app.command()
+def info(index: Index, as_json: AsJson = False) -> None:
+    """Say what an index holds: levels, nodes, models."""
+    from hierindex.cli.text import described
+    from hierindex.index import HierarchicalIndex
+
+    _print(HierarchicalIndex.open(index).info(), as_json, described)
+
+
+@app.command()
+def show(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="An id or its beginning.")],
+    index: Index,
+    as_json: AsJson = False,
+) -> None:
+    """Show a node: its text, its parents and children, where its text stands."""
+    from hierindex.cli.text import node_shown
+    from hierindex.index import HierarchicalIndex
+
+    _print(HierarchicalIndex.open(index).describe(node), as_json, node_shown)
+
+
+@app.command()
+def demo(
+    index: Annotated[Path, typer.Option("--index", help="Folder of the demo's index.")] = Path(
+        "hierindex-demo"
+    ),
+) -> None:
+    """Index scikit-learn's documentation, as installed here, and ask it at three levels."""
+    from hierindex.cli.progress import shown_progress
+    from hierindex.cli.text import answered, built, described
+    from hierindex.demo import QUESTIONS, demo_documents
+    from hierindex.index import HierarchicalIndex
+
+    with shown_progress() as progress:
+        made = HierarchicalIndex.build(demo_documents(), index, progress=progress)
+    assert made.last_build is not None
+    typer.echo(built(made.last_build.to_json()) + "\n")
+    typer.echo(described(made.info()))
+    for level, question in QUESTIONS.items():
+        typer.echo(f'\nhierindex query "{question}" --index {index} --level {level}\n')
+        typer.echo(answered(made.ask(question, level=level, top_k=5).to_json()))
+
+
+def _print(result: dict[str, Any], as_json: bool, text: Any) -> None:
+    typer.echo(json.dumps(result, ensure_ascii=False, indent=2) if as_json else text(result))
+
+
+def main() -> None:
+    """Run a command; an error is one sentence on standard error and an exit status."""
+    warnings.showwarning = _notice
+    try:
+        app()
+    except HierindexError as error:
+        _fail(str(error), error.exit_status)
+    except Exception as error:  # noqa: BLE001  # the one place where any error becomes a sentence
+        _fail(f"{type(error).__name__}: {error}", 1)
+
+
+def _fail(sentence: str, status: int) -> None:
+    typer.echo(f"hierindex: {' '.join(sentence.split())}", err=True)
+    sys.exit(status)
+
+
+def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print our own warnings as notices; those of libraries are not for a command's user."""
+    if category.__module__.startswith("hierindex"):
+        typer.echo(f"hierindex: note: {message}", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Progress on a terminal."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hierindex.progress import Progress, silent
+
+
+@contextmanager
+def shown_progress() -> Iterator[Progress]:
+    """A bar with a total for each stage, on standard error; nothing where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description:<20}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield show

@@ -1,0 +1,112 @@
+"""What the commands print for people, from the very dictionaries that `--json` prints."""
+
+import re
+from textwrap import fill
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+WIDTH = 100
+
+
+def built(report: dict[str, Any]) -> str:
+    """What a build did."""
+    counts = ", ".join(
+        f"{report[what]} {what}" for what in ("added", "changed", "removed", "unchanged")
+    )
+    lines = [
+        f"Generation {report['generation']}: {counts} documents, "
+        f"{report['seconds']['total']:.1f} s."
+    ]
+    if report["usage"]["llm_calls"] or report["usage"]["fallbacks"]:
+        lines.append(_usage(report["usage"]))
+    lines += [f"Skipped {skipped['path']}: {skipped['reason']}." for skipped in report["skipped"]]
+    return "\n".join(lines)
+
+
+def described(info: dict[str, Any]) -> str:
+    """What an index holds."""
+    table = Table("level", "nodes", "tokens", box=None, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for level in reversed(info["levels"]):
+        table.add_row(str(level["level"]), f"{level['nodes']:,}", f"{level['tokens']:,}")
+    roots = ", ".join(node_id[:12] for node_id in info["roots"][:5])
+    return "\n".join(
+        [
+            f"{info['documents']} documents, method {info['method']}, "
+            f"generation {info['generation']}",
+            f"embedding model {info['embed_model']}, summaries {info['summarizer']}",
+            "",
+            _drawn(table),
+            "",
+            f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
+        ]
+    )
+
+
+def answered(answer: dict[str, Any]) -> str:
+    """An answer, the places its sentences stand at, and the nodes it was found in."""
+    lines = [_wrapped(answer["answer"]), ""]
+    if answer["citations"]:
+        lines += [f"[{i}] {_place(c)}" for i, c in enumerate(answer["citations"], start=1)]
+        lines.append("")
+    for source in answer["sources"]:
+        places = _places(source["citations"])
+        lines.append(
+            f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  {places}"
+        )
+    if answer["usage"]["llm_calls"]:
+        lines += ["", _usage(answer["usage"])]
+    return "\n".join(lines)
+
+
+def node_shown(node: dict[str, Any]) -> str:
+    """A node with its place in the tree."""
+    parents = (
+        ", ".join(f"{p['id'][:12]} ({p['weight']:.2f})" for p in node["parents"]) or "none: a root"
+    )
+    children = ", ".join(child[:12] for child in node["children"]) or "none: a chunk"
+    return "\n".join(
+        [
+            f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens",
+            f"parents   {parents}",
+            f"children  {children}",
+            f"sources   {', '.join(map(_place, node['citations'])) or 'not known'}",
+            "",
+            _wrapped(node["text"]),
+        ]
+    )
+
+
+def _wrapped(text: str) -> str:
+    """The paragraphs of a text, each wrapped anew: quoted sentences keep their line breaks."""
+    paragraphs = re.split(r"\n\s*\n", text)
+    return "\n\n".join(fill(" ".join(paragraph.split()), WIDTH) for paragraph in paragraphs)
+
+
+def _usage(usage: dict[str, int]) -> str:
+    return (
+        f"{usage['llm_calls']} calls, {usage['prompt_tokens']:,} prompt tokens, "
+        f"{usage['completion_tokens']:,} completion tokens, {usage['fallbacks']} fallbacks"
+    )
+
+
+def _places(citations: list[dict[str, Any]]) -> str:
+    rest = f" and {len(citations) - 2} more" if len(citations) > 2 else ""
+    return ", ".join(map(_place, citations[:2])) + rest
+
+
+def _place(citation: dict[str, Any] | None) -> str:
+    if citation is None:
+        return "place not known"
+    page = f", page {citation['page']}" if "page" in citation else ""
+    return f"{citation['document']}{page} ({citation['start']}-{citation['end']})"
+
+
+def _drawn(*renderables: Any) -> str:
+    console = Console(width=WIDTH, no_color=True)
+    with console.capture() as captured:
+        console.print(*renderables)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())

@@ -1,0 +1,48 @@
+"""Real documentation that every installation has: scikit-learn's docstrings."""
+
+import importlib
+import inspect
+
+from llama_index.core.schema import Document
+
+QUESTIONS = {
+    0: "What does the eps parameter of DBSCAN mean?",
+    1: "How can the quality of a clustering be measured?",
+    2: "Which kinds of linear models are there?",
+}
+"""A question for each level, from a detail to the whole."""
+
+
+def demo_documents() -> list[Document]:
+    """One document for each public module of scikit-learn: what its docstrings say in prose.
+
+    A docstring is taken up to its first table of parameters.
+    """
+    import sklearn
+
+    documents = []
+    for name in sklearn.__all__:
+        text = _module_text(f"sklearn.{name}")
+        if text:
+            documents.append(Document(text=text, id_=f"sklearn.{name}"))
+    return documents
+
+
+def _module_text(name: str) -> str:
+    try:
+        module = importlib.import_module(name)
+    except ImportError:  # no module but a function, or experimental
+        return ""
+    parts = [_prose(module)]
+    for member in sorted(getattr(module, "__all__", ())):
+        try:
+            prose = _prose(getattr(module, member))
+        except (ImportError, AttributeError):  # experimental members refuse to be looked at
+            continue
+        if prose:
+            parts.append(f"{member}\n\n{prose}")
+    return "\n\n".join(parts)
+
+
+def _prose(thing: object) -> str:
+    return (inspect.getdoc(thing) or "").partition("\nParameters\n----------")[0].strip()

@@ -1,0 +1,269 @@
+"""The managed index: documents in, answers at any level out."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import BaseNode, MetadataMode
+
+from hierindex.build import BuildReport, Source, build_tree
+from hierindex.embed import load_embed_model
+from hierindex.errors import InputError, ModelError
+from hierindex.hierarchy.driver import Hierarchy
+from hierindex.hierarchy.transforms import SemanticHierarchy
+from hierindex.progress import Progress
+from hierindex.record import RECORD_KEYS, NodeRecord
+from hierindex.respond.answer import Answer, answer
+from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
+from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.store.lance import HierarchyStore
+from hierindex.summarize.summary import Usage
+
+
+class HierarchicalIndex:
+    """A tree of summaries over documents, in one folder.
+
+    Made by `build`, found again by `open`; a table that an `IngestionPipeline` filled
+    through `HierarchyStore` opens as well.
+
+    Parameters
+    ----------
+    store : HierarchyStore
+    embed_model : BaseEmbedding, optional
+        The one that the tree was built with; by default loaded by the name it has there.
+    """
+
+    def __init__(
+        self,
+        store: HierarchyStore,
+        embed_model: BaseEmbedding | None = None,
+        *,
+        last_build: BuildReport | None = None,
+    ) -> None:
+        self.store = store
+        self.last_build = last_build
+        self._embed_model = embed_model
+
+    @classmethod
+    def build(
+        cls,
+        sources: Source | Sequence[Source],
+        uri: str | Path,
+        *,
+        hierarchy: Hierarchy | None = None,
+        splitter: NodeParser | None = None,
+        chunk_size: int | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Build an index of documents, or replace the documents of one that is there.
+
+        Chunks and summaries that an earlier build made of the same texts in the same way
+        are used again. Nothing is written before the tree is whole; then it takes the
+        place of the old one in one step.
+
+        Parameters
+        ----------
+        sources : str, Path or Document, or a sequence of them
+            Files and folders of text, Markdown, HTML and PDF, or what any LlamaIndex reader
+            gave.
+        uri : str or Path
+            The index's folder.
+        hierarchy : Hierarchy, optional
+            `SemanticHierarchy()` by default.
+        splitter : NodeParser, optional
+            By default `sentence_splitter`, whose chunks fit the embedding model's window.
+        chunk_size : int, optional
+            Of the default splitter.
+        progress : Progress, optional
+            The hierarchy's own by default.
+
+        Returns
+        -------
+        HierarchicalIndex
+            With `last_build`, the `BuildReport`.
+
+        Raises
+        ------
+        SourceError
+            If there is nothing to index, or two documents have the same id.
+        ModelError, SummaryError
+            If a model fails; the index stays as it was.
+        """
+        hierarchy = hierarchy or SemanticHierarchy()
+        store = HierarchyStore(uri)
+        report = build_tree(
+            sources,
+            store,
+            hierarchy,
+            splitter=splitter,
+            chunk_size=chunk_size,
+            progress=progress,
+        )
+        return cls(store, hierarchy.embedder.embed_model, last_build=report)
+
+    @classmethod
+    def open(cls, uri: str | Path, embed_model: BaseEmbedding | None = None) -> Self:
+        """Open an index; the embedding model is loaded when the first question needs it.
+
+        Raises
+        ------
+        IndexNotFoundError
+            If the folder holds none.
+        """
+        store = HierarchyStore(uri)
+        store.require()
+        return cls(store, embed_model)
+
+    @property
+    def embed_model(self) -> BaseEmbedding:
+        """The embedding model that the tree was built with."""
+        if self._embed_model is None:
+            name = self._any_record.embed_model
+            try:
+                self._embed_model = load_embed_model(name)
+            except ModelError as error:
+                raise ModelError(
+                    f"The index was built with the embedding model {name!r}, which cannot be "
+                    "loaded by its name; pass it as embed_model=."
+                ) from error
+        return self._embed_model
+
+    def as_retriever(self, **options: Any) -> HierarchyRetriever:
+        """A retriever; see `HierarchyRetriever` for mode, level, top_k, token_budget, filters."""
+        return HierarchyRetriever(self.store, self.embed_model, **options)
+
+    def as_query_engine(
+        self,
+        *,
+        llm: LLM | None = None,
+        response_mode: str | None = None,
+        level: int | None = None,
+        synthesizer: dict[str, Any] | None = None,
+        **retriever: Any,
+    ) -> RetrieverQueryEngine:
+        """A query engine: extractive without an LLM, else in any of LlamaIndex's response modes.
+
+        Parameters
+        ----------
+        llm : LLM, optional
+        response_mode : str, optional
+            See `query_engine`.
+        level : int, optional
+            Ask this level alone.
+        synthesizer : dict, optional
+            For the response synthesizer: templates, streaming, `answer_tokens` and the like.
+        **retriever
+            As `as_retriever`.
+
+        Raises
+        ------
+        InputError
+            If the options do not go together.
+        """
+        return query_engine(
+            self.as_retriever(level=level, **retriever),
+            self.embed_model,
+            llm=llm,
+            response_mode=response_mode,
+            **(synthesizer or {}),
+        )
+
+    def ask(
+        self,
+        question: str,
+        *,
+        llm: LLM | None = None,
+        response_mode: str | None = None,
+        **options: Any,
+    ) -> Answer:
+        """Ask a question; options as for `as_query_engine`.
+
+        Returns
+        -------
+        Answer
+            With its sources, what it cost and how long it took.
+        """
+        engine = self.as_query_engine(llm=llm, response_mode=response_mode, **options)
+        asks_llm = choose_mode(response_mode, llm) in NEED_LLM
+        return answer(question, engine, self.embed_model, llm if asks_llm else None)
+
+    def info(self) -> dict[str, Any]:
+        """What the index holds: documents, nodes and tokens a level, roots, models, usage."""
+        columns = self.store.columns(
+            "id", "level", "level_max", "n_tokens", "documents", "parent_ids"
+        )
+        nodes, tokens = Counter[int](), Counter[int]()
+        spans = zip(columns["level"], columns["level_max"], columns["n_tokens"], strict=True)
+        for lowest, highest, n_tokens in spans:
+            for level in range(lowest, highest + 1):
+                nodes[level] += 1
+                tokens[level] += n_tokens
+        record = self._any_record
+        links = zip(columns["id"], columns["parent_ids"], strict=True)
+        return {
+            "documents": len({document for d in columns["documents"] for document in d}),
+            "levels": [
+                {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
+                for level in sorted(nodes)
+            ],
+            "roots": [node_id for node_id, parents in links if not parents],
+            "method": record.method,
+            "embed_model": record.embed_model,
+            "summarizer": record.summarizer,
+            "generation": self.store.generation(),
+            "usage": self.store.report().get("usage", asdict(Usage())),
+        }
+
+    def node(self, node_id: str) -> BaseNode:
+        """The node with this id, or with the one id that begins so.
+
+        Raises
+        ------
+        InputError
+            If there is none, or more than one.
+        """
+        begin = [found for found in self.store.columns("id")["id"] if found.startswith(node_id)]
+        if len(begin) != 1:
+            raise InputError(
+                f"{len(begin) or 'No'} nodes have an id that begins with {node_id!r}; "
+                "`hierindex query` and `hierindex info` show ids."
+            )
+        return self.store.get_nodes(begin)[0]
+
+    def describe(self, node_id: str) -> dict[str, Any]:
+        """A node as plain values: text, level, kind, parents with weights, children, citations.
+
+        Raises
+        ------
+        InputError
+            See `node`.
+        """
+        node = self.node(node_id)
+        record = NodeRecord.from_metadata(node.metadata)
+        return {
+            "id": node.node_id,
+            "level": record.level,
+            "level_max": record.level_max,
+            "kind": record.kind,
+            "n_tokens": record.n_tokens,
+            "documents": list(record.documents),
+            "parents": [{"id": parent, "weight": weight} for parent, weight in record.parents],
+            "children": [child.node_id for child in node.child_nodes or ()],
+            "citations": [span.to_json() for span in record.citations],
+            "metadata": {k: v for k, v in node.metadata.items() if k not in RECORD_KEYS},
+            "text": node.get_content(MetadataMode.NONE),
+        }
+
+    @cached_property
+    def _any_record(self) -> NodeRecord:
+        """A node's record: all name the same method and models."""
+        first = self.store.columns("id")["id"][:1]
+        nodes = self.store.get_nodes(first)
+        return NodeRecord.from_metadata(nodes[0].metadata) if nodes else NodeRecord()

@@ -1,0 +1,337 @@
+"""The command line, as its users meet it: flags in, text or JSON and an exit status out."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from loopback import LoopbackServer
+from typer.main import get_command
+
+from hierindex import HierarchyStore
+from hierindex.cli.app import app, main
+from hierindex.demo import demo_documents
+
+TEXT = "\n\n".join(
+    f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
+    for i in range(12)
+    for name, what in (("Ada", "the lamp"), ("Bo", "the pier"), ("Cy", "his best boat"))
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    source = tmp_path / "letters"
+    source.mkdir()
+    (source / "storm.txt").write_text(TEXT)
+    (source / "calm.md").write_text(TEXT.replace("storm", "calm").replace("broken", "mended"))
+    return source
+
+
+@pytest.fixture
+def hierindex(monkeypatch, capsys, tmp_path):
+    """Runs a command line in this process; gives exit status, standard output and error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, args)])
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code or 0
+        return int(status), *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def index(hierindex, folder, tmp_path) -> Path:
+    assert hierindex("build", folder, "--index", "index", "--chunk-size", 64)[0] == 0
+    return tmp_path / "index"
+
+
+@pytest.mark.parametrize("method", ["semantic", "raptor", "document"])
+def test_build_info_query_show(hierindex, folder, method) -> None:
+    args = ("--index", "W", "--method", method, "--chunk-size", 64, "--json")
+    status, out, err = hierindex("build", folder, *args)
+    report = json.loads(out)
+    assert (status, err) == (0, "")
+    assert (report["added"], report["changed"], report["removed"]) == (2, 0, 0)
+    assert report["skipped"] == []
+    assert report["seconds"]["total"] > 0
+
+    info = json.loads(hierindex("info", "--index", "W", "--json")[1])
+    assert info["documents"] == 2
+    assert info["method"] == method
+    assert info["levels"][-1]["nodes"] == len(info["roots"]) == 1
+    assert info["embed_model"] == "sentence-transformers/all-MiniLM-L6-v2"
+    assert info["usage"]["llm_calls"] == 0
+
+    question = ("query", "What did the storm break?", "--index", "W", "--level", 1, "--json")
+    answer = json.loads(hierindex(*question)[1])
+    assert answer["answer_kind"] == "extractive"
+    assert set(answer["seconds"]) == {"embed", "search", "respond"}
+    for source in answer["sources"]:
+        assert set(source) == {"id", "level", "score", "text", "citations"}
+        assert source["level"] == 1
+        for c in source["citations"]:
+            assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in source["text"]
+
+    shown = json.loads(hierindex("show", info["roots"][0], "--index", "W", "--json")[1])
+    assert shown["parents"] == []
+    assert shown["children"]
+
+
+def test_text_output(hierindex, index) -> None:
+    status, out, _ = hierindex("query", "What did the storm break?", "--index", index)
+    assert status == 0
+    assert re.search(r"^\[1\] storm\.txt \(\d+-\d+\)$", out, re.MULTILINE)
+    assert "documents, method semantic" in hierindex("info", "--index", index)[1]
+    root = json.loads(hierindex("info", "--index", index, "--json")[1])["roots"][0]
+    assert "none: a root" in hierindex("show", root[:8], "--index", index)[1]
+
+
+def test_same_command_same_ids(hierindex, folder, tmp_path) -> None:
+    """Also in another process, and at every level."""
+    args = ["build", str(folder), "--chunk-size", "64", "--method", "raptor", "--index"]
+    assert hierindex(*args, "one")[0] == 0
+    command = [sys.executable, "-m", "hierindex.cli.app", *args, "two"]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    ids = [
+        sorted(zip(*HierarchyStore(uri).columns("level", "id").values(), strict=True))
+        for uri in ("one", "two")
+    ]
+    assert ids[0] == ids[1]
+    assert ids[0][-1][0] >= 2
+
+
+def test_building_again_keeps_what_is_unchanged(hierindex, index, folder) -> None:
+    (folder / "calm.md").write_text("Nothing happened. The keeper slept through the day.")
+    status, out, _ = hierindex("build", folder, "--index", index, "--chunk-size", 64, "--json")
+    report = json.loads(out)
+    assert status == 0
+    assert (report["changed"], report["unchanged"]) == (1, 1)
+    assert report["usage"]["cached_summaries"] > 0
+
+
+def test_llm_summaries_and_answers(hierindex, folder) -> None:
+    with LoopbackServer(reply=lambda prompt: "The keeper wrote of the storm.") as server:
+        llm = ("--llm", "m", "--llm-base-url", server.base_url)
+        status, out, err = hierindex(
+            "build", folder, "--index", "L", "--chunk-size", 64, *llm, "--json"
+        )
+        assert (status, err) == (0, "")
+        usage = json.loads(out)["usage"]
+        assert usage["llm_calls"] == len(server.requests) > 0
+        assert usage["fallbacks"] == 0
+        assert server.most_in_flight <= 4
+
+        n_before = len(server.requests)
+        question = ("query", "What did the keeper write of?", "--index", "L", "--level", 1)
+        answer = json.loads(hierindex(*question, *llm, "--json")[1])
+        assert answer["answer_kind"] == "llm"
+        assert answer["answer"] == "The keeper wrote of the storm."
+        assert answer["usage"]["llm_calls"] == len(server.requests) - n_before == 1
+        assert "calls" in hierindex(*question, *llm)[1]
+    info = json.loads(hierindex("info", "--index", "L", "--json")[1])
+    assert info["summarizer"] == "m"
+
+
+def test_environment_and_file_reach_a_command(hierindex, folder, monkeypatch, tmp_path) -> None:
+    (tmp_path / "hierindex.toml").write_text('method = "raptor"\nchunk_size = 64\n')
+    assert hierindex("build", folder, "--index", "T")[0] == 0
+    assert json.loads(hierindex("info", "--index", "T", "--json")[1])["method"] == "raptor"
+    monkeypatch.setenv("HIERINDEX_METHOD", "document")
+    hierindex("build", folder, "--index", "T")
+    assert json.loads(hierindex("info", "--index", "T", "--json")[1])["method"] == "document"
+    hierindex("build", folder, "--index", "T", "--method", "semantic")
+    assert json.loads(hierindex("info", "--index", "T", "--json")[1])["method"] == "semantic"
+
+
+def test_a_flag_sets_its_rival_aside(hierindex, index, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("HIERINDEX_LEVEL", "1")
+    question = ("query", "What did the storm break?", "--index", index, "--json")
+    assert {s["level"] for s in json.loads(hierindex(*question)[1])["sources"]} == {1}
+    everywhere = json.loads(hierindex(*question, "--mode", "collapsed")[1])
+    assert 0 in {s["level"] for s in everywhere["sources"]}
+
+
+def test_demo(hierindex, monkeypatch) -> None:
+    documents = [d for d in demo_documents() if len(d.text) > 3000]
+    assert len({d.doc_id for d in documents}) > 10
+    monkeypatch.setattr("hierindex.demo.demo_documents", lambda: documents[:8])
+    for _ in range(2):
+        status, out, err = hierindex("demo")
+        assert (status, err) == (0, "")
+        assert len(re.findall(r"^\[1\] sklearn\.\w+ \(\d+-\d+\)$", out, re.MULTILINE)) == 3
+    levels = json.loads(hierindex("info", "--index", "hierindex-demo", "--json")[1])["levels"]
+    assert len(levels) >= 3
+
+
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def make_bad_inputs(folder: Path) -> None:
+    for name, data in {
+        "binary/a.bin": bytes(range(256)) * 8,
+        "binary/b.png": b"\x89PNG\r\n\x1a\n" + bytes(200),
+        "line/log.txt": b"word " * 10_000_000,
+        "empty_file/a.txt": b"",
+        "blanks/a.txt": b" \n\t\n",
+        "pdf/a.pdf": b"%PDF-1.7 no more than this",
+    }.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_bytes(data)
+    (folder / "nothing").mkdir()
+
+
+BAD_SOURCES = {
+    "missing": "There is no file or folder",
+    "nothing": "there is no file",
+    "binary": "is not text",
+    "line": "a line of 50,000,000 characters",
+    "empty_file": "is empty",
+    "blanks": "holds only blanks",
+    "pdf": "cannot be read as PDF",
+}
+
+
+@pytest.mark.parametrize(("source", "message"), BAD_SOURCES.items(), ids=BAD_SOURCES)
+def test_bad_sources(hierindex, tmp_path, source, message) -> None:
+    make_bad_inputs(tmp_path / "bad")
+    status, out, err = hierindex("build", tmp_path / "bad" / source, "--index", "W")
+    assert (status, out) == (2, "")
+    assert re.fullmatch(r"hierindex: [^\n]+\.\n", err)
+    assert message in err
+    assert not Path("W").exists()
+
+
+def test_bad_files_among_good_ones_are_skipped(hierindex, folder) -> None:
+    make_bad_inputs(folder)
+    (folder / "latin.txt").write_bytes(
+        "Die Straße war überschwemmt, sagte der Wärter müde.".encode("cp1252")
+    )
+    status, out, _ = hierindex("build", folder, "--index", "W", "--chunk-size", 64, "--json")
+    report = json.loads(out)
+    assert status == 0
+    assert report["added"] == 3
+    assert sorted(skipped["path"] for skipped in report["skipped"]) == [
+        "binary/a.bin",
+        "binary/b.png",
+        "blanks/a.txt",
+        "empty_file/a.txt",
+        "line/log.txt",
+        "pdf/a.pdf",
+    ]
+    assert all(skipped["reason"] for skipped in report["skipped"])
+
+
+def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
+    (tmp_path / "note.txt").write_text("The keeper of the lighthouse slept all day.")
+    assert hierindex("build", "note.txt", "--index", "W")[0] == 0
+    info = json.loads(hierindex("info", "--index", "W", "--json")[1])
+    assert [level["nodes"] for level in info["levels"]] == [1]
+    assert hierindex("query", "Who slept?", "--index", "W", "--level", "0")[0] == 0
+    status, _, err = hierindex("query", "Who slept?", "--index", "W", "--level", "1")
+    assert (status, err) == (2, "hierindex: The index has levels 0 to 0, got level 1.\n")
+
+
+BAD_COMMANDS = {
+    "level": (["query", "?", "--index", "index", "--level", "9"], 2, "has levels 0 to"),
+    "mode": (["query", "?", "--index", "index", "--mode", "up"], 2, "mode is wrong"),
+    "response mode": (
+        ["query", "?", "--index", "index", "--response-mode", "essay"],
+        2,
+        "response_mode must be one of",
+    ),
+    "mode without llm": (
+        ["query", "?", "--index", "index", "--response-mode", "refine"],
+        2,
+        "needs an LLM",
+    ),
+    "no index": (["query", "?", "--index", "letters"], 2, "'letters' holds no index"),
+    "no index to describe": (["info", "--index", "none"], 2, "'none' holds no index"),
+    "node": (["show", "xyz", "--index", "index"], 2, "No nodes have an id"),
+    "model": (
+        ["build", "letters", "--index", "W", "--embed-model", "no/such-model"],
+        2,
+        "Embedding model 'no/such-model' cannot be loaded",
+    ),
+    "summarizer": (
+        ["build", "letters", "--index", "W", "--summarizer", "no/such-model"],
+        2,
+        "Summariser 'no/such-model' cannot be loaded",
+    ),
+    "method": (["build", "letters", "--index", "W", "--method", "magic"], 2, "method is wrong"),
+    "address": (["build", "letters", "--index", "W", "--llm", "m"], 2, "needs --llm-base-url"),
+    "file as index": (
+        ["build", "letters", "--index", "letters/calm.md"],
+        2,
+        "An index is a folder, 'letters/calm.md' is a file",
+    ),
+    "both": (
+        [
+            "build",
+            "letters",
+            "--index",
+            "W",
+            "--llm",
+            "m",
+            "--llm-base-url",
+            "http://x",
+            "--summarizer",
+            "y",
+        ],
+        2,
+        "leave out --summarizer",
+    ),
+}
+
+
+@pytest.mark.parametrize(("command", "status", "message"), BAD_COMMANDS.values(), ids=BAD_COMMANDS)
+def test_bad_commands(hierindex, index, command, status, message) -> None:
+    found, out, err = hierindex(*command)
+    assert (found, out) == (status, "")
+    assert re.fullmatch(r"hierindex: [^\n]+\.\n", err)
+    assert message in err
+    assert not Path("W").exists()
+
+
+def test_dead_llm(hierindex, index, folder) -> None:
+    llm = ("--llm", "m", "--llm-base-url", f"http://127.0.0.1:{closed_port()}/v1")
+    status, out, err = hierindex("build", folder, "--index", "W", "--chunk-size", 64, *llm)
+    assert (status, out) == (2, "")
+    assert re.fullmatch(r"hierindex: LLM 'm' cannot be used: nothing answers [^\n]+\.\n", err)
+    assert not Path("W").exists()
+    status, out, err = hierindex("query", "?", "--index", index, *llm)
+    assert (status, out) == (2, "")
+    assert re.fullmatch(r"hierindex: [^\n]+\.\n", err)
+
+
+def test_key_is_in_no_message_and_no_file(hierindex, folder, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("HIERINDEX_LLM_API_KEY", "sk-very-secret")
+    with LoopbackServer() as server:
+        llm = ("--llm", "m", "--llm-base-url", server.base_url)
+        output = hierindex("build", folder, "--index", "W", "--chunk-size", 64, *llm)
+        assert server.requests[0].authorization == "Bearer sk-very-secret"
+    assert "secret" not in str(output)
+    stored = [path.read_bytes() for path in (tmp_path / "W").rglob("*") if path.is_file()]
+    assert stored
+    assert not any(b"very-secret" in data for data in stored)
+
+
+def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    for name, command in get_command(app).commands.items():
+        assert command.help
+        assert f"hierindex {name}" in readme
+        status, _, _ = hierindex(name, "--help")
+        assert status == 0
+        for option in command.params:
+            assert getattr(option, "help", None) or option.param_type_name == "argument"

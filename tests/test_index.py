@@ -1,0 +1,261 @@
+"""The managed index on a real folder, with the fake embedding model."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core import Document
+from llama_index.llms.openai_like import OpenAILike
+from loopback import LoopbackServer
+
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    IndexNotFoundError,
+    InputError,
+    LevelError,
+    NodeRecord,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    SourceError,
+    SummaryError,
+)
+
+WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
+
+
+def text_of(name: str, n_sentences: int = 30) -> str:
+    return "\n\n".join(
+        f"In {name} the {WORDS[i % 14]} of day {i} met the {WORDS[(i * 5 + 3) % 14]} at the gate."
+        for i in range(n_sentences)
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    source = tmp_path / "texts"
+    (source / "deep").mkdir(parents=True)
+    for name in ("a.txt", "b.md", "deep/c.txt"):
+        (source / name).write_text(text_of(name))
+    return source
+
+
+def hierarchy(kind=SemanticHierarchy, **options):
+    return kind(embed_model=HashingEmbedding(), max_children=4, **options)
+
+
+def built(folder: Path, uri: Path, kind=SemanticHierarchy, **options) -> HierarchicalIndex:
+    return HierarchicalIndex.build(
+        [folder], uri, hierarchy=hierarchy(kind, **options), chunk_size=40
+    )
+
+
+@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
+def test_info_counts_cuts(folder, tmp_path, kind) -> None:
+    info = built(folder, tmp_path / "index", kind).info()
+    nodes = [level["nodes"] for level in info["levels"]]
+    assert info["documents"] == 3
+    assert [level["level"] for level in info["levels"]] == list(range(len(nodes)))
+    assert len(nodes) >= 3
+    assert nodes == sorted(nodes, reverse=True)
+    assert nodes[-1] == len(info["roots"]) == 1
+    assert (info["method"], info["embed_model"], info["summarizer"]) == (
+        kind.method,
+        "hashing",
+        "extractive",
+    )
+    assert info["generation"] == 1
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_level_answers_with_the_text_of_its_files(folder, tmp_path, level) -> None:
+    index = built(folder, tmp_path / "index")
+    answer = index.ask("Where did the anchor meet the yeast?", level=level, top_k=4)
+    assert answer.answer_kind == "extractive"
+    assert {source.level for source in answer.sources} == {level}
+    for source in answer.sources:
+        for c in source.citations:
+            assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in source.text
+    for c in answer.citations:
+        assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in answer.answer
+
+
+def test_an_opened_index_is_the_built_one(folder, tmp_path) -> None:
+    first = built(folder, tmp_path / "index")
+    second = HierarchicalIndex.open(tmp_path / "index", HashingEmbedding())
+    assert second.info() == first.info()
+    question = "the sail of day 3"
+    assert second.ask(question).answer == first.ask(question).answer
+
+
+class TestBuildingAgain:
+    def test_the_same_makes_no_model_call(self, folder, tmp_path) -> None:
+        before = built(folder, tmp_path / "index")
+        ids = before.store.columns("id")
+        made = hierarchy()
+        after = HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=made, chunk_size=40)
+        assert made.embedder.embed_model.batches == []
+        assert after.store.columns("id") == ids
+        report = after.last_build
+        assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, 3)
+        assert report.generation > before.last_build.generation
+        assert report.usage.cached_summaries == sum(
+            level > 0 for level in after.store.columns("level")["level"]
+        )
+
+    def test_documents_are_replaced(self, folder, tmp_path) -> None:
+        built(folder, tmp_path / "index")
+        (folder / "a.txt").unlink()
+        (folder / "b.md").write_text(text_of("other"))
+        (folder / "d.txt").write_text(text_of("d"))
+        index = built(folder, tmp_path / "index")
+        report = index.last_build
+        assert (report.added, report.changed, report.removed, report.unchanged) == (1, 1, 1, 1)
+        documents = {d for row in index.store.columns("documents")["documents"] for d in row}
+        assert documents == {"b.md", "deep/c.txt", "d.txt"}
+
+    def test_other_vectors_are_not_used_again(self, folder, tmp_path) -> None:
+        built(folder, tmp_path / "index")
+        index = built(folder, tmp_path / "index", parent_embedding="mean")
+        assert index.last_build.usage.cached_summaries == 0
+
+    def test_a_failed_build_leaves_the_old_index(self, folder, tmp_path) -> None:
+        before = built(folder, tmp_path / "index").info()
+
+        class Failing(HashingEmbedding):
+            def _get_text_embeddings(self, texts):
+                raise SummaryError("The model is gone.")
+
+        (folder / "new.txt").write_text(text_of("new"))
+        with pytest.raises(SummaryError):
+            HierarchicalIndex.build(
+                [folder],
+                tmp_path / "index",
+                hierarchy=SemanticHierarchy(embed_model=Failing()),
+            )
+        assert HierarchicalIndex.open(tmp_path / "index").info() == before
+
+
+@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
+def test_after_a_deletion_every_leaf_is_in_every_cut(folder, tmp_path, kind) -> None:
+    index = built(folder, tmp_path / "index", kind)
+    index.store.delete("a.txt")
+    records = [NodeRecord.from_metadata(node.metadata) for node in index.store.get_nodes()]
+    top = max(record.level_max for record in records)
+    assert {d for record in records for d in record.documents} == {"b.md", "deep/c.txt"}
+    for record in records:
+        assert record.parents or record.level_max == top
+    by_id = {node.node_id: node for node in index.store.get_nodes()}
+    for node in by_id.values():
+        for parent, _ in NodeRecord.from_metadata(node.metadata).parents:
+            above = NodeRecord.from_metadata(by_id[parent].metadata)
+            assert above.level == NodeRecord.from_metadata(node.metadata).level_max + 1
+
+
+def test_what_a_store_held_is_reported(folder, tmp_path) -> None:
+    index = built(folder, tmp_path / "index")
+    index.store.delete("a.txt")
+    report = built(folder, tmp_path / "index").last_build
+    assert (report.added, report.changed, report.removed, report.unchanged) == (1, 0, 0, 2)
+
+
+def test_one_source_needs_no_list(folder, tmp_path) -> None:
+    index = HierarchicalIndex.build(str(folder), tmp_path / "index", hierarchy=hierarchy())
+    assert index.info()["documents"] == 3
+
+
+def test_a_hierarchys_own_progress_is_told(folder, tmp_path) -> None:
+    told = []
+    made = hierarchy(progress=lambda stage, done, total: told.append((stage, done, total)))
+    HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=made)
+    stages = list(dict.fromkeys(stage for stage, _, _ in told))
+    assert stages[:3] == ["read", "split", "embed chunks"]
+    assert all(done <= total for _, done, total in told)
+    assert {stage for stage, done, total in told if done == total} == set(stages)
+
+
+class TestDocumentsFromAnyReader:
+    def test_are_indexed(self, tmp_path) -> None:
+        documents = [Document(text=text_of(name), id_=name) for name in "ab"]
+        index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy())
+        assert index.info()["documents"] == 2
+
+    def test_blank_ones_are_skipped(self, tmp_path) -> None:
+        documents = [Document(text=text_of("a"), id_="a"), Document(text=" \n", id_="b")]
+        index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy())
+        assert [s.path for s in index.last_build.skipped] == ["b"]
+
+    def test_equal_ids_are_refused(self, tmp_path) -> None:
+        documents = [Document(text=text_of("a"), id_="a")] * 2
+        with pytest.raises(SourceError, match="id 'a'"):
+            HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy())
+        assert not (tmp_path / "index").exists()
+
+    @pytest.mark.parametrize("documents", [[], [Document(text=" ")]], ids=["none", "blank"])
+    def test_nothing_is_refused(self, tmp_path, documents) -> None:
+        with pytest.raises(SourceError, match="Nothing to index"):
+            HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy())
+        assert not (tmp_path / "index").exists()
+
+
+def test_tree_summarize_reads_its_level_alone(folder, tmp_path) -> None:
+    index = built(folder, tmp_path / "index")
+    at_level = index.as_retriever(level=2, top_k=50, token_budget=None).retrieve("the anchor")
+    with LoopbackServer() as server:
+        llm = OpenAILike(
+            model="m", api_base=server.base_url, api_key="k", is_chat_model=True, max_retries=0
+        )
+        engine = index.as_query_engine(
+            level=2, response_mode="tree_summarize", llm=llm, top_k=50, token_budget=None
+        )
+        assert str(engine.query("Where did the anchor go?"))
+        prompts = "\n".join(request.prompt for request in server.requests)
+    for node in at_level:
+        assert node.text in prompts
+        prompts = prompts.replace(node.text, "")
+    assert "met the" not in prompts  # as in every sentence of the documents
+
+
+def test_async_answers_are_the_same(folder, tmp_path) -> None:
+    engine = built(folder, tmp_path / "index").as_query_engine(level=1)
+    question = "the sail of day 3"
+    assert str(asyncio.run(engine.aquery(question))) == str(engine.query(question))
+
+
+def test_node_is_found_by_the_beginning_of_its_id(folder, tmp_path) -> None:
+    index = built(folder, tmp_path / "index")
+    root = index.info()["roots"][0]
+    described = index.describe(root[:10])
+    assert described["id"] == root
+    assert described["parents"] == []
+    assert all(index.node(child) for child in described["children"])
+    for wrong in ("", "not hexadecimal"):
+        with pytest.raises(InputError, match="nodes have an id that begins with"):
+            index.node(wrong)
+
+
+def test_wrong_questions(folder, tmp_path) -> None:
+    index = built(folder, tmp_path / "index")
+    with pytest.raises(LevelError, match="levels 0 to"):
+        index.ask("?", level=9)
+    with pytest.raises(LevelError, match="got level -1"):
+        index.ask("?", level=-1)
+    with pytest.raises(InputError, match="token_budget must be at least"):
+        index.ask("?", token_budget=1)
+    with pytest.raises(InputError, match="mode must be"):
+        index.as_retriever(mode="sideways")
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "other"])
+def test_what_is_no_index_is_not_opened(tmp_path, kind) -> None:
+    uri = tmp_path / "index"
+    if kind != "missing":
+        uri.mkdir()
+    if kind == "other":
+        (uri / "notes.txt").write_text("no table")
+    before = sorted(uri.glob("*"))
+    with pytest.raises(IndexNotFoundError, match="holds no index"):
+        HierarchicalIndex.open(uri)
+    assert sorted(uri.glob("*")) == before
+    assert uri.exists() == (kind != "missing")

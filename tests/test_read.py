@@ -1,0 +1,442 @@
+import codecs
+import warnings
+from io import BytesIO
+from itertools import pairwise
+
+import pytest
+from fakes import HashingEmbedding
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import Document, MetadataMode
+from pypdf import PdfReader, PdfWriter
+
+from hierindex.embed import Embedder, load_embed_model
+from hierindex.errors import SourceError
+from hierindex.hierarchy.nodes import make_leaves
+from hierindex.read import (
+    FILE_NAME,
+    MAX_LINE,
+    Skipped,
+    read_sources,
+)
+from hierindex.record import PAGE, PAGES
+from hierindex.split import CHUNK_TOKENS, PlacedSentenceSplitter, sentence_splitter, split_documents
+from hierindex.summarize.sentences import split_sentences
+
+GERMAN = "Der Schlüssel für die Tür hängt an der Wand. Über das Café läuft ein müder Kater.\n"
+QUOTED = (
+    "\u201cThe café\u2019s elder owner\u201d, he said \u2026 and that once again, "
+    "\u201cis late for his own déjeuner.\u201d\n"
+)
+
+
+def pdf_of(*pages: str) -> bytes:
+    """A PDF with one line of Latin text for each line of a page."""
+    kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+    ]
+    for i, page in enumerate(pages):
+        shown = " T* ".join(f"({line}) Tj" for line in page.splitlines())
+        content = f"BT /F1 12 Tf 14 TL 72 720 Td {shown} ET"
+        objects += [
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] "
+            f"/Resources << /Font << /F1 3 0 R >> >> /Contents {5 + 2 * i} 0 R >>",
+            f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
+        ]
+    data, places = "%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        places.append(len(data))
+        data += f"{number} 0 obj\n{body}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    return (
+        f"{data}xref\n0 {size}\n0000000000 65535 f \n{table}"
+        f"trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
+    ).encode("latin-1")
+
+
+def locked(pdf: bytes, version: int) -> bytes:
+    """The PDF as if encrypted by a password; of version 5, by AES, which pypdf cannot alone."""
+    writer, out = PdfWriter(clone_from=PdfReader(BytesIO(pdf))), BytesIO()
+    writer.encrypt("secret", algorithm="RC4-128")
+    writer.write(out)
+    if version < 5:
+        return out.getvalue()
+    crypt = "/CF << /StdCF << /CFM /AESV3 /Length 32 >> >> /StmF /StdCF /StrF /StdCF"
+    hidden = "/O <{0}> /U <{0}> /OE <{1}> /UE <{1}> /Perms <{2}>".format(
+        "00" * 48, "00" * 32, "00" * 16
+    )
+    encrypt = f"/Encrypt << /Filter /Standard /V 5 /R 6 /Length 256 /P -4 {crypt} {hidden} >>"
+    return pdf.replace(b"/Root 1 0 R", f"/Root 1 0 R {encrypt} /ID [<00> <00>]".encode())
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(files: dict[str, bytes | str]):
+        for name, data in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return tmp_path
+
+    return write
+
+
+def read_one(written, name, data):
+    (document,), skipped = read_sources([written({name: data})])
+    assert not skipped
+    assert document.id_ == name
+    assert document.metadata[FILE_NAME] == name
+    return document
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("plain", "plain"),
+        (GERMAN, GERMAN),
+        (codecs.BOM_UTF8 + GERMAN.encode(), GERMAN),
+        (GERMAN.encode("utf-16"), GERMAN),
+        (codecs.BOM_UTF16_BE + GERMAN.encode("utf-16-be"), GERMAN),
+        (GERMAN.encode("latin-1"), GERMAN),
+        (QUOTED.encode("cp1252"), QUOTED),
+        ("café\n".encode("latin-1"), "café\n"),
+        (GERMAN.replace("\n", "\r\n").encode("latin-1"), GERMAN),
+        ("a\r\nb\rc\n", "a\nb\nc\n"),
+        ("雪\u2028\x85\x0c\U0001f600", "雪\u2028\x85\x0c\U0001f600"),
+        ("no end of line \n\n", "no end of line \n\n"),
+        ("x" * MAX_LINE, "x" * MAX_LINE),
+    ],
+    ids=[
+        "ascii",
+        "utf-8",
+        "bom",
+        "utf-16",
+        "utf-16-be",
+        "latin-1",
+        "cp1252",
+        "short latin-1",
+        "latin-1 crlf",
+        "line ends",
+        "odd characters",
+        "blanks at the end",
+        "longest line",
+    ],
+)
+def test_text_is_what_the_file_says(written, data, text):
+    assert read_one(written, "a.txt", data).text == text
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(max_size=20), max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_text_equals_what_open_reads(tmp_path_factory, lines, end):
+    path = tmp_path_factory.mktemp("text") / "a.txt"
+    path.write_bytes(("x" + end.join(lines)).replace("\0", "").encode())
+    if not path.read_bytes().startswith(codecs.BOM_UTF8):
+        assert read_sources([path])[0][0].text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.txt", b"", "empty"),
+        ("a.txt", b" \n\t\r\n", "blanks"),
+        ("a.txt", codecs.BOM_UTF8, "empty"),
+        ("a.bin", bytes(range(256)) * 8, "not text"),
+        ("a.txt", b"text\0with\0zeros", "not text"),
+        ("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(255, 0, -1)) * 9, "not text"),
+        ("a.json", b"x" * 2_000_000, "2,000,000 characters"),
+        ("a.pdf", b"", "PDF"),
+        ("a.pdf", b"%PDF-1.4 nonsense", "PDF"),
+        ("a.pdf", pdf_of("cut in the middle")[:200], "PDF"),
+        ("a.pdf", pdf_of(""), "PDF without text"),
+        ("a.pdf", locked(pdf_of("hidden"), 2), "PDF"),
+        ("a.pdf", locked(pdf_of("hidden"), 5), "PDF"),
+        ("a.html", b"<script>1</script><style>p {}</style>", "empty"),
+    ],
+)
+def test_what_is_no_document_is_skipped_with_a_reason(written, name, data, reason):
+    folder = written({name: data, "good.md": "# Good\n"})
+    (document,), skipped = read_sources([folder])
+    assert document.id_ == "good.md"
+    assert [s.path for s in skipped] == [name]
+    assert reason in skipped[0].reason
+    with pytest.raises(SourceError, match=name):
+        read_sources([folder / name])
+
+
+def test_broken_pdfs_are_told_once(written, capfd):
+    folder = written({"a.pdf": b"hello", "good.md": "# Good\n"})
+    _, skipped = read_sources([folder])
+    assert len(skipped) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_folder_is_read_with_its_folders_in_order(written):
+    folder = written(
+        {
+            "b.txt": "b",
+            "a/z.txt": "z",
+            "a/b/c.md": "c",
+            "with blank.rst": "d",
+            "a/no_suffix": "e",
+            ".hidden": "no",
+            ".git/config": "no",
+            "a/.hidden/x.txt": "no",
+            "index.lance/data.txt": "no",
+            "empty.txt": "",
+        }
+    )
+    told = []
+    documents, skipped = read_sources([folder], progress=lambda *at: told.append(at))
+    assert [d.id_ for d in documents] == [
+        "a/b/c.md",
+        "a/no_suffix",
+        "a/z.txt",
+        "b.txt",
+        "with blank.rst",
+    ]
+    assert skipped == [Skipped("empty.txt", "is empty")]
+    assert told == [("read", i + 1, 6) for i in range(6)]
+
+
+def test_sources_keep_their_order_and_a_hidden_one_may_be_named(written):
+    folder = written({"one/b.txt": "b", "two/a.txt": "a", ".hidden/c.txt": "c"})
+    sources = [folder / "two", str(folder / "one" / "b.txt"), folder / ".hidden"]
+    assert [d.id_ for d in read_sources(sources)[0]] == ["a.txt", "b.txt", "c.txt"]
+
+
+@pytest.mark.parametrize(
+    ("files", "sources", "told"),
+    [
+        ({}, ["nowhere"], "nowhere"),
+        ({"a.txt": "a"}, ["a.txt", "nowhere"], "nowhere"),
+        ({}, ["."], "no file"),
+        ({".hidden": "x"}, ["."], "no file"),
+        ({"a.bin": b"\xff\0" * 99, "b.bin": b"\0"}, ["."], "a.bin is not text"),
+        ({"one/a.txt": "1", "two/a.txt": "2"}, ["one", "two"], "'a.txt'"),
+        ({"a.txt": "1"}, ["a.txt", "a.txt"], "'a.txt'"),
+        ({"a.txt": "1"}, [".", "a.txt"], "'a.txt'"),
+        ({}, [], "Nothing"),
+    ],
+)
+def test_sources_that_cannot_be_read(written, monkeypatch, files, sources, told):
+    monkeypatch.chdir(written(files))
+    with pytest.raises(SourceError, match=told):
+        read_sources(sources)
+
+
+def test_markdown_is_kept(written):
+    text = "---\ntitle: x\n---\n# One\n\n* a\n    * b\n\n```py\nx  =  1\n```\n<b>no html</b>\n"
+    assert read_one(written, "a.md", text).text == text
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>One</p><p>Two</p>", "One\nTwo"),
+        ("<p>un<b>believ</b>able</p>", "unbelievable"),
+        ("<div>Hello<p>World</p>again</div>", "Hello\nWorld\nagain"),
+        ("<h1>Head</h1>text<ul><li>a<li>b</ul>", "Head\ntext\na\nb"),
+        ("<li>outer<ul><li>inner</li></ul></li>", "outer\ninner"),
+        ("<td>a</td><td>b</td>", "a\nb"),
+        ("one<br>two<br/>three", "one\ntwo\nthree"),
+        ("<p>A <i>b</i>\n  c</p>", "A b\nc"),
+        ("<script>x</script><style>y</style><p>z</p><template>t</template>", "z"),
+        ("<!-- gone --><p>&lt;kept&gt; &amp; &eacute;</p>", "<kept> & é"),
+        ("<p>never closed", "never closed"),
+        ("no tag at all", "no tag at all"),
+        ("index.html", "index.html"),
+        ("<?xml version='1.0'?><rss><item>News</item></rss>", "News"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.html", "A.HTM"])
+def test_html_is_read_as_the_text_of_its_elements(written, name, html, text):
+    assert read_one(written, name, html).text == text
+
+
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<title>The  Title\n</title><p>x</p>", "The  Title"),
+        ("<title></title><p>x</p>", None),
+        ("<p>x</p>", None),
+    ],
+)
+def test_an_html_title_is_metadata_not_text(written, html, title):
+    document = read_one(written, "a.html", html)
+    assert document.text == "x"
+    assert document.metadata.get("title") == title
+
+
+def test_html_says_its_encoding(written):
+    html = "<meta charset='latin-1'><p>Grüße aus Köln</p>".encode("latin-1")
+    assert read_one(written, "a.html", html).text == "Grüße aus Köln"
+
+
+PAGES_OF_PDF = ["The first page.\nIt has two lines.", "The second page is here.", "A third one."]
+
+
+def test_pages_of_a_pdf_are_joined_by_form_feeds(written):
+    document = read_one(written, "a.pdf", pdf_of(*PAGES_OF_PDF))
+    assert document.text == "\f".join(PAGES_OF_PDF)
+    assert document.metadata[PAGES] == 3
+
+
+def pages_of_spans(chunks):
+    """(page, text) of every sentence of the chunks as leaves."""
+    return [
+        (sentence.quote.source.page, sentence.text)
+        for leaf in make_leaves(chunks)
+        for sentence in split_sentences(leaf.node.text, leaf.record.quotes)
+    ]
+
+
+@pytest.mark.parametrize("chunk_size", [40, 60, 200])
+def test_chunks_and_sentences_know_their_pages(written, chunk_size):
+    pages = [*PAGES_OF_PDF, "", "The fifth page is the last.\nAnd so it ends."]
+    document = read_one(written, "a.pdf", pdf_of(*pages))
+    chunks = split_documents([document], SentenceSplitter(chunk_size=chunk_size, chunk_overlap=0))
+    for chunk in chunks:
+        assert chunk.text.split("\f")[0] in pages[chunk.metadata[PAGE] - 1]
+        assert str(chunk.metadata[PAGE]) not in chunk.get_content(MetadataMode.EMBED)
+    for page, sentence in pages_of_spans(chunks):
+        assert sentence in pages[page - 1]
+
+
+def test_pages_that_read_alike_are_told_apart(written):
+    document = read_one(written, "a.pdf", pdf_of(*["This page is left blank on purpose."] * 40))
+    splitter = PlacedSentenceSplitter(chunk_size=60, chunk_overlap=0)
+    pages = [page for page, _ in pages_of_spans(split_documents([document], splitter))]
+    assert pages == list(range(1, 41))
+
+
+def test_documents_without_pages_have_chunks_without_pages(written):
+    document = read_one(written, "a.txt", "One.\fTwo.")
+    (chunk,) = split_documents([document], SentenceSplitter())
+    assert PAGE not in chunk.metadata
+    assert {page for page, _ in pages_of_spans([chunk])} == {None}
+
+
+@pytest.fixture(scope="module")
+def embed_model():
+    return load_embed_model()
+
+
+@pytest.fixture(scope="module")
+def splitter(embed_model):
+    return sentence_splitter(embed_model)
+
+
+PIECES = (
+    "The keeper wrote a letter. ",
+    "\U0001f600\U0001f3fd\u200d\U0001f33e" * 60,
+    "雪が降った。" * 60,
+    "雪" * 300,
+    "e\u0301\u0323" * 200,
+    "x" * 700,
+    "supercalifragilistic" * 40,
+    "\u0e01\u0e33" * 200,
+    "\ufdfa" * 50,
+    "\n\n\n",
+    "a.b,c;d " * 90,
+    "\u200b\u00ad\ufffd" * 100,
+    "0123456789" * 40,
+    "    x = [1, 2]\n" * 30,
+)
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=300), min_size=1, max_size=8)
+
+
+@settings(max_examples=25, deadline=None)
+@given(TEXTS.map("".join).filter(str.strip))
+def test_default_chunks_are_verbatim_and_fit_the_window(embed_model, splitter, text):
+    embedder, document = Embedder(embed_model), Document(text=text, id_="a")
+    chunks = split_documents([document], splitter)
+    embedded = [chunk.get_content(MetadataMode.EMBED) for chunk in chunks]
+    assert embedder.count_tokens(embedded).max() <= embedder.window
+    for chunk in chunks:
+        assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
+
+
+@settings(max_examples=25, deadline=None)
+@given(TEXTS.map("".join).filter(str.strip))
+def test_default_chunks_cover_the_document(splitter, text):
+    """Once, but that LlamaIndex cuts an emoji at a joiner and gives that to both chunks."""
+    n_chunks_at = [0] * len(text)
+    for chunk in split_documents([Document(text=text, id_="a")], splitter):
+        for i in range(chunk.start_char_idx, chunk.end_char_idx):
+            n_chunks_at[i] += 1
+    for n, character in zip(n_chunks_at, text, strict=True):
+        assert n == 1 or (n == 0 and character.isspace()) or "\u200d" in text
+        assert n or character.isspace()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The same line again.\n" * 400,
+        "la " * 2000,
+        "ab," * 3000,
+        ("One thing. " * 9 + "Another thing. ") * 60,
+    ],
+    ids=["lines", "words", "no blanks", "nearly the same"],
+)
+def test_chunks_do_not_overlap_also_where_a_document_repeats_itself(splitter, text):
+    chunks = split_documents([Document(text=text, id_="a")], splitter)
+    assert len(chunks) > 1
+    for chunk in chunks:
+        assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
+    for before, after in pairwise(chunks):
+        assert before.end_char_idx <= after.start_char_idx
+
+
+def test_a_long_title_takes_no_room_from_the_text(written, splitter, capfd):
+    html = f"<title>{'long title ' * 200}</title><p>{'The keeper wrote a letter. ' * 200}</p>"
+    document = read_one(written, "a.html", html)
+    chunks = split_documents([document], splitter)
+    assert len(chunks) < 12
+    assert capfd.readouterr() == ("", "")
+
+
+def test_metadata_is_not_embedded(written, splitter):
+    document = read_one(written, "name.html", "<title>A title</title><p>Text.</p>")
+    (chunk,) = split_documents([document], splitter)
+    assert chunk.get_content(MetadataMode.EMBED) == "Text."
+    assert chunk.ref_doc_id == "name.html"
+    assert chunk.metadata == {FILE_NAME: "name.html", "title": "A title"}
+
+
+def test_chunks_of_every_document_in_order(splitter):
+    documents = [Document(text=f"Text {name}.", id_=name) for name in "bac"]
+    told = []
+    chunks = split_documents(documents, splitter, progress=lambda *at: told.append(at))
+    assert [chunk.ref_doc_id for chunk in chunks] == ["b", "a", "c"]
+    assert told == [("split", i, 3) for i in (1, 2, 3)]
+    assert split_documents([], splitter) == []
+    assert [d.metadata for d in documents] == [{}] * 3
+
+
+@pytest.mark.parametrize(
+    ("chunk_size", "expected"), [(None, CHUNK_TOKENS), (64, 64)], ids=["default", "given"]
+)
+def test_chunks_of_a_model_without_a_window(chunk_size, expected):
+    splitter = sentence_splitter(HashingEmbedding(), chunk_size)
+    assert (splitter.chunk_size, splitter.chunk_overlap) == (expected, 0)
+
+
+def test_the_window_is_that_of_the_model(embed_model, splitter):
+    assert splitter.chunk_size == 254
+    assert sentence_splitter(embed_model, 100).chunk_size == 100
+
+
+def test_reading_warns_of_nothing(written):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_sources(
+            [written({"a.html": "a/b.html", "b.htm": "http://x.y/", "c.pdf": pdf_of("x")})]
+        )
+    assert not caught
