@@ -1,0 +1,47 @@
+"""A document-summary index: one summary for each document, found by its summary, read in full.
+
+Usage: python pipelines/document_summary.py FOLDER INDEX "QUESTION"
+"""
+
+import sys
+
+from llama_index.core import SimpleDirectoryReader
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
+
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    HierarchyStore,
+    NodeRecord,
+    load_embed_model,
+    sentence_splitter,
+)
+
+
+def main(folder: str, uri: str, question: str) -> None:
+    """Find the document whose summary is nearest to the question, then answer from its chunks."""
+    embed_model = load_embed_model()
+    pipeline = IngestionPipeline(
+        transformations=[
+            sentence_splitter(embed_model),
+            embed_model,
+            DocumentHierarchy(embed_model=embed_model, group_documents=False),
+        ],
+        vector_store=HierarchyStore(uri),
+    )
+    documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
+    pipeline.run(documents=documents)
+
+    index = HierarchicalIndex.open(uri, embed_model)
+    best = index.as_retriever(level=1, top_k=1).retrieve(question)[0]
+    document = NodeRecord.from_metadata(best.node.metadata).documents[0]
+    print(f"{document}: {best.node.get_content()}\n")
+
+    inside = MetadataFilter(key="documents", value=[document], operator=FilterOperator.ANY)
+    chunks = MetadataFilters(filters=[inside])
+    print(index.as_query_engine(level=0, filters=chunks).query(question))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

@@ -1,0 +1,41 @@
+"""A tree along each document: consecutive chunks of like meaning form parents.
+
+Usage: python pipelines/semantic.py FOLDER INDEX "QUESTION" [LEVEL]
+"""
+
+import sys
+
+from llama_index.core import SimpleDirectoryReader
+from llama_index.core.ingestion import IngestionPipeline
+
+from hierindex import (
+    HierarchicalIndex,
+    HierarchyStore,
+    SemanticHierarchy,
+    load_embed_model,
+    sentence_splitter,
+)
+
+
+def main(folder: str, uri: str, question: str, level: str = "1") -> None:
+    """Fill an index from a folder of texts and ask one of its levels."""
+    embed_model = load_embed_model()
+    pipeline = IngestionPipeline(
+        transformations=[
+            sentence_splitter(embed_model),
+            embed_model,
+            SemanticHierarchy(embed_model=embed_model, target_size=5),
+        ],
+        vector_store=HierarchyStore(uri),
+    )
+    # Ids that stay the same from run to run make the nodes' ids stay the same, too.
+    documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
+    nodes = pipeline.run(documents=documents)
+    print(f"{len(documents)} documents, {len(nodes)} nodes")
+
+    index = HierarchicalIndex.open(uri, embed_model)
+    print(index.as_query_engine(level=int(level), top_k=5).query(question))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:5])
