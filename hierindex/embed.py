@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hierindex.core.membership import Floats2d
 from hierindex.errors import InputError, WindowWarning
-from hierindex.loading import loading
+from hierindex.loading import loading, only_local
 from hierindex.progress import Progress, silent
 
 DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -38,7 +38,10 @@ def load_embed_model(name: str = DEFAULT_EMBED_MODEL) -> BaseEmbedding:
         "sentence-transformers model, and no hub gave it; give a folder, or leave it out for the "
         f"bundled {DEFAULT_EMBED_MODEL}."
     ):
-        model = HuggingFaceEmbedding(model_name=_bundled(name) or name, trust_remote_code=False)
+        source = _bundled(name) or name
+        model = HuggingFaceEmbedding(
+            model_name=source, trust_remote_code=False, local_files_only=only_local(source)
+        )
     model.model_name = name
     return cast(BaseEmbedding, model)
 

@@ -1,14 +1,20 @@
 """Loading of models that may not be there."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
 
 from hierindex.errors import ModelError
+
+TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers")
 
 
 @contextmanager
 def loading(message: str) -> Iterator[None]:
-    """Load a Hugging Face model, without a bar for the reading of its weights.
+    """Load a Hugging Face model, without a bar for its weights and without its libraries' notes.
 
     Parameters
     ----------
@@ -21,14 +27,35 @@ def loading(message: str) -> Iterator[None]:
         If the model is not there or not whole.
     """
     from safetensors import SafetensorError
-    from transformers.utils import logging
+    from transformers.utils import logging as bars
 
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()  # type: ignore[no-untyped-call]
+    levels = {name: logging.getLogger(name).level for name in TALKATIVE}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         yield
     except (OSError, ValueError, RuntimeError, AttributeError, SafetensorError) as error:
         raise ModelError(message) from error
     finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
         if shown:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+            bars.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def only_local(name: str) -> bool:
+    """Whether a model can come from this machine alone: a folder, or no hub answers.
+
+    Without a hub, its client would ask for over a minute before it looks into its cache.
+    """
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE or Path(name).is_dir():
+        return True
+    try:
+        httpx.head(constants.ENDPOINT, timeout=5)
+    except httpx.HTTPError:
+        return True
+    return False

@@ -14,7 +14,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.core.membership import Floats2d
 from hierindex.errors import ModelError
-from hierindex.loading import loading
+from hierindex.loading import loading, only_local
 from hierindex.summarize.extractive import fitting_sentences
 from hierindex.summarize.sentences import Sentence, telling
 from hierindex.summarize.summary import Budget, Group
@@ -104,8 +104,9 @@ def _second_last_layer(name: str, library: ModuleType) -> Callable[[list[str]], 
     from transformers import AutoModel, AutoTokenizer
 
     with loading(f"Model {name!r} cannot be loaded: give a BERT-like model's name or its folder."):
-        model = AutoModel.from_pretrained(name, output_hidden_states=True, trust_remote_code=False)
-        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+        here = {"trust_remote_code": False, "local_files_only": only_local(name)}
+        model = AutoModel.from_pretrained(name, output_hidden_states=True, **here)
+        tokenizer = AutoTokenizer.from_pretrained(name, **here)
     embedding = library.bert.BertEmbedding(name, custom_model=model, custom_tokenizer=tokenizer)
     window = model.config.max_position_embeddings
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from hierindex.loading import loading
+from hierindex.loading import loading, only_local
 from hierindex.progress import Progress, silent
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.two_stage import Rewrite
@@ -53,8 +53,9 @@ class Seq2SeqRewriter:
             f"Summariser {model_name!r} cannot be loaded: it is no local folder of a "
             "sequence-to-sequence model, and no hub gave it; give a folder, or 'extractive'."
         ):
-            self._tokenizer = AutoTokenizer.from_pretrained(model_name, trust_remote_code=False)
-            model = AutoModelForSeq2SeqLM.from_pretrained(model_name, trust_remote_code=False)
+            here = {"trust_remote_code": False, "local_files_only": only_local(model_name)}
+            self._tokenizer = AutoTokenizer.from_pretrained(model_name, **here)
+            model = AutoModelForSeq2SeqLM.from_pretrained(model_name, **here)
         self._model = model.to(self.device).eval()
 
     @cached_property
