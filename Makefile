@@ -25,12 +25,12 @@ test-slow: $(READY)  ## every method on whole corpora, in HIERINDEX_CORPORA
 
 bench: $(READY)  ## prints times and ratios: make bench CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench CORPUS=folder"; exit 2; }
-	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) --group bench
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group bench
 	$(BIN)/python tests/benchmarks/startup.py
 	$(BIN)/python tests/benchmarks/build.py $(CORPUS)
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[llm,bert]' --group dev
+	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert]' --group dev
 	touch $@

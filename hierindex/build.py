@@ -1,5 +1,6 @@
 """Documents to a published tree."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import Document
 
-from hierindex.errors import SourceError
+from hierindex.errors import InputError, SourceError
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.hierarchy.growth import reuse_nothing
 from hierindex.progress import Progress
@@ -62,6 +63,7 @@ def build_tree(
     """
     progress = progress or hierarchy.progress
     sources = [sources] if isinstance(sources, str | Path | Document) else sources
+    _check_writable(store.uri)
     seconds: dict[str, float] = {}
     with _timed(seconds, "total"):
         with _timed(seconds, "read"):
@@ -101,6 +103,18 @@ def _documents(
     if repeated:
         raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must differ.")
     return documents, [*skipped, *blank]
+
+
+def _check_writable(uri: str) -> None:
+    """Refuse a folder that could not be written to after all the work."""
+    if "://" in uri:
+        return
+    folder = Path(uri).absolute()
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise InputError(
+            f"The index folder {uri!r} cannot be written: {nearest} does not allow it."
+        )
 
 
 def _vectors_of(hierarchy: Hierarchy) -> dict[str, str]:

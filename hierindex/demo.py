@@ -6,7 +6,7 @@ import inspect
 from llama_index.core.schema import Document
 
 QUESTIONS = {
-    0: "What does the eps parameter of DBSCAN mean?",
+    0: "How does DBSCAN treat points in regions of low density?",
     1: "How can the quality of a clustering be measured?",
     2: "Which kinds of linear models are there?",
 }

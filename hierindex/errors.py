@@ -38,7 +38,7 @@ class InputError(HierindexError, ValueError):
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":  # its value may be a secret in the wrong place
-            return cls(f"There is no option {field!r}; it is misspelt, or of another class.")
+            return cls(f"There is no option {field!r}.")
         said = first["msg"][0].lower() + first["msg"][1:]
         return cls(f"{field} is wrong: {said}, got {first['input']!r}.")
 

@@ -19,10 +19,10 @@ from hierindex.errors import InputError, ModelError
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.progress import Progress
-from hierindex.record import RECORD_KEYS, NodeRecord
+from hierindex.record import LEVEL_MAX, RECORD_KEYS, NodeRecord
 from hierindex.respond.answer import Answer, answer
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.retriever import HierarchyRetriever, check_level
 from hierindex.store.lance import HierarchyStore
 from hierindex.summarize.summary import Usage
 
@@ -167,6 +167,9 @@ class HierarchicalIndex:
         InputError
             If the options do not go together.
         """
+        choose_mode(response_mode, llm)  # now and not after the embedding model is loaded
+        if level is not None:
+            check_level(level, self.store.columns(LEVEL_MAX)[LEVEL_MAX])
         return query_engine(
             self.as_retriever(level=level, **retriever),
             self.embed_model,
@@ -190,6 +193,8 @@ class HierarchicalIndex:
         Answer
             With its sources, what it cost and how long it took.
         """
+        if not question.strip():
+            raise InputError("The question is empty.")
         engine = self.as_query_engine(llm=llm, response_mode=response_mode, **options)
         asks_llm = choose_mode(response_mode, llm) in NEED_LLM
         return answer(question, engine, self.embed_model, llm if asks_llm else None)

@@ -88,12 +88,11 @@ def refusal(error: Exception) -> str | None:
     """Why asking again or asking for another text is of no use; None if it may be."""
     status = getattr(error, "status_code", None)
     if status is None:
-        no_answer = any(isinstance(cause, httpx.ConnectError) for cause in _causes(error))
-        return (
-            "nothing answers at its address, start the service or correct the address"
-            if no_answer
-            else None
-        )
+        if not any(isinstance(cause, httpx.ConnectError) for cause in _causes(error)):
+            return None
+        url = getattr(getattr(error, "request", None), "url", None)
+        where = "its address" if url is None else f"{url.scheme}://{url.netloc.decode()}"
+        return f"nothing answers at {where}, start the service or correct the address"
     if may_pass(error):
         return None
     meaning = MEANING.get(status, "the request is refused")

@@ -5,6 +5,7 @@ reads them, of HTML the text of its elements, of PDF that of its pages with a fo
 between. Citations count characters of it.
 """
 
+import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -160,12 +161,17 @@ def _read_pdf(data: bytes) -> Document:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, PyPdfError
 
+    notes = logging.getLogger("pypdf")  # of what it mends, or raises as well
+    level = notes.level
+    notes.setLevel(logging.CRITICAL)
     try:
         pages = [
             page.extract_text().replace(PAGE_BREAK, " ") for page in PdfReader(BytesIO(data)).pages
         ]
     except (PyPdfError, DependencyError, *MALFORMED) as error:
         raise UnreadableError(f"cannot be read as PDF ({error})") from error
+    finally:
+        notes.setLevel(level)
     if not "".join(pages).strip():
         raise UnreadableError("is a PDF without text")
     return Document(text=PAGE_BREAK.join(pages), metadata={PAGES: len(pages)})

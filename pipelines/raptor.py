@@ -39,4 +39,6 @@ def main(folder: str, uri: str, question: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     main(*sys.argv[1:4])

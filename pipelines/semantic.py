@@ -38,4 +38,6 @@ def main(folder: str, uri: str, question: str, level: str = "1") -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
     main(*sys.argv[1:5])

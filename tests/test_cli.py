@@ -270,6 +270,12 @@ BAD_COMMANDS = {
     ),
     "method": (["build", "letters", "--index", "W", "--method", "magic"], 2, "method is wrong"),
     "address": (["build", "letters", "--index", "W", "--llm", "m"], 2, "needs --llm-base-url"),
+    "empty question": (["query", " ", "--index", "index"], 2, "The question is empty"),
+    "no folder can be made": (
+        ["build", "letters", "--index", "letters/calm.md/deeper"],
+        2,
+        "'letters/calm.md/deeper' cannot be written",
+    ),
     "file as index": (
         ["build", "letters", "--index", "letters/calm.md"],
         2,

@@ -63,13 +63,18 @@ def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
     Raises
     ------
     InputError
-        If there is no such mode.
+        If there is no such mode, or it needs an LLM and there is none.
     """
     if response_mode is None:
         return EXTRACTIVE if llm is None else ResponseMode.TREE_SUMMARIZE.value
     mode = str(getattr(response_mode, "value", response_mode))
     if mode not in MODES:
         raise InputError(f"response_mode must be one of {', '.join(MODES)}, got {mode!r}.")
+    if llm is None and mode in NEED_LLM:
+        raise InputError(
+            f"response_mode {mode!r} needs an LLM; pass llm= (on the command line --llm and "
+            "--llm-base-url), or use 'extractive'."
+        )
     return mode
 
 
@@ -80,10 +85,6 @@ def _synthesizer(
         return ExtractiveSynthesizer(embed_model, **options)
     if mode in WITHOUT_LLM:  # LlamaIndex's factory would look for OpenAI's model
         return WITHOUT_LLM[mode](llm=llm or MockLLM(), **options)
-    if llm is None:
-        raise InputError(
-            f"response_mode {mode!r} needs an LLM; pass llm= (on the command line --llm and "
-            "--llm-base-url), or use 'extractive'."
-        )
+    assert llm is not None  # as choose_mode has seen to
     options.setdefault("callback_manager", llm.callback_manager)  # or the factory replaces it
     return get_response_synthesizer(llm=llm, response_mode=ResponseMode(mode), **options)

@@ -87,7 +87,7 @@ class HierarchyRetriever(BaseRetriever):
         )
         result = self._store.query(self._query(embedding))
         if not result.ids and self._level is not None:
-            _check_level(self._level, self._store.columns(LEVEL_MAX)[LEVEL_MAX])
+            check_level(self._level, self._store.columns(LEVEL_MAX)[LEVEL_MAX])
         return self._found(result)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -96,7 +96,7 @@ class HierarchyRetriever(BaseRetriever):
         )
         result = await self._store.aquery(self._query(embedding))
         if not result.ids and self._level is not None:
-            _check_level(self._level, (await self._store.acolumns(LEVEL_MAX))[LEVEL_MAX])
+            check_level(self._level, (await self._store.acolumns(LEVEL_MAX))[LEVEL_MAX])
         return self._found(result)
 
     def _query(self, embedding: list[float]) -> VectorStoreQuery:
@@ -120,7 +120,14 @@ class HierarchyRetriever(BaseRetriever):
         return within_budget(found, self._token_budget)
 
 
-def _check_level(level: int, level_max: list[int]) -> None:
+def check_level(level: int, level_max: list[int]) -> None:
+    """Refuse a level that no node reaches.
+
+    Raises
+    ------
+    LevelError
+        Names the levels that there are.
+    """
     highest = max(level_max, default=0)
     if not 0 <= level <= highest:
         raise LevelError(f"The index has levels 0 to {highest}, got level {level}.")
