@@ -9,9 +9,19 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex import load_embed_model
+
+# On a busy machine the first text takes seconds to draw; CI draws the same examples each time.
+settings.register_profile(
+    "shared",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+)
+settings.load_profile("shared")
 
 CORPORA = Path(
     os.environ.get("HIERINDEX_CORPORA", Path(__file__).parents[2] / "shared" / "corpora")
