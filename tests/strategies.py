@@ -10,6 +10,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from hierindex.core.bounds import Caps
+from hierindex.core.breakpoints import (
+    Cosine,
+    Gradient,
+    Interquartile,
+    Percentile,
+    StandardDeviation,
+    TargetSize,
+)
 from hierindex.core.membership import (
     Floats2d,
     Ints1d,
@@ -18,8 +26,10 @@ from hierindex.core.membership import (
     groups_of,
     normalised,
 )
-from hierindex.core.segments import Percentile, Rule, TargetSize
-from hierindex.core.tree import Grouper, Rows, Tree, grow_tree
+from hierindex.core.optimal import Optimal
+from hierindex.core.rows import Rows
+from hierindex.core.segments import Rule
+from hierindex.core.tree import Grouper, Tree, grow_tree
 
 SUMMARY_TOKENS = 20
 modest = settings(max_examples=40, deadline=None)
@@ -76,13 +86,13 @@ def seeds() -> st.SearchStrategy[int]:
 def vectors(
     draw: st.DrawFn,
     least_rows: int = 0,
-    most_rows: int = 60,
+    most_rows: int = 200,
     least_dims: int = 1,
     shapes: Sequence[str] = tuple(SHAPES),
 ) -> Floats2d:
     """(n_rows, n_dims) unit vectors, single or double precision."""
     shape = draw(st.sampled_from(shapes))
-    n, d = draw(st.integers(least_rows, most_rows)), draw(st.integers(least_dims, 16))
+    n, d = draw(st.integers(least_rows, most_rows)), draw(st.integers(least_dims, 64))
     X = unit_vectors(shape, n, d, draw(seeds()))
     return read_only(X.astype(draw(st.sampled_from([np.float64, np.float32]))))
 
@@ -104,7 +114,7 @@ def token_counts(draw: st.DrawFn, n_rows: int) -> Ints1d:
 
 
 @st.composite
-def leaves(draw: st.DrawFn, least_rows: int = 0, most_rows: int = 60) -> Rows:
+def leaves(draw: st.DrawFn, least_rows: int = 0, most_rows: int = 200) -> Rows:
     X = draw(vectors(least_rows, most_rows))
     return Rows(X, draw(token_counts(len(X))), draw(documents(len(X))))
 
@@ -114,7 +124,18 @@ def caps() -> st.SearchStrategy[Caps]:
 
 
 def rules() -> st.SearchStrategy[Rule]:
-    return st.builds(TargetSize, st.integers(1, 9)) | st.builds(Percentile, st.floats(0, 100))
+    window = st.integers(1, 4)
+    percentile, amount = st.floats(0, 100), st.floats(-2, 4)
+    return st.one_of(
+        st.builds(TargetSize, st.integers(1, 9), window=window),
+        st.builds(Percentile, percentile, window=window),
+        st.builds(StandardDeviation, amount, window=window),
+        st.builds(Interquartile, amount, window=window),
+        st.builds(Gradient, percentile, window=window),
+        st.builds(Cosine, st.floats(-1, 1, exclude_min=True), window=window),
+        st.builds(Optimal, rows=st.integers(1, 9)),
+        st.builds(Optimal, penalty=st.floats(0, 3)),
+    )
 
 
 @st.composite

@@ -1,19 +1,23 @@
 """Caps on a group's tokens and children, and no group of one where it can be helped."""
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 
+from hierindex.core.arguments import is_whole, require
 from hierindex.core.membership import (
     Floats2d,
     Ints1d,
     Membership,
     from_groups,
     groups_of,
+    in_rows_of,
     one_hot,
     strongest_parent,
     weights_of,
 )
+from hierindex.core.rows import canonical_order, unit_rows
 from hierindex.errors import InputError
 
 
@@ -25,14 +29,16 @@ class Caps:
     max_children: int
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise InputError(f"max_tokens must be at least 1, got {self.max_tokens}.")
-        if self.max_children < 2:
-            raise InputError(f"max_children must be at least 2, got {self.max_children}.")
+        tokens, children = self.max_tokens, self.max_children
+        require(is_whole(tokens, 1), "max_tokens", "a whole number of at least 1", tokens)
+        require(is_whole(children, 2), "max_children", "a whole number of at least 2", children)
 
     def hold(self, n_tokens: int, n_rows: int) -> bool:
         """Whether `n_rows` rows of `n_tokens` in all may be one group; a single row always may."""
         return n_rows == 1 or (n_rows <= self.max_children and n_tokens <= self.max_tokens)
+
+
+UNBOUNDED = Caps(max_tokens=sys.maxsize, max_children=sys.maxsize)
 
 
 def bounded(
@@ -56,67 +62,85 @@ def bounded(
         Hold for every group of two rows or more, also when the data will not split.
     document : (n_rows,) int, optional
         Given, groups are runs of rows in one document and stay so: they are split and
-        joined in reading order. Without it, they are split along their principal axis.
+        joined in reading order. Without it, the order of the rows does not matter: groups
+        are split across their principal axis.
 
     Returns
     -------
     (n_rows, n_groups') csr_array
-        Fewer groups than rows, unless no two rows may share a group: then one each.
+        Where any two rows may share a group, at most half as many groups as rows, rounded
+        up; of runs, two thirds in each document. So a tree is O(log n_rows) deep. Where no
+        two rows may share one, one group each.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length, a row is not finite or no unit vector, or a cap is wrong.
 
     Notes
     -----
-    O(n_rows * n_dims) for the splits, O(singles * groups * n_dims) for the joins.
+    O(n_rows * n_dims^2) for a split, O(singles * groups * n_dims) for the joins.
     """
-    caps = Caps(max_tokens, max_children)
-    M = _split_groups(M, X, n_tokens, caps, in_order=document is not None)
-    M = _join_singles(M, X, n_tokens, caps, document)
-    is_soft = M.nnz > M.shape[0]
-    if is_soft and M.shape[1] >= M.shape[0]:
-        # Overlap alone made as many groups as rows: without overlap there are fewer.
-        M = _join_singles(one_hot(strongest_parent(M)), X, n_tokens, caps, document)
+    caps, X = Caps(max_tokens, max_children), unit_rows(X)
+    if not M.shape[0] == len(X) == len(n_tokens):
+        raise InputError(
+            f"Rows must be as many in all arrays, got {M.shape[0]} memberships, {len(X)} vectors, "
+            f"{len(n_tokens)} token counts."
+        )
+    if document is not None:
+        return _within(caps, M, X, n_tokens, document)
+    order = canonical_order(X)
+    return in_rows_of(_within(caps, M[order], X[order], n_tokens[order], None), order)
+
+
+def _within(
+    caps: Caps, M: Membership, X: Floats2d, n_tokens: Ints1d, document: Ints1d | None
+) -> Membership:
+    M = _join_singles(_split(M, X, n_tokens, caps, document), X, n_tokens, caps, document)
+    is_soft = M.nnz > len(X)
+    if is_soft and M.shape[1] > len(X) // 2:  # overlap must not make the tree a tower
+        hard = one_hot(strongest_parent(M))
+        M = _join_singles(hard, X, n_tokens, caps, document)
     return M
 
 
-def _split_groups(
-    M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool
+def _split(
+    M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, document: Ints1d | None
 ) -> Membership:
     groups, weights = [], []
     for group, weight in zip(groups_of(M), weights_of(M), strict=True):
-        for part in _parts(X[group], n_tokens[group], caps, in_order=in_order):
+        for part in _parts(X[group], n_tokens[group], caps, in_order=document is not None):
             groups.append(group[part])
             weights.append(weight[part])
-    return from_groups(groups, weights, M.shape[0])
+    return from_groups(groups, weights, len(X))
 
 
 def _parts(X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool) -> list[Ints1d]:
-    """Positions of a group's rows, ascending, in parts within the caps, equal if possible."""
-    if caps.hold(int(n_tokens.sum()), len(X)):
-        return [np.arange(len(X))]
-    order = np.arange(len(X)) if in_order else np.argsort(_principal_coordinate(X), kind="stable")
-    filled = _filled_in_turn(n_tokens[order], caps)
-    equal = np.array_split(order, len(filled))
-    if all(caps.hold(int(n_tokens[part].sum()), len(part)) for part in equal):
-        return [np.sort(part) for part in equal]
-    return [np.sort(order[run]) for run in filled]
+    """Positions of a group's rows, ascending, in parts within the caps, of like size.
 
-
-def _filled_in_turn(n_tokens: Ints1d, caps: Caps) -> list[slice]:
-    """Runs that are each filled up to a cap before the next begins."""
-    runs, start, held = [], 0, 0
-    for i, n in enumerate(n_tokens.tolist()):
-        if i > start and not caps.hold(held + n, i - start + 1):
-            runs.append(slice(start, i))
-            start, held = i, 0
-        held += n
-    return [*runs, slice(start, len(n_tokens))]
+    A group is cut in two, where its rows or tokens are shared out evenly among as many
+    parts as the caps demand at least, and both again until they are within the caps.
+    """
+    n_rows, tokens = len(X), int(n_tokens.sum())
+    if caps.hold(tokens, n_rows):
+        return [np.arange(n_rows)]
+    order = np.arange(n_rows) if in_order else np.argsort(_principal_coordinate(X), kind="stable")
+    n_parts = max(-(-n_rows // caps.max_children), -(-tokens // caps.max_tokens))
+    load = np.cumsum(1 / caps.max_children + n_tokens[order] / caps.max_tokens)
+    half = load[-1] * (n_parts // 2) / n_parts
+    cut = 1 + int(np.abs(load[:-1] - half).argmin())
+    return [
+        np.sort(side[part])
+        for side in (order[:cut], order[cut:])
+        for part in _parts(X[side], n_tokens[side], caps, in_order=in_order)
+    ]
 
 
 def _principal_coordinate(X: Floats2d) -> Floats2d:
-    """Each row's coordinate on the axis of largest variance; its sign follows the first row."""
+    """Each row's coordinate on the axis of largest variance."""
     centred = X - X.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    coordinate = centred @ axes[0]
-    return np.asarray(np.round(-coordinate if coordinate[0] > 0 else coordinate, 9))
+    return np.asarray(centred @ axes[0])
 
 
 def _join_singles(
@@ -128,10 +152,12 @@ def _join_singles(
     tokens = np.array([n_tokens[group].sum() for group in groups])
     total = np.asarray(M.T @ X)  # (n_groups, n_dims)
     column = strongest_parent(M)
+    lightest = np.sort(tokens)[:2]
     for g in np.flatnonzero(size == 1):
-        if size[g] != 1:
-            continue
         row = groups[g][0]
+        others = lightest[1 if tokens[g] == lightest[0] else 0 :]  # groups only grow heavier
+        if size[g] != 1 or not len(others) or tokens[g] + others[0] > caps.max_tokens:
+            continue
         near = np.arange(len(groups)) if document is None else column[_neighbours(row, document)]
         near = near[(near != g) & (size[near] > 0)]
         fits = (size[near] < caps.max_children) & (tokens[near] + n_tokens[row] <= caps.max_tokens)

@@ -1,16 +1,23 @@
 """The three ways to group a level, as `grow_tree` takes them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import block_diag, csr_array
 
 from hierindex.core.bounds import Caps, bounded
-from hierindex.core.membership import Membership, one_hot
-from hierindex.core.mixture import mixture
+from hierindex.core.membership import (
+    Ints1d,
+    Membership,
+    from_groups,
+    groups_of,
+    one_hot,
+    weights_of,
+)
+from hierindex.core.mixture import DEFAULT, Mixture, mixture
+from hierindex.core.partition import MAX_POOL, partition
+from hierindex.core.rows import Rows
 from hierindex.core.segments import Rule, document_starts, segment
-from hierindex.core.tree import Rows
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,7 @@ class BySegment:
     def __call__(self, rows: Rows) -> Membership | None:
         """Segments within the caps; None where none holds two rows."""
         M = bounded(
-            segment(rows.X, rows.document, rule=self.rule),
+            segment(rows.X, rows.document, rule=self.rule, n_tokens=rows.n_tokens, caps=self.caps),
             rows.X,
             rows.n_tokens,
             max_tokens=self.caps.max_tokens,
@@ -35,30 +42,38 @@ class BySegment:
 
 @dataclass(frozen=True)
 class ByMixture:
-    """Near rows anywhere, or anywhere in their document, until one row is left."""
+    """Near rows anywhere, or anywhere in their document, until one row is left.
+
+    More than `max_pool` rows are first split into pools of near rows.
+    """
 
     seed: int
     caps: Caps
+    model: Mixture = DEFAULT
     per_document: bool = False
+    max_pool: int = MAX_POOL
 
     def __call__(self, rows: Rows) -> Membership | None:
         """Clusters within the caps, one where all rows fit; None where none holds two rows."""
         if not self.per_document:
-            M = self._grouped(rows)
+            M = self._clusters(rows)
         else:
-            starts = [*document_starts(rows.document), len(rows)]
-            blocks = [
-                self._grouped(Rows(rows.X[a:b], rows.n_tokens[a:b], rows.document[a:b]))
-                for a, b in pairwise(starts)
-            ]
-            M = _block_diagonal(blocks)
+            documents = np.split(np.arange(len(rows)), document_starts(rows.document)[1:])
+            M = _each(documents, rows, self._clusters)
         return M if M.shape[1] < len(rows) else None
 
-    def _grouped(self, rows: Rows) -> Membership:
+    def _clusters(self, rows: Rows) -> Membership:
         if self.caps.hold(int(rows.n_tokens.sum()), len(rows)):
             return one_hot(np.zeros(len(rows), dtype=np.int64))
+        if len(rows) <= self.max_pool:
+            return self._within_caps(mixture(rows.X, model=self.model, seed=self.seed), rows)
+        pools = partition(rows.X, max_rows=self.max_pool, seed=self.seed)
+        M = _each(groups_of(one_hot(pools.part)), rows, self._clusters)
+        return self._within_caps(M, rows)  # rows left alone may join a group of another pool
+
+    def _within_caps(self, M: Membership, rows: Rows) -> Membership:
         return bounded(
-            mixture(rows.X, seed=self.seed),
+            M,
             rows.X,
             rows.n_tokens,
             max_tokens=self.caps.max_tokens,
@@ -75,5 +90,11 @@ class ByDocument:
         return one_hot(rows.document) if rows.level == 0 else None
 
 
-def _block_diagonal(blocks: list[Membership]) -> Membership:
-    return csr_array(block_diag(blocks, format="csr"))
+def _each(parts: Sequence[Ints1d], rows: Rows, grouped: Callable[[Rows], Membership]) -> Membership:
+    """Each part of the rows grouped by itself."""
+    groups, weights = [], []
+    for part in parts:
+        M = grouped(rows[part])
+        groups += [part[group] for group in groups_of(M)]
+        weights += weights_of(M)
+    return from_groups(groups, weights, len(rows))

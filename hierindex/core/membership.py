@@ -65,6 +65,8 @@ def from_groups(groups: Sequence[Ints1d], weights: Sequence[Floats1d], n_rows: i
     for group, weight in zip(groups, weights, strict=True):
         key = tuple(group.tolist())
         total[key] = total.get(key, 0.0) + weight
+    if not total:
+        return csr_array((n_rows, 0))
     n_groups_of = np.bincount(np.concatenate([*map(np.array, total)]), minlength=n_rows)
     kept = sorted(rows for rows in total if len(rows) > 1 or n_groups_of[rows[0]] == 1)
     columns = np.repeat(np.arange(len(kept)), [len(rows) for rows in kept])
@@ -76,6 +78,39 @@ def from_groups(groups: Sequence[Ints1d], weights: Sequence[Floats1d], n_rows: i
         shape=(n_rows, len(kept)),
     )
     return normalised(M)
+
+
+def in_rows_of(M: Membership, order: Ints1d) -> Membership:
+    """`M` of rows that were put into an order, for the rows as they were.
+
+    Parameters
+    ----------
+    M : (n_rows, n_groups) csr_array
+    order : (n_rows,) int
+        Row i of `M` is row order[i] of the result.
+
+    Returns
+    -------
+    (n_rows, n_groups) csr_array
+        Columns sorted by their rows.
+    """
+    groups, weights = [], []
+    for group, weight in zip(groups_of(M), weights_of(M), strict=True):
+        rows = order[group]
+        ascending = np.argsort(rows)
+        groups.append(rows[ascending])
+        weights.append(weight[ascending])
+    return from_groups(groups, weights, M.shape[0])
+
+
+def mean_cohesion(M: Membership, X: Floats2d) -> float:
+    """Mean cosine similarity of rows to their groups' centroids, weighted by membership.
+
+    >>> X = np.array([[1, 0], [1, 0], [0, 1.0]])
+    >>> mean_cohesion(one_hot(np.array([0, 0, 1])), X)
+    1.0
+    """
+    return float(np.linalg.norm(M.T @ X, axis=1).sum() / len(X))
 
 
 def normalised(M: csr_array) -> Membership:

@@ -1,57 +1,37 @@
 """Consecutive semantic segmentation: cut a document where neighbouring chunks are least alike.
 
-Semantic chunking with chunks in the place of sentences: the similarity of neighbours is
-computed along a document, and a segment ends where it is low.
+Semantic chunking with chunks in the place of sentences. Where to cut is a rule's: one that
+looks at the gaps (`breakpoints`), or one that looks at the segments (`optimal`).
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d, Membership, one_hot
+from hierindex.core.bounds import UNBOUNDED, Caps
+from hierindex.core.membership import Floats2d, Ints1d, Membership, one_hot
+from hierindex.core.rows import unit_rows
 from hierindex.errors import InputError
 
 
-@dataclass(frozen=True)
-class TargetSize:
-    """As many segments as give `rows` rows each on average, cut at the weakest gaps.
+@runtime_checkable
+class Rule(Protocol):
+    """Where to cut a document."""
 
-    For n rows, K = ceil(n / rows) segments: the K - 1 gaps of lowest similarity are cut,
-    ties from the front. It is the percentile 100 * K / n made exact.
-    """
-
-    rows: int
-
-    def __post_init__(self) -> None:
-        if self.rows < 1:
-            raise InputError(f"target size must be at least 1 row, got {self.rows}.")
-
-    def breakpoints(self, similarity: Floats1d) -> Ints1d:
-        """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
-        n_cuts = -(-(len(similarity) + 1) // self.rows) - 1
-        return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
+    def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
+        """Gaps to cut in a document of two rows or more, ascending: gap i is after row i."""
+        ...
 
 
-@dataclass(frozen=True)
-class Percentile:
-    """Cut every gap whose similarity is below the given percentile of the document's gaps."""
-
-    percentile: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.percentile <= 100:
-            raise InputError(f"percentile must be in [0, 100], got {self.percentile}.")
-
-    def breakpoints(self, similarity: Floats1d) -> Ints1d:
-        """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
-        return np.flatnonzero(similarity < np.percentile(similarity, self.percentile))
-
-
-Rule = TargetSize | Percentile
-
-
-def segment(X: Floats2d, document: Ints1d, *, rule: Rule) -> Membership:
+def segment(
+    X: Floats2d,
+    document: Ints1d,
+    *,
+    rule: Rule,
+    n_tokens: Ints1d | None = None,
+    caps: Caps = UNBOUNDED,
+) -> Membership:
     """Group consecutive rows of each document.
 
     Parameters
@@ -59,29 +39,60 @@ def segment(X: Floats2d, document: Ints1d, *, rule: Rule) -> Membership:
     X : (n_rows, n_dims) unit vectors, in document order
     document : (n_rows,) int
         Rows of a document stand together.
-    rule : TargetSize or Percentile
+    rule : Rule
         Applied to each document by itself, so that an edit in one moves no boundary
         in another.
+    n_tokens : (n_rows,) int, optional
+        One each by default.
+    caps : Caps
+        Kept by rules that look for segments within a budget; `bounded` sees to the others.
 
     Returns
     -------
     (n_rows, n_segments) csr_array
-        One-hot; a segment never crosses a document. O(n_rows * n_dims).
+        One-hot; a segment never crosses a document. O(n_rows * n_dims) but for `Optimal`.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length, a row is not finite or no unit vector, or the rule names
+        a gap that the document does not have.
 
     Examples
     --------
+    >>> from hierindex.core.breakpoints import TargetSize
     >>> X = np.array([[1, 0], [1, 0], [0, 1], [0, 1.0]])
     >>> segment(X, np.zeros(4, int), rule=TargetSize(2)).toarray().argmax(axis=1)
     array([0, 0, 1, 1])
     """
+    X = unit_rows(X)
+    n_tokens = np.ones(len(X), dtype=np.int64) if n_tokens is None else n_tokens
+    if not len(X) == len(document) == len(n_tokens):
+        raise InputError(
+            f"Rows must be as many in all arrays, got {len(X)} vectors, "
+            f"{len(document)} documents, {len(n_tokens)} token counts."
+        )
     starts = document_starts(document)
     cut = np.zeros(len(X), dtype=bool)  # (n_rows,): a segment starts here
     cut[starts] = True
-    similarity = np.einsum("ij,ij->i", X[:-1], X[1:])
-    for start, end in pairwise([*starts, len(X)]):
+    for start, end in pairwise([*starts.tolist(), len(X)]):
         if end - start > 1:
-            cut[start + 1 + rule.breakpoints(similarity[start : end - 1])] = True
+            gaps = rule.breakpoints(X[start:end], n_tokens[start:end], caps)
+            cut[start + 1 + _checked(gaps, end - start - 1, rule)] = True
     return one_hot(np.cumsum(cut))
+
+
+def _checked(gaps: Ints1d, n_gaps: int, rule: Rule) -> Ints1d:
+    """What a rule found, which may be anybody's."""
+    found = np.asarray(gaps)
+    if found.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n_gaps:
+        raise InputError(
+            f"{type(rule).__name__}.breakpoints must return whole numbers in [0, {n_gaps - 1}], "
+            f"got {gaps!r}."
+        )
+    return found
 
 
 def document_starts(document: Ints1d) -> Ints1d:

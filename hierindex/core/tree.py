@@ -3,42 +3,11 @@
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from hierindex.core.membership import Floats2d, Ints1d, Membership
+from hierindex.core.membership import Membership
+from hierindex.core.rows import Rows
 from hierindex.errors import InputError
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A level's nodes as arrays, in document order.
-
-    `X` holds unit vectors (n_rows, n_dims), `n_tokens` token counts (n_rows,), `document`
-    (n_rows,) numbers documents: equal for rows of one document, negative and unique for a
-    row of several. `level` counts from 0, the leaves.
-    """
-
-    X: Floats2d
-    n_tokens: Ints1d
-    document: Ints1d
-    level: int = 0
-
-    def __post_init__(self) -> None:
-        if not len(self.X) == len(self.n_tokens) == len(self.document):
-            raise InputError(
-                f"Rows must be as many in all arrays, got {len(self.X)} vectors, "
-                f"{len(self.n_tokens)} token counts, {len(self.document)} documents."
-            )
-        length = np.linalg.norm(self.X, axis=1)
-        if len(wrong := np.flatnonzero(~(np.abs(length - 1) < 1e-3))):
-            raise InputError(
-                f"Rows must be unit vectors, row {wrong[0]} has length {length[wrong[0]]}."
-            )
-
-    def __len__(self) -> int:
-        return len(self.X)
-
 
 Grouper = Callable[[Rows], Membership | None]
 """Groups a level's rows into the next level's; None when it has nothing left to do."""
@@ -86,6 +55,7 @@ def grow_tree(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from hierindex.core.membership import one_hot
     >>> pairs = lambda rows: one_hot(np.arange(len(rows)) // 2)
     >>> rows = lambda n: Rows(np.ones((n, 1)), np.ones(n, int), np.zeros(n, int))

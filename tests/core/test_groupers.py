@@ -8,20 +8,23 @@ from hypothesis import strategies as st
 from strategies import SUMMARY_TOKENS, caps, few, grown, leaves, rules, seeds, unit_vectors
 
 from hierindex.core.bounds import Caps
+from hierindex.core.breakpoints import TargetSize
 from hierindex.core.groupers import ByDocument, ByMixture, BySegment
 from hierindex.core.membership import groups_of
-from hierindex.core.segments import Rule, TargetSize, document_starts
-from hierindex.core.tree import Rows, Tree, leaf_weights
+from hierindex.core.rows import Rows
+from hierindex.core.segments import Rule, document_starts
+from hierindex.core.tree import Tree, leaf_weights
 
 HIERARCHIES = {
     "segments": lambda rule, caps, seed: [BySegment(rule, caps)],
     "semantic": lambda rule, caps, seed: [BySegment(rule, caps), ByMixture(seed, caps)],
     "raptor": lambda rule, caps, seed: [ByMixture(seed, caps)],
     "raptor per document": lambda rule, caps, seed: [ByMixture(seed, caps, per_document=True)],
+    "raptor in pools": lambda rule, caps, seed: [ByMixture(seed, caps, max_pool=12)],
     "documents": lambda rule, caps, seed: [ByDocument(), ByMixture(seed, caps)],
 }
 PER_DOCUMENT = ["segments", "raptor per document"]
-TO_ONE_ROOT = ["semantic", "raptor", "documents"]
+TO_ONE_ROOT = ["semantic", "raptor", "raptor in pools", "documents"]
 FOURS = TargetSize(4)
 ROOMY = Caps(max_tokens=10 * SUMMARY_TOKENS, max_children=4)
 
@@ -49,7 +52,7 @@ def recipes(hierarchies=tuple(HIERARCHIES)):
     return st.builds(
         Recipe,
         st.sampled_from(hierarchies),
-        leaves(most_rows=30),
+        leaves(most_rows=50),
         rules(),
         caps() | st.just(ROOMY),
         seeds(),
@@ -81,6 +84,27 @@ def test_every_group_is_within_the_caps(recipe):
 def test_levels_shrink(recipe):
     for layer, rows in recipe.bounded_layers():
         assert layer.shape[1] < len(rows)
+
+
+@few
+@given(recipes(), st.integers(2, 9))
+def test_the_tree_is_as_deep_as_the_logarithm_of_its_leaves(recipe, max_children):
+    assume(len(recipe.leaves))
+    most = max(recipe.leaves.n_tokens.max(), SUMMARY_TOKENS)
+    tree, _ = replace(recipe, caps=Caps(2 * most, max_children)).grown()
+    n, n_documents = len(recipe.leaves), len(np.unique(recipe.leaves.document))
+    assert tree.n_levels - 1 <= np.ceil(np.log(n) / np.log(1.5)) + np.ceil(np.log2(n_documents)) + 1
+
+
+@few
+@given(recipes(["raptor", "raptor in pools"]), seeds())
+def test_permuted_leaves_permute_the_first_level(recipe, seed):
+    rows = recipe.leaves
+    assume(len(np.unique(rows.X, axis=0)) == len(rows))
+    order = np.random.default_rng(seed).permutation(len(rows))
+    (one, _), (other, _) = recipe.grown(), replace(recipe, leaves=rows[order]).grown()
+    groups, shuffled = ([g for M in t.layers[:1] for g in groups_of(M)] for t in (one, other))
+    assert {frozenset(order[group]) for group in shuffled} == {*map(frozenset, groups)}
 
 
 @few
@@ -168,6 +192,7 @@ def test_one_document_grows_up_to_one_root(hierarchy, shape, d, n):
         pytest.param("segments", [[0], [1], [2, 3, 4]], id="segments"),
         pytest.param("semantic", [[0, 2, 3, 4], [1]], id="semantic"),
         pytest.param("raptor", [[0, 2, 3, 4], [1]], id="raptor"),
+        pytest.param("raptor in pools", [[0, 2, 3, 4], [1]], id="raptor in pools"),
         pytest.param("raptor per document", [[0, 2, 3, 4], [1]], id="raptor per document"),
         pytest.param("documents", [[0, 1, 2, 3, 4]], id="documents"),
     ],

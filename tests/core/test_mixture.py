@@ -1,42 +1,87 @@
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from strategies import few, seeds, unit_vectors, vectors
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from strategies import few, modest, seeds, unit_vectors, vectors
 
-from hierindex.core.membership import from_groups, groups_of, strongest_parent, weights_of
-from hierindex.core.mixture import MIN_UMAP_ROWS, _truncated, mixture
+from hierindex.core import mixture as module
+from hierindex.core.membership import groups_of, strongest_parent
+from hierindex.core.mixture import MIN_UMAP_ROWS, Mixture, _strongest, mixture
+from hierindex.errors import InputError
+
+RAPTOR = Mixture(target_size=None)
 
 
-def canonical(M):
-    """`M` with its columns in the order of their rows."""
-    return from_groups(groups_of(M), weights_of(M), M.shape[0]).toarray()
+def models() -> st.SearchStrategy[Mixture]:
+    return st.builds(
+        Mixture,
+        reduction=st.sampled_from(["umap", "pca"]),
+        n_dims=st.integers(1, 300),
+        covariance=st.sampled_from(["diag", "full", "tied", "spherical"]),
+        criterion=st.sampled_from(["bic", "aic"]),
+        target_size=st.none() | st.integers(2, 30),
+        min_weight=st.sampled_from([1e-6, 0.1, 1.0]),
+        max_parents=st.integers(1, 3),
+        reg_covar=st.sampled_from([1e-6, 3e-2]),
+    )
 
 
 @few
-@given(vectors(1, 40))
-def test_each_row_has_weights_of_sum_1_in_one_to_three_groups_and_no_group_is_empty(X):
-    M = mixture(X)
+@given(vectors(), models())
+def test_each_row_has_weights_of_sum_1_in_as_many_groups_as_allowed(X, model):
+    M = mixture(X, model=model)
     assert M.shape[0] == len(X)
     np.testing.assert_allclose(M.sum(axis=1), 1)
-    assert set(np.diff(M.indptr)) <= {1, 2, 3}
-    assert M.data.min() >= 0.1
+    assert set(np.diff(M.indptr)) <= set(range(1, model.max_parents + 1))
     assert all(len(group) for group in groups_of(M))
 
 
 @few
-@given(vectors(1, 40, least_dims=2, shapes=["noise", "blobs", "collinear"]), seeds())
-def test_permuted_rows_permute_the_groups(X, seed):
-    assume(len(np.unique(X, axis=0)) == len(X))
-    order = np.random.default_rng(seed).permutation(len(X))
-    np.testing.assert_array_equal(canonical(mixture(X[order])), canonical(mixture(X)[order]))
+@given(vectors(1, 300), seeds(), st.integers(1, 300))
+def test_whatever_the_rows_umap_reduces_them(X, seed, n_dims):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MIN_UMAP_ROWS", 12)
+        M = mixture(X, model=Mixture(n_dims=n_dims), seed=seed)
+    np.testing.assert_allclose(M.sum(axis=1), 1)
+    assert all(len(group) for group in groups_of(M))
 
 
 @few
-@given(vectors(1, 40), seeds())
-def test_the_same_seed_gives_the_same_groups(X, seed):
-    assert np.array_equal(mixture(X, seed=seed).toarray(), mixture(X, seed=seed).toarray())
+@given(vectors(1, 80, least_dims=2, shapes=["noise", "blobs", "collinear"]), seeds(), models())
+def test_permuted_rows_permute_the_groups(X, seed, model):
+    assume(len(np.unique(X, axis=0)) == len(X))
+    order = np.random.default_rng(seed).permutation(len(X))
+    shuffled, M = mixture(X[order], model=model), mixture(X, model=model)
+    assert [*map(sorted, groups_of(M))] == sorted(
+        sorted(order[group].tolist()) for group in groups_of(shuffled)
+    )
+    np.testing.assert_allclose(np.sort(shuffled.data), np.sort(M.data))
+
+
+@few
+@given(vectors(1, 80), seeds(), models())
+def test_the_same_seed_gives_the_same_groups(X, seed, model):
+    one, other = (mixture(X, model=model, seed=seed) for _ in range(2))
+    assert np.array_equal(one.toarray(), other.toarray())
+
+
+@modest
+@given(st.integers(1, 60), st.integers(1, 9), seeds())
+def test_a_least_weight_of_1_gives_one_parent_and_any_other_three_at_most(n, n_groups, seed):
+    P = csr_array(np.random.default_rng(seed).dirichlet(np.full(n_groups, 0.3), size=n))
+    parents = [_strongest(P, Mixture(min_weight=w)).nnz for w in (1.0, 0.3, 0.1, 0.01)]
+    assert parents[0] == n
+    assert all(n <= number <= 3 * n for number in parents)
+
+
+def test_overlap_follows_the_least_weight():
+    X = unit_vectors("noise", 190, 8)
+    overlap = [mixture(X, model=Mixture(min_weight=w)).nnz / 190 for w in (1.0, 0.1, 0.001)]
+    assert 1 == overlap[0] < overlap[1] < overlap[2] <= 3
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 13, 14])
@@ -46,34 +91,46 @@ def test_fewer_than_three_distinct_rows_are_one_group(n, shape, d):
     assert mixture(unit_vectors(shape, n, d)).toarray().tolist() == [[1]] * n
 
 
-@pytest.mark.parametrize(
-    ("posterior", "expected"),
-    [
-        pytest.param([0.6, 0.3, 0.1], [0.6, 0.3, 0.1], id="0.1 is enough"),
-        pytest.param([0.6, 0.31, 0.09], [0.6, 0.31, 0], id="less is not"),
-        pytest.param([0.1, 0.2, 0.4, 0.3], [0, 0.2, 0.4, 0.3], id="the three largest"),
-        pytest.param([0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0], id="ties"),
-        pytest.param([0.08, 0.09, 0.07], [0, 0.09, 0], id="the largest always stays"),
-    ],
-)
-def test_posteriors_that_stay(posterior, expected):
-    assert _truncated(np.array([posterior])).tolist() == [expected]
-
-
 def test_no_rows():
     assert mixture(np.empty((0, 4))).shape == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("posterior", "model", "expected"),
+    [
+        pytest.param([0.6, 0.3, 0.1], Mixture(), [0.6, 0.3, 0.1], id="0.1 is enough"),
+        pytest.param([0.6, 0.35, 0.05], Mixture(min_weight=0.2), [0.6, 0.35], id="less is not"),
+        pytest.param([0.1, 0.2, 0.4, 0.3], Mixture(), [0.2, 0.4, 0.3], id="the three largest"),
+        pytest.param([0.1, 0.4, 0.5], Mixture(max_parents=2), [0.4, 0.5], id="the two largest"),
+        pytest.param([0.25] * 4, Mixture(), [0.25] * 3, id="ties go to the first"),
+        pytest.param([0.3, 0.4, 0.3], Mixture(min_weight=1), [0.4], id="the largest stays"),
+    ],
+)
+def test_groups_that_a_row_joins(posterior, model, expected):
+    others = np.eye(len(posterior))  # rows that keep every group alive
+    others = np.repeat(others, 2, axis=0)
+    M = _strongest(csr_array(np.vstack([[posterior], others])), model)
+    weights = np.array(expected) / np.sum(expected)
+    np.testing.assert_allclose(np.sort(M.toarray()[0][M.toarray()[0] > 0]), np.sort(weights))
+
+
 def assert_blobs_are_recovered(M):
-    """No group has rows of two of the four blobs, and a blob is two groups at most."""
-    blob_of_group = {*zip(strongest_parent(M), np.arange(M.shape[0]) % 4, strict=True)}
-    assert len(blob_of_group) == M.shape[1] <= 8
+    """No group has rows of two of the four blobs."""
+    blob = np.arange(M.shape[0]) % 4
+    assert len({*zip(strongest_parent(M), blob, strict=True)}) == M.shape[1] >= 4
 
 
 @pytest.mark.parametrize("n", [16, 40, MIN_UMAP_ROWS - 1])
-def test_blobs_are_recovered_without_umap(n, monkeypatch):
+@pytest.mark.parametrize("model", [Mixture(), RAPTOR])
+def test_blobs_are_recovered_without_umap(n, model, monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
-    assert_blobs_are_recovered(mixture(unit_vectors("blobs", n, 16)))
+    assert_blobs_are_recovered(mixture(unit_vectors("blobs", n, 16), model=model))
+
+
+def test_principal_components_are_used_for_many_rows_if_so_wished(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    model = Mixture(reduction="pca")
+    assert_blobs_are_recovered(mixture(unit_vectors("blobs", MIN_UMAP_ROWS + 60, 16), model=model))
 
 
 @pytest.fixture(scope="module")
@@ -89,4 +146,45 @@ def test_blobs_are_recovered_with_umap(many):
 def test_with_umap_the_same_seed_gives_the_same_groups_in_any_order_of_rows(many):
     X, M = many
     order = np.random.default_rng(0).permutation(len(X))
-    np.testing.assert_array_equal(canonical(mixture(X[order], seed=7)), canonical(M[order]))
+    shuffled = mixture(X[order], seed=7)
+    assert {frozenset(order[group]) for group in groups_of(shuffled)} == {
+        frozenset(group) for group in groups_of(M)
+    }
+
+
+def test_a_target_size_is_kept_on_average():
+    X = unit_vectors("noise", 180, 16)
+    for size in (5, 10, 30):
+        n_groups = mixture(X, model=Mixture(target_size=size, max_parents=1)).shape[1]
+        assert 180 / n_groups == pytest.approx(size, rel=0.35)
+
+
+def test_one_seed_is_for_everything():
+    X = unit_vectors("noise", MIN_UMAP_ROWS + 100, 32)
+    one, again, other = (mixture(X, seed=seed).toarray() for seed in (1, 1, 2))
+    assert np.array_equal(one, again)
+    assert one.shape != other.shape or not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"reduction": "tsne"}, "reduction must be one of umap, pca, got 'tsne'."),
+        ({"covariance": 3}, "covariance must be one of diag, full, tied, spherical, got 3."),
+        ({"criterion": "icl"}, "criterion must be one of bic, aic, got 'icl'."),
+        ({"n_dims": 0}, "n_dims must be a whole number of at least 1, got 0."),
+        ({"target_size": 1}, "target_size must be a whole number of at least 2 rows, got 1."),
+        ({"target_size": 0}, "target_size must be a whole number of at least 2 rows, got 0."),
+        ({"min_weight": 0}, "min_weight must be in (0, 1], got 0."),
+        ({"max_parents": 4}, "max_parents must be 1, 2 or 3, got 4."),
+        ({"max_parents": "2"}, "max_parents must be 1, 2 or 3, got '2'."),
+        ({"min_weight": "0.1"}, "min_weight must be in (0, 1], got '0.1'."),
+        ({"n_dims": 2.5}, "n_dims must be a whole number of at least 1, got 2.5."),
+        ({"reg_covar": float("nan")}, "reg_covar must be at least 1e-6, got nan."),
+        ({"reg_covar": 1e-18}, "reg_covar must be at least 1e-6, got 1e-18."),
+    ],
+)
+def test_errors(wrong, message):
+    with pytest.raises(InputError) as error:
+        replace(Mixture(), **wrong)
+    assert str(error.value) == message

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import documents, leaves, modest, rules, seeds, unit_vectors, vectors
+from strategies import documents, leaves, modest, rules, seeds, unit_vectors
 
+from hierindex.core.breakpoints import Percentile, TargetSize
 from hierindex.core.membership import strongest_parent
-from hierindex.core.segments import Percentile, TargetSize, document_starts, segment
+from hierindex.core.segments import document_starts, segment
 from hierindex.errors import InputError
 
 SAME = np.zeros(60, dtype=np.int64)
@@ -48,30 +49,6 @@ def test_a_removed_document_moves_no_boundary_in_another(rows, rule, data):
 
 
 @modest
-@given(leaves(), st.floats(0, 100), st.floats(0, 100))
-def test_a_higher_percentile_refines(rows, p, q):
-    coarse, fine = (cuts(rows.X, rows.document, Percentile(r)) for r in sorted([p, q]))
-    assert set(coarse) <= set(fine)
-
-
-@modest
-@given(leaves(), st.integers(1, 70))
-def test_a_target_size_gives_exactly_as_many_segments_in_each_document(rows, size):
-    of = rows.document[cuts(rows.X, rows.document, TargetSize(size))]
-    for document in np.unique(rows.document):
-        assert (of == document).sum() == np.ceil((rows.document == document).sum() / size)
-
-
-@modest
-@given(vectors(least_rows=2, least_dims=2, shapes=["noise"]), rules())
-def test_no_gap_that_is_cut_is_more_alike_than_one_that_is_not(X, rule):
-    similarity = np.einsum("ij,ij->i", X[:-1], X[1:])
-    cut = rule.breakpoints(similarity)
-    kept = np.delete(similarity, cut)
-    assert similarity[cut].max(initial=-1.0) <= kept.min(initial=1.0)
-
-
-@modest
 @given(st.integers(0, 60).flatmap(documents))
 def test_documents_start_where_the_number_changes(document):
     starts = document_starts(document)
@@ -108,20 +85,43 @@ def test_identical_rows(rule, expected):
     assert cuts(unit_vectors("identical", 13, 4), SAME[:13], rule).tolist() == expected
 
 
-def test_an_outlier_is_cut_off_on_both_sides():
-    assert cuts(unit_vectors("one_outlier", 13, 4), SAME[:13], Percentile(50)).tolist() == [0, 6, 7]
+@modest
+@given(leaves(), rules())
+def test_documents_in_another_order_are_cut_as_before(rows, rule):
+    starts = document_starts(rows.document)
+    order = np.concatenate([*np.split(np.arange(len(rows)), starts[1:])[::-1]])
+    column = strongest_parent(segment(rows.X, rows.document, rule=rule))
+    backwards = strongest_parent(segment(rows.X[order], rows.document[order], rule=rule))
+    assert np.array_equal(np.diff(column[order]) != 0, np.diff(backwards) != 0)
 
 
 @pytest.mark.parametrize(
-    ("rule", "value", "message"),
+    ("document", "n_tokens", "message"),
     [
-        (TargetSize, 0, "target size must be at least 1 row, got 0."),
-        (Percentile, -1, "percentile must be in [0, 100], got -1."),
-        (Percentile, 100.5, "percentile must be in [0, 100], got 100.5."),
-        (Percentile, float("nan"), "percentile must be in [0, 100], got nan."),
+        ([0, 0], None, "got 3 vectors, 2 documents, 3 token counts"),
+        ([0, 0, 0], [1], "got 3 vectors, 3 documents, 1 token counts"),
     ],
 )
-def test_errors(rule, value, message):
-    with pytest.raises(InputError) as error:
-        rule(value)
-    assert str(error.value) == message
+def test_errors(document, n_tokens, message):
+    n_tokens = n_tokens and np.array(n_tokens)
+    with pytest.raises(InputError, match=message):
+        segment(np.eye(3), np.array(document), rule=TargetSize(2), n_tokens=n_tokens)
+
+
+class Fixed:
+    def __init__(self, gaps):
+        self.gaps = gaps
+
+    def breakpoints(self, X, n_tokens, caps):
+        return self.gaps
+
+
+@pytest.mark.parametrize("gaps", [[], [1], np.array([]), np.array([0, 2], dtype=np.uint8)])
+def test_a_rule_may_return_any_list_of_gaps(gaps):
+    assert cuts(np.eye(4), SAME[:4], Fixed(gaps)).tolist() == [0, *(int(g) + 1 for g in gaps)]
+
+
+@pytest.mark.parametrize("gaps", [[-1], [3], [0.5], None, ["a"], np.array([True])])
+def test_a_rule_may_not_return_anything_else(gaps):
+    with pytest.raises(InputError, match=r"Fixed.breakpoints must return whole numbers in .0, 2."):
+        cuts(np.eye(4), SAME[:4], Fixed(gaps))

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import grown, leaves, memberships, modest, unit_vectors
+from strategies import grown, memberships, modest, unit_vectors
 
 from hierindex.core.membership import one_hot
-from hierindex.core.tree import Rows, grow_tree, leaf_weights
+from hierindex.core.rows import Rows
+from hierindex.core.tree import grow_tree, leaf_weights
 from hierindex.errors import InputError
 
 
@@ -109,25 +110,3 @@ def test_leaf_weights_names_a_level_that_the_tree_does_not_have(level):
     with pytest.raises(InputError) as error:
         leaf_weights(tree, level)
     assert str(error.value) == f"level must be in [0, 2], got {level}."
-
-
-@modest
-@given(leaves())
-def test_rows_are_as_many_as_their_vectors(rows):
-    assert len(rows) == len(rows.X)
-
-
-@pytest.mark.parametrize(
-    ("X", "n_tokens", "document", "message"),
-    [
-        (np.eye(2), [1], [0, 0], "as many in all arrays, got 2 vectors, 1 token counts, 2 doc"),
-        (np.eye(2), [1, 1], [0], "as many in all arrays, got 2 vectors, 2 token counts, 1 doc"),
-        (np.eye(2)[:1], [1, 1], [0, 0], "as many in all arrays, got 1 vectors"),
-        (np.diag([1, 1.5]), [1, 1], [0, 0], "must be unit vectors, row 1 has length 1.5"),
-        (np.diag([0, 1]), [1, 1], [0, 0], "must be unit vectors, row 0 has length 0"),
-        (np.array([[1, 0], [0, np.nan]]), [1, 1], [0, 0], "unit vectors, row 1 has length nan"),
-    ],
-)
-def test_rows_refuse_other_arrays(X, n_tokens, document, message):
-    with pytest.raises(InputError, match=message):
-        Rows(X, np.array(n_tokens), np.array(document))

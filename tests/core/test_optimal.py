@@ -1,0 +1,183 @@
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import caps, modest, seeds, token_counts, unit_vectors, vectors
+
+from hierindex.core import optimal
+from hierindex.core.bounds import UNBOUNDED, Caps
+from hierindex.core.membership import groups_of, mean_cohesion, one_hot
+from hierindex.core.optimal import Optimal
+from hierindex.core.segments import segment
+from hierindex.errors import InputError
+
+CLOSE = 1e-5
+
+
+def segments(X, rule, caps=UNBOUNDED, n_tokens=None):
+    return segment(X, np.zeros(len(X), dtype=np.int64), rule=rule, n_tokens=n_tokens, caps=caps)
+
+
+def of_cuts(n, cuts):
+    """Segments of n rows that begin at 0 and at each cut."""
+    return one_hot(np.searchsorted(np.array([*cuts]), np.arange(n), side="right"))
+
+
+def is_feasible(M, n_tokens, caps):
+    return all(caps.hold(n_tokens[group].sum(), len(group)) for group in groups_of(M))
+
+
+def measure(M, X, penalty=0.0):
+    """Cohesion less penalties; no cohesion makes up for a row alone."""
+    n_alone = sum(len(group) == 1 for group in groups_of(M))
+    total = mean_cohesion(M, X.astype(np.float64)) * len(X)
+    return total - penalty * M.shape[1] - 2 * len(X) * (1 + penalty) * n_alone
+
+
+@st.composite
+def problems(draw, most_rows=60):
+    X = draw(vectors(least_rows=2, most_rows=most_rows))
+    return X, draw(token_counts(len(X))), draw(caps() | st.just(UNBOUNDED))
+
+
+def all_feasible(X, n_tokens, caps):
+    for number in range(len(X)):
+        for cuts in combinations(range(1, len(X)), number):
+            if is_feasible(M := of_cuts(len(X), cuts), n_tokens, caps):
+                yield M
+
+
+@modest
+@given(problems(most_rows=12), st.integers(1, 12))
+def test_of_a_number_it_equals_brute_force(problem, rows):
+    X, n_tokens, caps = problem
+    M = segments(X, Optimal(rows=rows), caps, n_tokens)
+    assert is_feasible(M, n_tokens, caps)
+    feasible = list(all_feasible(X, n_tokens, caps))
+    assert M.shape[1] == max(-(-len(X) // rows), min(rival.shape[1] for rival in feasible))
+    best = max(measure(rival, X) for rival in feasible if rival.shape[1] == M.shape[1])
+    assert measure(M, X) == pytest.approx(best, abs=CLOSE * len(X))
+
+
+@modest
+@given(problems(most_rows=12), st.floats(0, 3))
+def test_of_a_penalty_it_equals_brute_force(problem, penalty):
+    X, n_tokens, caps = problem
+    M = segments(X, Optimal(penalty=penalty), caps, n_tokens)
+    assert is_feasible(M, n_tokens, caps)
+    best = max(measure(rival, X, penalty) for rival in all_feasible(X, n_tokens, caps))
+    assert measure(M, X, penalty) == pytest.approx(best, abs=CLOSE * len(X))
+
+
+@modest
+@given(problems(), st.integers(1, 9), seeds())
+def test_of_a_number_it_is_never_worse_than_a_feasible_rival(problem, rows, seed):
+    X, n_tokens, caps = problem
+    M = segments(X, Optimal(rows=rows), caps, n_tokens)
+    assert is_feasible(M, n_tokens, caps)
+    rng = np.random.default_rng(seed)
+    cuts = np.sort(rng.choice(np.arange(1, len(X)), size=M.shape[1] - 1, replace=False))
+    rival = of_cuts(len(X), cuts)
+    assume(is_feasible(rival, n_tokens, caps))
+    assert measure(M, X) >= measure(rival, X) - CLOSE * len(X)
+
+
+@modest
+@given(problems(), st.floats(0, 3), seeds())
+def test_of_a_penalty_it_is_never_worse_than_a_feasible_rival(problem, penalty, seed):
+    X, n_tokens, caps = problem
+    M = segments(X, Optimal(penalty=penalty), caps, n_tokens)
+    assert is_feasible(M, n_tokens, caps)
+    rival = of_cuts(
+        len(X), np.flatnonzero(np.random.default_rng(seed).random(len(X) - 1) < 0.5) + 1
+    )
+    assume(is_feasible(rival, n_tokens, caps))
+    assert measure(M, X, penalty) >= measure(rival, X, penalty) - CLOSE * len(X)
+
+
+@modest
+@given(problems(), st.floats(0, 3), st.floats(0, 3))
+def test_a_higher_penalty_never_gives_more_segments(problem, one, other):
+    X, n_tokens, caps = problem
+    assume(abs(one - other) > CLOSE * len(X))
+    many, few = (
+        segments(X, Optimal(penalty=p), caps, n_tokens).shape[1] for p in sorted([one, other])
+    )
+    assert few <= many
+
+
+@modest
+@given(problems(), st.integers(1, 9), st.integers(2, 20))
+def test_stretches_of_a_long_document_are_solved_by_themselves(problem, rows, stretch):
+    X, n_tokens, caps = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optimal, "STRETCH", stretch)
+        M = segments(X, Optimal(rows=rows), caps, n_tokens)
+    parts = np.array_split(np.arange(len(X)), -(-len(X) // stretch))
+    expected = [
+        part[group].tolist()
+        for part in parts
+        for group in groups_of(segments(X[part], Optimal(rows=rows), caps, n_tokens[part]))
+    ]
+    assert [group.tolist() for group in groups_of(M)] == expected
+
+
+@pytest.mark.parametrize("rule", [Optimal(rows=4), Optimal(penalty=0.5)])
+def test_blocks_are_found(rule):
+    block = np.repeat(np.arange(5), [4, 3, 5, 2, 6])
+    M = segments(np.eye(5)[block], rule)
+    assert [group[0] for group in groups_of(M)] == [0, *np.flatnonzero(np.diff(block)) + 1]
+
+
+def test_what_is_free_is_cut_as_finely_as_can_be_and_what_is_dear_is_together():
+    X = unit_vectors("noise", 20, 8)
+    assert segments(X, Optimal(penalty=0)).shape[1] == 10
+    assert segments(X, Optimal(penalty=20)).shape[1] == 1
+    assert segments(X, Optimal(rows=1)).shape[1] == 20
+
+
+def test_a_penalty_beyond_all_reason_is_as_good_as_one_that_is_never_worth_paying():
+    X, caps = unit_vectors("noise", 21, 8), Caps(99, 2)
+    huge, enough = (segments(X, Optimal(penalty=p), caps) for p in (1e308, 21))
+    assert np.array_equal(huge.toarray(), enough.toarray())
+    assert huge.shape[1] == 11
+
+
+def test_no_row_is_alone_that_need_not_be():
+    X = np.eye(2)[[0, 0, 0, 0, 1, 0, 0, 0, 0]]
+    M = segments(X, Optimal(rows=6), Caps(99, 4))
+    assert sorted(len(group) for group in groups_of(M)) == [2, 3, 4]
+
+
+def test_rows_over_the_cap_are_alone_and_the_rest_is_cut_as_wanted():
+    n_tokens = np.array([1, 1, 99, 1, 1, 1])
+    M = segments(unit_vectors("identical", 6, 3), Optimal(rows=6), Caps(9, 9), n_tokens)
+    assert [group.tolist() for group in groups_of(M)] == [[0, 1], [2], [3, 4, 5]]
+
+
+def test_the_longest_segment_is_the_cap_on_children():
+    M = segments(unit_vectors("noise", 50, 8), Optimal(rows=50), Caps(99, 7))
+    starts = [group[0] for group in groups_of(M)]
+    assert M.shape[1] == 8
+    assert max(b - a for a, b in pairwise([*starts, 50])) <= 7
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "Give either rows or penalty, got rows=None and penalty=None."),
+        ({"rows": 3, "penalty": 1}, "Give either rows or penalty, got rows=3 and penalty=1."),
+        ({"rows": 0}, "rows must be a whole number of at least 1, got 0."),
+        ({"rows": 2.5}, "rows must be a whole number of at least 1, got 2.5."),
+        ({"penalty": "a"}, "penalty must be in [0, inf), got 'a'."),
+        ({"penalty": -1}, "penalty must be in [0, inf), got -1."),
+        ({"penalty": float("nan")}, "penalty must be in [0, inf), got nan."),
+        ({"penalty": float("inf")}, "penalty must be in [0, inf), got inf."),
+    ],
+)
+def test_errors(given, message):
+    with pytest.raises(InputError) as error:
+        Optimal(**given)
+    assert str(error.value) == message

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import modest, unit_vectors, vectors
+
+from hierindex.core import reduce
+from hierindex.core.reduce import nearest_rows, principal_coordinates, umap_coordinates
+
+
+@modest
+@given(vectors(2, 120), st.data())
+def test_nearest_rows_are_exact_in_blocks_of_any_size(X, data):
+    k = data.draw(st.integers(1, len(X)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reduce, "BLOCK", data.draw(st.integers(1, 130)))
+        indices, distances = nearest_rows(X, k)
+    assert indices.shape == distances.shape == (len(X), k)
+    assert np.array_equal(indices[:, 0], np.arange(len(X)))
+    assert all(len(set(row)) == k for row in indices.tolist())
+    expected = np.sort(np.maximum(1 - X.astype(np.float64) @ X.T, 0), axis=1)[:, :k]
+    np.testing.assert_allclose(distances, expected, atol=1e-5)
+
+
+@modest
+@given(vectors(2, 80, shapes=["noise", "blobs", "collinear"]), st.integers(1, 12))
+def test_principal_coordinates_keep_the_distances_that_they_can(X, n_dims):
+    X = X.astype(np.float64)
+    assume(len(np.unique(X, axis=0)) > 1)
+    Z = principal_coordinates(X, n_dims)
+    assert Z.shape == (len(X), min(n_dims, *X.shape))
+    assert Z.std() == pytest.approx(1)
+    if n_dims >= min(X.shape):
+        wide = np.linalg.norm(X[:1] - X, axis=1)
+        narrow = np.linalg.norm(Z[:1] - Z, axis=1)
+        assert np.corrcoef(wide, narrow)[0, 1] == pytest.approx(1) or wide.std() < 1e-6
+
+
+@pytest.mark.parametrize("n", [40, 300])
+def test_umap_keeps_blobs_apart(n):
+    X, blob = unit_vectors("blobs", n, 16), np.arange(n) % 4
+    Z = umap_coordinates(X, 3, n_neighbors=8, seed=0)
+    assert Z.shape == (n, 3)
+    centres = np.array([Z[blob == b].mean(axis=0) for b in range(4)])
+    nearest = np.linalg.norm(Z[:, None] - centres, axis=2).argmin(axis=1)
+    assert np.array_equal(nearest, blob)
+
+
+def test_umap_keeps_its_compiled_functions_on_disk():
+    from umap import layouts
+
+    reduce._umap_class()
+    assert layouts._nb_optimize_layout_euclidean_single_epoch._cache.cache_path

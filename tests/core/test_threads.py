@@ -1,0 +1,50 @@
+import subprocess
+import sys
+from threading import Thread
+from time import sleep
+
+from threadpoolctl import threadpool_info
+
+from hierindex.core.threads import one_thread
+
+PARTITION = """
+import numpy as np
+from hierindex.core.partition import partition
+X = np.random.default_rng(0).normal(size=(20_000, 8)).astype(np.float32)
+X /= np.linalg.norm(X, axis=1, keepdims=True)
+parts = [partition(X, max_rows=500) for _ in range(2)]
+assert np.array_equal(parts[0].centroids, parts[1].centroids)
+"""
+
+
+def limits():
+    return {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
+
+
+def test_two_at_once_leave_no_limit_behind():
+    before = limits()
+
+    def limited(seconds):
+        with one_thread():
+            assert set(limits().values()) == {1}
+            sleep(seconds)
+
+    threads = [Thread(target=limited, args=(seconds,)) for seconds in (0.1, 0.2)]
+    for thread in threads:
+        thread.start()
+        sleep(0.05)
+    for thread in threads:
+        thread.join()
+    assert limits() == before
+
+
+def test_it_can_be_asked_for_inside_itself():
+    before = limits()
+    with one_thread(), one_thread():
+        assert set(limits().values()) == {1}
+    assert limits() == before
+
+
+def test_a_partition_is_the_same_on_any_number_of_threads(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    subprocess.run([sys.executable, "-c", PARTITION], check=True)
