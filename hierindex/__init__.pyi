@@ -1,3 +1,11 @@
+from .core.breakpoints import Cosine as Cosine
+from .core.breakpoints import Gradient as Gradient
+from .core.breakpoints import Interquartile as Interquartile
+from .core.breakpoints import Percentile as Percentile
+from .core.breakpoints import StandardDeviation as StandardDeviation
+from .core.breakpoints import TargetSize as TargetSize
+from .core.mixture import Mixture as Mixture
+from .core.optimal import Optimal as Optimal
 from .embed import load_embed_model as load_embed_model
 from .errors import FallbackWarning as FallbackWarning
 from .errors import HierindexError as HierindexError

@@ -12,6 +12,7 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import Document
 
+from hierindex.core.statistics import LevelStatistics
 from hierindex.errors import InputError, SourceError
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.hierarchy.growth import reuse_nothing
@@ -26,7 +27,11 @@ Source = str | Path | Document
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did: documents by what became of them, models' usage, seconds by stage."""
+    """What a build did.
+
+    Documents by what became of them, models' usage, seconds by stage, and each level of the
+    tree with how well it is grouped.
+    """
 
     generation: int
     added: int
@@ -36,6 +41,7 @@ class BuildReport:
     skipped: list[Skipped]
     usage: Usage
     seconds: dict[str, float]
+    statistics: list[LevelStatistics]
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain dictionaries, lists and numbers."""
@@ -87,6 +93,7 @@ def build_tree(
         skipped=skipped,
         usage=grown.usage,
         seconds={stage: round(spent, 3) for stage, spent in seconds.items()},
+        statistics=grown.statistics,
     )
 
 

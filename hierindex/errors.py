@@ -39,6 +39,8 @@ class InputError(HierindexError, ValueError):
         field = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":  # its value may be a secret in the wrong place
             return cls(f"There is no option {field!r}.")
+        if first["type"] == "value_error":  # a sentence of ours
+            return cls(f"{field} is wrong: {first['ctx']['error']}")
         said = first["msg"][0].lower() + first["msg"][1:]
         return cls(f"{field} is wrong: {said}, got {first['input']!r}.")
 

@@ -33,7 +33,7 @@ class Settings(BaseSettings):
     summarizer: str = "extractive"
     chunk_size: int | None = Field(default=None, ge=16)
     max_levels: int | None = Field(default=None, ge=1)
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=2**32)
     llm: str | None = None
     llm_base_url: str | None = None
     llm_concurrency: int = Field(default=4, ge=1)

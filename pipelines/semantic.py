@@ -11,6 +11,7 @@ from llama_index.core.ingestion import IngestionPipeline
 from hierindex import (
     HierarchicalIndex,
     HierarchyStore,
+    Optimal,
     SemanticHierarchy,
     load_embed_model,
     sentence_splitter,
@@ -24,7 +25,7 @@ def main(folder: str, uri: str, question: str, level: str = "1") -> None:
         transformations=[
             sentence_splitter(embed_model),
             embed_model,
-            SemanticHierarchy(embed_model=embed_model, target_size=5),
+            SemanticHierarchy(embed_model=embed_model, rule=Optimal(rows=5)),
         ],
         vector_store=HierarchyStore(uri),
     )

@@ -1,6 +1,7 @@
 """What the commands print for people, from the very dictionaries that `--json` prints."""
 
 import re
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
@@ -17,7 +18,20 @@ def built(report: dict[str, Any]) -> str:
     )
     lines = [
         f"Generation {report['generation']}: {counts} documents, "
-        f"{report['seconds']['total']:.1f} s."
+        f"{report['seconds']['total']:.1f} s.",
+        _levels(
+            [
+                {
+                    "level": level["level"],
+                    "nodes": level["nodes"],
+                    "tokens": level["tokens"],
+                    "children per node": level["fan_out"],
+                    "parents per child": level["overlap"],
+                    "silhouette": level["silhouette"],
+                }
+                for level in report["statistics"]
+            ]
+        ),
     ]
     if report["usage"]["llm_calls"] or report["usage"]["fallbacks"]:
         lines.append(_usage(report["usage"]))
@@ -27,11 +41,6 @@ def built(report: dict[str, Any]) -> str:
 
 def described(info: dict[str, Any]) -> str:
     """What an index holds."""
-    table = Table("level", "nodes", "tokens", box=None, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for level in reversed(info["levels"]):
-        table.add_row(str(level["level"]), f"{level['nodes']:,}", f"{level['tokens']:,}")
     roots = ", ".join(node_id[:12] for node_id in info["roots"][:5])
     return "\n".join(
         [
@@ -39,11 +48,27 @@ def described(info: dict[str, Any]) -> str:
             f"generation {info['generation']}",
             f"embedding model {info['embed_model']}, summaries {info['summarizer']}",
             "",
-            _drawn(table),
+            _levels(info["levels"]),
             "",
             f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
         ]
     )
+
+
+def _levels(levels: Sequence[Mapping[str, int | float | None]]) -> str:
+    """A table of levels, the top first, with a column for each key."""
+    table = Table(*levels[0], box=None, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for level in reversed(levels):
+        table.add_row(*map(_number, level.values()))
+    return _drawn(table)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{round(value, 2) + 0.0:.2f}"  # no -0.00
 
 
 def answered(answer: dict[str, Any]) -> str:

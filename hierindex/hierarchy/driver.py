@@ -14,6 +14,8 @@ from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, TransformComponent
 
 from hierindex.core.bounds import Caps
+from hierindex.core.groupers import ByMixture
+from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import Grouper
 from hierindex.embed import DEFAULT_EMBED_MODEL, Embedder, load_embed_model
 from hierindex.errors import InputError
@@ -55,6 +57,8 @@ class Hierarchy(TransformComponent):
         Tokens of a summary at most, as the embedding model counts them.
     max_tokens, max_children : int
         What a group may hold; see `bounded`.
+    mixture : Mixture
+        How near nodes of any document are found; see `Mixture`.
     max_levels : int, optional
         Levels above the chunks.
     seed : int
@@ -75,8 +79,9 @@ class Hierarchy(TransformComponent):
     summary_tokens: int = Field(default=SUMMARY_TOKENS, ge=16)
     max_tokens: int = MAX_TOKENS
     max_children: int = MAX_CHILDREN
+    mixture: Mixture = DEFAULT
     max_levels: int | None = Field(default=None, ge=1)
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=2**32)
     namespace: str = ""
     metadata_rules: dict[str, Merge] = Field(default_factory=dict, exclude=True, repr=False)
     progress: Progress = Field(default=silent, exclude=True, repr=False)
@@ -224,6 +229,9 @@ class Hierarchy(TransformComponent):
 
     def _caps(self) -> Caps:
         return Caps(self.max_tokens, self.max_children)
+
+    def _by_mixture(self) -> ByMixture:
+        return ByMixture(self.seed, self._caps(), self.mixture)
 
     def _begin(self, nodes: Sequence[BaseNode], reuse: Reuse) -> Growth:
         _refuse_slices()

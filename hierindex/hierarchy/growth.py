@@ -14,7 +14,9 @@ from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 
 from hierindex.core.identity import parent_id
 from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
-from hierindex.core.tree import Grouper, Rows, grow_tree
+from hierindex.core.rows import Rows
+from hierindex.core.statistics import LevelStatistics, level_statistics
+from hierindex.core.tree import Grouper, grow_tree
 from hierindex.embed import Embedder, unit_vectors
 from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
@@ -76,6 +78,7 @@ class Grown:
 
     nodes: list[TextNode]
     usage: Usage
+    statistics: list[LevelStatistics]
 
 
 Growth = Generator[Work, Any, Grown]
@@ -94,10 +97,10 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, reuse: Reuse) -> Grow
     """
     leaves = make_leaves(chunks, recipe.namespace)
     if not leaves:
-        return Grown([], Usage())
+        return Grown([], Usage(), [])
     recipe.embedder.warn_of_summaries(recipe.summary_tokens)
     rows = yield from _embedded(leaves, recipe, reuse)
-    current, tree, usage = leaves, list(leaves), Usage()
+    current, drafts, usage, levels = leaves, list(leaves), Usage(), [rows]
     growth = grow_tree(rows, recipe.groupers, max_levels=recipe.max_levels)
     try:
         M = next(growth)
@@ -105,19 +108,20 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, reuse: Reuse) -> Grow
             level = rows.level + 1
             parents, X, cost = yield from _parents(current, rows, M, recipe, reuse)
             _link(current, parents, M, level)
-            tree += [parent for parent in parents if parent.record.level == level]
+            drafts += [parent for parent in parents if parent.record.level == level]
             usage += cost
             current, rows = parents, _rows(parents, X, level)
+            levels.append(rows)
             M = growth.send(rows)
-    except StopIteration:
-        pass
-    for draft in tree:
+    except StopIteration as end:
+        statistics = level_statistics(end.value, levels)
+    for draft in drafts:
         draft.note(
             method=recipe.method,
             embed_model=recipe.embedder.name,
             summarizer=recipe.summarizer,
         )
-    return Grown([draft.finished() for draft in tree], usage)
+    return Grown([draft.finished() for draft in drafts], usage, statistics)
 
 
 def _embedded(leaves: Sequence[Draft], recipe: Recipe, reuse: Reuse) -> Generator[Work, Any, Rows]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core import Document, VectorStoreIndex
@@ -21,9 +22,12 @@ from hierindex import (
     ExtractiveSynthesizer,
     HierarchyStore,
     InputError,
+    Mixture,
     NodeRecord,
+    Percentile,
     RaptorHierarchy,
     SemanticHierarchy,
+    TargetSize,
     WindowWarning,
 )
 from hierindex.hierarchy.driver import Hierarchy
@@ -41,9 +45,17 @@ HIERARCHIES = [
     RaptorHierarchy,
     DocumentHierarchy,
     lambda **options: RaptorHierarchy(scope="document", **options),
-    lambda **options: SemanticHierarchy(percentile=40, **options),
+    lambda **options: SemanticHierarchy(rule=Percentile(40), **options),
+    lambda **options: RaptorHierarchy(mixture=Mixture(covariance="full"), **options),
 ]
-IDS = ["semantic", "raptor", "document", "raptor per document", "semantic by percentile"]
+IDS = [
+    "semantic",
+    "raptor",
+    "document",
+    "raptor per document",
+    "semantic by percentile",
+    "raptor full",
+]
 
 
 class CountingSummarizer(ExtractiveSummarizer):
@@ -358,11 +370,21 @@ def test_summaries_are_refused_but_their_chunks_are_not() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_children": 1}, "max_children must be at least 2, got 1"),
-        ({"max_tokens": 0}, "max_tokens must be at least 1, got 0"),
+        ({"max_children": 1}, "max_children must be a whole number of at least 2, got 1"),
+        ({"max_tokens": 0}, "max_tokens must be a whole number of at least 1, got 0"),
         ({"summarizer": 7}, "summarizer must be .* got int"),
         ({"embed_model": 7}, "embed_model must be .* got int"),
-        ({"target_size": 1}, "target_size is wrong: .* greater than or equal to 2, got 1"),
+        ({"rule": "optimal"}, "rule is wrong: it must be one of TargetSize, .* got 'optimal'."),
+        ({"rule": Percentile}, "rule is wrong: it must be one of TargetSize, .* got <class"),
+        ({"rule": {"class_name": "Cosine", "threshold": 2}}, "rule is wrong: threshold must be in"),
+        ({"rule": {"class_name": "Cosine", "x": 2}}, "rule is wrong: Cosine cannot be made of"),
+        ({"rule": {"class_name": "Cosine"}}, "rule is wrong: Cosine cannot be made of"),
+        ({"seed": -1}, "seed is wrong: input should be greater than or equal to 0, got -1"),
+        ({"mixture": {"n_dims": 0}}, "mixture is wrong: n_dims must be a whole number"),
+        (
+            {"mixture": {"covariance": "round"}},
+            "mixture.covariance is wrong: input should be 'diag'",
+        ),
         ({"targetsize": 3}, "There is no option 'targetsize'"),
     ],
 )
@@ -378,6 +400,24 @@ class TestSerialisation:
         data = json.loads(json.dumps(hierarchy.to_dict()))
         again = type(hierarchy).from_dict(data, embed_model=HashingEmbedding())
         assert again.to_dict() == hierarchy.to_dict()
+
+    def test_numbers_of_numpy_are_described_as_numbers(self) -> None:
+        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), rule=TargetSize(np.int64(3)))
+        assert json.loads(json.dumps(hierarchy.to_dict()))["rule"]["rows"] == 3
+
+    def test_a_rule_of_one_s_own_is_described_and_asked_for(self) -> None:
+        class Percentile:  # not ours
+            def breakpoints(self, X, n_tokens, caps):
+                return np.arange(1, len(X) - 1, 2)
+
+        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), rule=Percentile())
+        data = hierarchy.to_dict()
+        assert data["rule"]["class_name"].endswith("<locals>.Percentile")
+        with pytest.raises(InputError, match="or pass rule= with your own, got"):
+            SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding())
+        again = SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding(), rule=Percentile())
+        chunks = chunks_of([Document(text=text_of("reef"), doc_id="reef")])
+        assert [n.node_id for n in again(chunks)] == [n.node_id for n in hierarchy(chunks)]
 
     def test_no_secret_is_told(self) -> None:
         from llama_index.llms.openai_like import OpenAILike
