@@ -1,0 +1,210 @@
+"""How good groups and segments are, against what people marked in the texts.
+
+Clusters: squad's paragraphs by article and chunks of books by book, shuffled, beside
+LlamaIndex's RAPTOR pack, k-means with the right number, random labels and equal cuts of the
+shuffled rows. Segments: topics of qmsum's meetings and sections of tech_books, beside equal and
+random cuts and k-means; Pk and WindowDiff by nltk, lower is better. All rules are given the same
+average size, and what they cut is put within the caps of a tree, as the hierarchies do.
+
+Usage: python tests/benchmarks/clustering_quality.py FOLDER   (of the evaluation data)
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from llama_index.core import Document
+from nltk.metrics.segmentation import pk, windowdiff
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, v_measure_score
+
+sys.path.insert(0, str(Path(__file__).parent))
+from rows import embedded, load_pack
+
+from hierindex import load_embed_model, sentence_splitter
+from hierindex.core.bounds import UNBOUNDED, Caps, bounded
+from hierindex.core.breakpoints import (
+    Cosine,
+    Gradient,
+    Interquartile,
+    Percentile,
+    StandardDeviation,
+    TargetSize,
+)
+from hierindex.core.membership import groups_of, mean_cohesion, one_hot, strongest_parent
+from hierindex.core.mixture import Mixture, mixture
+from hierindex.core.optimal import Optimal
+from hierindex.core.segments import segment
+
+CAPS = Caps(max_tokens=3500, max_children=12)
+N_BOOK_CHUNKS = 2_000
+CHUNK_TOKENS = 128
+ROWS = 6
+
+
+def documents_of(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "documents.jsonl").open()]
+
+
+def chunked(documents: list[dict]):
+    """Chunks, and the number of each one's document."""
+    splitter = sentence_splitter(load_embed_model(), CHUNK_TOKENS)
+    chunks = splitter([Document(text=d["text"], id_=d["doc_id"]) for d in documents])
+    number = {d["doc_id"]: i for i, d in enumerate(documents)}
+    return chunks, np.array([number[chunk.ref_doc_id] for chunk in chunks])
+
+
+def squad(folder: Path):
+    articles = documents_of(folder / "squad")
+    texts = [(p["text"], i) for i, a in enumerate(articles) for p in a["paragraphs"]]
+    return embedded([text for text, _ in texts]), np.array([i for _, i in texts])
+
+
+def books(folder: Path):
+    chapters = documents_of(folder / "books")
+    chunks, chapter = chunked(chapters)
+    some = np.random.default_rng(0).permutation(len(chunks))[:N_BOOK_CHUNKS]
+    names = sorted({c["book_id"] for c in chapters})
+    book = np.array([names.index(c["book_id"]) for c in chapters])
+    return embedded([chunks[i].text for i in some]), book[chapter[some]]
+
+
+def clusters(name: str, X, truth) -> None:
+    order = np.random.default_rng(1).permutation(len(X))
+    X, truth = X[order], truth[order]
+    n, k = len(X), len(np.unique(truth))
+    methods: dict[str, Callable[[], tuple[np.ndarray, float]]] = {
+        "hierindex": lambda: ours(X, Mixture()),
+        "hierindex, BIC twice": lambda: ours(X, Mixture(target_size=None)),
+        "hierindex, PCA, BIC twice": lambda: ours(X, Mixture("pca", target_size=None)),
+        "RAPTOR pack": lambda: packed(X),
+        f"k-means, k = {k}": lambda: (KMeans(k, n_init=1, random_state=0).fit_predict(X), 1),
+        f"equal cuts, k = {k}": lambda: (np.arange(n) * k // n, 1),
+        f"random, k = {k}": lambda: (np.random.default_rng(0).integers(k, size=n), 1),
+    }
+    print(f"\n{name}: {n:,} rows of {k}, shuffled")
+    print(f"{'':<28}{'groups':>8}{'V':>7}{'ARI':>7}{'parents':>9}{'two runs agree, ARI':>21}")
+    for method, labelled in methods.items():
+        label, parents = labelled()
+        again = adjusted_rand_score(label, labelled()[0])
+        print(
+            f"{method:<28}{len(np.unique(label)):>8}{v_measure_score(truth, label):>7.3f}"
+            f"{adjusted_rand_score(truth, label):>7.3f}{parents:>9.2f}{again:>21.2f}",
+            flush=True,
+        )
+
+
+def ours(X, model: Mixture):
+    M = mixture(X, model=model)
+    return strongest_parent(M), M.nnz / len(X)
+
+
+def packed(X):
+    found = load_pack().perform_clustering(X, dim=10, threshold=0.1)
+    return np.array([int(labels[0]) for labels in found]), np.mean([len(f) for f in found])
+
+
+def borders(folder: Path, name: str) -> Iterator[tuple[np.ndarray, list[int]]]:
+    """Rows of each document, and those that a topic or section begins with."""
+    documents = documents_of(folder / name)
+    chunks, number = chunked(documents)
+    X = embedded([chunk.text for chunk in chunks])
+    for i, document in enumerate(documents):
+        rows = np.flatnonzero(number == i)
+        start = np.array([chunks[row].start_char_idx for row in rows])
+        nearest = {int(np.abs(start - place).argmin()) for place in marked(document)} - {0}
+        if len(rows) >= 4 and nearest:
+            yield X[rows], sorted(nearest)
+
+
+def marked(document: dict) -> list[int]:
+    if "sections" in document:
+        return [section["start"] for section in document["sections"]]
+    turns = document["turn_offsets"]
+    spans = [span for topic in document["topics"] for span in topic["spans"]]
+    return [turns[first][0] for first, _ in spans if first < len(turns)]
+
+
+def segments(name: str, documents: list[tuple[np.ndarray, list[int]]]) -> None:
+    rng = np.random.default_rng(0)
+    rules = {
+        f"Optimal(rows={ROWS})": Optimal(rows=ROWS),
+        "Optimal(penalty=0.8)": Optimal(penalty=0.8),
+        **{f"TargetSize(6, window={w})": TargetSize(ROWS, window=w) for w in (1, 2, 3, 4)},
+        "Percentile(17)": Percentile(17),
+        "StandardDeviation(1)": StandardDeviation(1),
+        "Interquartile(0.7)": Interquartile(0.7),
+        "Gradient(17)": Gradient(17),
+        "Cosine(0.25)": Cosine(0.25),
+    }
+    methods: dict[str, Callable] = {
+        rule_name: lambda X, rule=rule: segment(X, 0 * np.arange(len(X)), rule=rule, caps=CAPS)
+        for rule_name, rule in rules.items()
+    }
+    methods["k-means, borders of labels"] = lambda X: one_hot(
+        np.cumsum(
+            np.diff(KMeans(fewest(X), n_init=1, random_state=0).fit_predict(X), prepend=0) != 0
+        )
+    )
+    methods["equal cuts"] = lambda X: one_hot(np.arange(len(X)) * fewest(X) // len(X))
+    methods["random cuts"] = lambda X: one_hot(
+        np.searchsorted(
+            np.sort(rng.choice(np.arange(1, len(X)), fewest(X) - 1, replace=False)),
+            np.arange(len(X)),
+            side="right",
+        )
+    )
+    size = np.mean([len(X) / (1 + len(truth)) for X, truth in documents])
+    print(f"\n{name}: {len(documents)} documents, {size:.1f} chunks to a marked segment")
+    print(f"{'':<28}{'Pk':>7}{'WindowDiff':>12}{'cohesion':>10}{'rows':>7}")
+    for method, found in methods.items():
+        errors, together, n_groups, n_rows = [], 0.0, 0, 0
+        for X, truth in documents:
+            document = np.zeros(len(X), dtype=np.int64)
+            M = bounded(
+                found(X),
+                X,
+                np.ones(len(X), dtype=np.int64),
+                max_tokens=UNBOUNDED.max_tokens,
+                max_children=CAPS.max_children,
+                document=document,
+            )
+            errors.append(
+                disagreement(truth, [int(group[0]) for group in groups_of(M)][1:], len(X))
+            )
+            together += mean_cohesion(M, X.astype(np.float64)) * len(X)
+            n_groups, n_rows = n_groups + M.shape[1], n_rows + len(X)
+        by_pk, by_window = np.mean(errors, axis=0)
+        print(
+            f"{method:<28}{by_pk:>7.3f}{by_window:>12.3f}{together / n_rows:>10.3f}"
+            f"{n_rows / n_groups:>7.1f}",
+            flush=True,
+        )
+
+
+def fewest(X) -> int:
+    return -(-len(X) // ROWS)
+
+
+def disagreement(truth: list[int], found: list[int], n: int) -> tuple[float, float]:
+    """Pk and WindowDiff, over half a marked segment."""
+    marks = [
+        "".join("1" if row in starts else "0" for row in range(1, n)) for starts in (truth, found)
+    ]
+    half = min(max(2, round(n / (2 * (1 + len(truth))))), n - 1)
+    return pk(*marks, half), windowdiff(*marks, half)
+
+
+def main(folder: str) -> None:
+    clusters("squad, paragraphs by article", *squad(Path(folder)))
+    clusters("books, chunks by book", *books(Path(folder)))
+    for name in ("qmsum", "tech_books"):
+        segments(name, list(borders(Path(folder), name)))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
+        sys.exit("Usage: python tests/benchmarks/clustering_quality.py FOLDER")
+    main(sys.argv[1])
