@@ -3,8 +3,9 @@
 Clusters: squad's paragraphs by article and chunks of books by book, shuffled, beside
 LlamaIndex's RAPTOR pack, k-means with the right number, random labels and equal cuts of the
 shuffled rows. Segments: topics of qmsum's meetings and sections of tech_books, beside equal and
-random cuts and k-means; Pk and WindowDiff by nltk, lower is better. All rules are given the same
-average size, and what they cut is put within the caps of a tree, as the hierarchies do.
+random cuts, and cuts wherever the label of k-means or of the pack changes; Pk and WindowDiff by
+nltk, lower is better. All rules are given the same average size, and what they cut is put within
+the caps of a tree, as the hierarchies do.
 
 Usage: python tests/benchmarks/clustering_quality.py FOLDER   (of the evaluation data)
 """
@@ -33,7 +34,13 @@ from hierindex.core.breakpoints import (
     StandardDeviation,
     TargetSize,
 )
-from hierindex.core.membership import groups_of, mean_cohesion, one_hot, strongest_parent
+from hierindex.core.membership import (
+    Membership,
+    groups_of,
+    mean_cohesion,
+    one_hot,
+    strongest_parent,
+)
 from hierindex.core.mixture import Mixture, mixture
 from hierindex.core.optimal import Optimal
 from hierindex.core.segments import segment
@@ -139,32 +146,31 @@ def segments(name: str, documents: list[tuple[np.ndarray, list[int]]]) -> None:
         "Gradient(17)": Gradient(17),
         "Cosine(0.25)": Cosine(0.25),
     }
-    methods: dict[str, Callable] = {
-        rule_name: lambda X, rule=rule: segment(X, 0 * np.arange(len(X)), rule=rule, caps=CAPS)
+    vectors = [X for X, _ in documents]
+    cut = {  # a membership of each document's rows
+        rule_name: [segment(X, 0 * np.arange(len(X)), rule=rule, caps=CAPS) for X in vectors]
         for rule_name, rule in rules.items()
     }
-    methods["k-means, borders of labels"] = lambda X: one_hot(
-        np.cumsum(
-            np.diff(KMeans(fewest(X), n_init=1, random_state=0).fit_predict(X), prepend=0) != 0
-        )
-    )
-    methods["equal cuts"] = lambda X: one_hot(np.arange(len(X)) * fewest(X) // len(X))
-    methods["random cuts"] = lambda X: one_hot(
-        np.searchsorted(
-            np.sort(rng.choice(np.arange(1, len(X)), fewest(X) - 1, replace=False)),
-            np.arange(len(X)),
-            side="right",
-        )
-    )
+    cut["k-means, borders of labels"] = [
+        runs(KMeans(fewest(X), n_init=1, random_state=0).fit_predict(X)) for X in vectors
+    ]
+    labels, _ = packed(np.concatenate(vectors))
+    ends = np.cumsum([len(X) for X in vectors])[:-1]
+    cut["RAPTOR pack, the same"] = [runs(label) for label in np.split(labels, ends)]
+    cut["equal cuts"] = [one_hot(np.arange(len(X)) * fewest(X) // len(X)) for X in vectors]
+    cut["random cuts"] = [
+        runs(np.isin(np.arange(len(X)), rng.choice(len(X), fewest(X), replace=False)).cumsum())
+        for X in vectors
+    ]
     size = np.mean([len(X) / (1 + len(truth)) for X, truth in documents])
     print(f"\n{name}: {len(documents)} documents, {size:.1f} chunks to a marked segment")
     print(f"{'':<28}{'Pk':>7}{'WindowDiff':>12}{'cohesion':>10}{'rows':>7}")
-    for method, found in methods.items():
+    for method, found in cut.items():
         errors, together, n_groups, n_rows = [], 0.0, 0, 0
-        for X, truth in documents:
+        for cut_here, (X, truth) in zip(found, documents, strict=True):
             document = np.zeros(len(X), dtype=np.int64)
             M = bounded(
-                found(X),
+                cut_here,
                 X,
                 np.ones(len(X), dtype=np.int64),
                 max_tokens=UNBOUNDED.max_tokens,
@@ -182,6 +188,11 @@ def segments(name: str, documents: list[tuple[np.ndarray, list[int]]]) -> None:
             f"{n_rows / n_groups:>7.1f}",
             flush=True,
         )
+
+
+def runs(label) -> Membership:
+    """Segments that end wherever the label changes."""
+    return one_hot(np.cumsum(np.diff(label, prepend=label[0]) != 0))
 
 
 def fewest(X) -> int:
