@@ -79,6 +79,13 @@ def test_equal_rows_come_apart_where_one_part_cannot_hold_them(n):
     assert parts.assign(unit_vectors("identical", n, 4)).tolist() == [0] * n
 
 
+def test_rows_that_differ_by_a_rounding_come_apart_too():
+    X = np.array([[0.95820814, 0.2860719], [0.9582244, 0.2860175]], dtype=np.float32)
+    parts = partition(np.repeat(X, [3, 2], axis=0), max_rows=2)
+    assert np.bincount(parts.part).max() <= 2
+    assert parts.n_parts == 3
+
+
 def test_centroids_are_unit_vectors_and_parents_come_first():
     parts = partition(unit_vectors("noise", 500, 8), max_rows=20)
     np.testing.assert_allclose(np.linalg.norm(parts.centroids, axis=1), 1)
