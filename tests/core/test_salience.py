@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from strategies import modest, seeds, token_counts, unit_vectors, vectors
 
-from hierindex.core.salience import select_sentences
+from hierindex.core.relevance import centroid_similarity
+from hierindex.core.salience import NEAR_DUPLICATE, select_sentences
 
 REDUNDANCIES = st.sampled_from([0.0, 0.3, 0.9])
 
@@ -38,7 +39,57 @@ def test_the_chosen_ascend_and_fill_the_budget(text):
     left = budget - n_tokens[chosen].sum()
     assert left >= 0
     assert (np.diff(chosen) > 0).all()
-    assert (np.delete(n_tokens, chosen) > left).all()
+    told = (S @ S[chosen].T).max(axis=1, initial=-1) >= NEAR_DUPLICATE - 1e-6
+    assert (np.delete(n_tokens, chosen) > left)[~np.delete(told, chosen)].all()
+
+
+@modest
+@given(texts(), st.floats(0.5, 1))
+def test_no_two_of_the_chosen_are_near_duplicates(text, near_duplicate):
+    S, n_tokens, budget = text
+    chosen = select_sentences(S, n_tokens, budget=budget, near_duplicate=near_duplicate)
+    likeness = (S[chosen] @ S[chosen].T).astype(np.float64)
+    np.fill_diagonal(likeness, -1)
+    assert (likeness < near_duplicate + 1e-6).all()
+    assert len(chosen) or not (n_tokens <= budget).any()
+
+
+@modest
+@given(texts(), st.integers(1, 6), seeds())
+def test_no_source_is_crowded_out(text, n_sources, seed):
+    S, n_tokens, budget = text
+    source = np.random.default_rng(seed).integers(-1, n_sources, size=len(S))
+    chosen = select_sentences(S, n_tokens, budget=budget, source=source)
+    left = budget - n_tokens[chosen].sum()
+    assert left >= 0
+    share = budget / max(len(np.unique(source)), 1)
+    told = (S @ S[chosen].T).max(axis=1, initial=-1) >= NEAR_DUPLICATE - 1e-6
+    for poor in np.unique(source):
+        spent = n_tokens[chosen][source[chosen] == poor].sum()
+        waiting = (source == poor) & ~told & ~np.isin(np.arange(len(S)), chosen)
+        if spent >= share or not waiting.any():
+            continue
+        for rich in np.unique(source[chosen]):  # no more than its share, but for its last sentence
+            taken = n_tokens[chosen][source[chosen] == rich]
+            fits = n_tokens[waiting].min() <= left
+            assert not fits
+            assert taken.sum() - taken.max() < share or (n_tokens[waiting] > left).all()
+
+
+def test_one_source_is_all_sources():
+    S, ones = unit_vectors("noise", 30, 8), np.ones(30, dtype=np.int64)
+    alone = select_sentences(S, ones, budget=7, source=0 * ones)
+    assert np.array_equal(alone, select_sentences(S, ones, budget=7))
+
+
+def test_equal_sources_have_equal_shares():
+    S, ones = unit_vectors("noise", 30, 8), np.ones(30, dtype=np.int64)
+    source = np.arange(30) // 10
+    relevance = np.where(source == 1, 1.0, 0.0)
+    chosen = select_sentences(S, ones, relevance, budget=6, source=source)
+    assert np.bincount(source[chosen]).tolist() == [2, 2, 2]
+    alone = select_sentences(S, ones, relevance, budget=6)
+    assert np.bincount(source[alone], minlength=3)[1] > 2
 
 
 @modest
@@ -54,28 +105,27 @@ def test_sparse_equals_dense(text):
 def test_it_is_maximal_marginal_relevance(S, n_chosen, redundancy, seed):
     S, ones = S.astype(np.float64), np.ones(len(S), dtype=np.int64)
     towards = unit_vectors("noise", 1, S.shape[1], seed)[0]
-    chosen = select_sentences(S, ones, budget=n_chosen, towards=towards, redundancy=redundancy)
+    chosen = select_sentences(
+        S, ones, S @ towards, budget=n_chosen, redundancy=redundancy, near_duplicate=1.1
+    )
     assert chosen.tolist() == maximal_marginal_relevance(S, n_chosen, towards, redundancy)
 
 
 @modest
 @given(vectors(least_rows=1, least_dims=2, shapes=["noise", "blobs"]), st.data())
-def test_the_first_choice_is_the_sentence_nearest_to_the_direction(S, data):
+def test_the_first_choice_is_the_most_relevant(S, data):
     i = data.draw(st.integers(0, len(S) - 1))
     ones = np.ones(len(S), dtype=np.int64)
     assume(np.sum(S @ S[i] > 1 - 1e-6) == 1)
-    assert select_sentences(S, ones, budget=1, towards=S[i]).tolist() == [i]
+    assert select_sentences(S, ones, S @ S[i], budget=1).tolist() == [i]
 
 
 @modest
 @given(vectors(least_rows=1, shapes=["noise"]))
-def test_by_default_the_direction_is_the_centroid(S):
-    ones, mean = np.ones(len(S), dtype=np.int64), S.mean(axis=0, dtype=np.float64)
-    assume(np.linalg.norm(mean) > 1e-3)
-    towards = mean / np.linalg.norm(mean)
-    by_default = select_sentences(S.astype(np.float64), ones, budget=3)
-    towards_it = select_sentences(S.astype(np.float64), ones, budget=3, towards=towards)
-    assert np.array_equal(by_default, towards_it)
+def test_by_default_what_is_near_the_centroid_is_relevant(S):
+    ones, S = np.ones(len(S), dtype=np.int64), S.astype(np.float64)
+    by_default = select_sentences(S, ones, budget=3)
+    assert np.array_equal(by_default, select_sentences(S, ones, centroid_similarity(S), budget=3))
 
 
 @pytest.mark.parametrize(
@@ -84,9 +134,11 @@ def test_by_default_the_direction_is_the_centroid(S):
         pytest.param(np.empty((0, 2)), [], 9, 0.3, [], id="no sentences"),
         pytest.param([[1, 0]], [5], 5, 0.3, [0], id="one that just fits"),
         pytest.param([[1, 0]], [5], 4, 0.3, [], id="one that does not"),
-        pytest.param([[1, 0]] * 4, [1] * 4, 2, 0.3, [0, 1], id="identical"),
+        pytest.param([[1, 0]] * 4, [1] * 4, 2, 0.3, [0], id="identical"),
         pytest.param([[1, 0], [1, 0], [0.6, 0.8]], [1] * 3, 2, 0.3, [0, 2], id="redundant"),
-        pytest.param([[1, 0], [1, 0], [0.6, 0.8]], [1] * 3, 2, 0, [0, 1], id="redundancy allowed"),
+        pytest.param(
+            [[1, 0], [0.8, 0.6], [0, 1], [1, 0]], [1] * 4, 2, 0, [0, 1], id="redundancy allowed"
+        ),
         pytest.param([[1, 0], [1, 0], [0, 1]], [9, 3, 3], 6, 0.3, [1, 2], id="too long"),
         pytest.param([[1.0], [-1.0]], [1, 1], 1, 0.3, [0], id="centroid of length 0"),
         pytest.param([[1, 0], [0, 1]], [0, 0], 0, 0.3, [0, 1], id="free sentences"),

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from strategies import modest, seeds, unit_vectors, vectors
+
+from hierindex.core.relevance import (
+    MOST_DENSE,
+    centroid_similarity,
+    lexrank,
+    opening,
+    theme_centrality,
+)
+
+
+@modest
+@given(vectors(), st.booleans(), st.sampled_from([0.0, 0.5, 0.85]), seeds())
+def test_lexrank_is_stationary(S, sparse, damping, seed):
+    S = np.abs(S).astype(np.float64)  # as sparse ones are
+    restart = np.random.default_rng(seed).random(len(S)) + 0.01
+    p = lexrank(csr_array(S) if sparse else S, restart, damping=damping)
+    assert p.shape == (len(S),)
+    assert p.sum() == pytest.approx(1 if len(S) else 0)
+    likeness = S @ S.T - np.diag(np.sum(S * S, axis=1))
+    degree, start = likeness.sum(axis=1), restart / restart.sum()
+    walk = np.where(degree > 1e-9, likeness / np.maximum(degree, 1e-9), start[:, None])
+    assert p == pytest.approx(damping * walk @ p + (1 - damping) * start, abs=1e-9)
+
+
+def test_many_sparse_sentences_rank_as_many_dense_ones():
+    S = np.abs(unit_vectors("noise", MOST_DENSE + 1, 8))
+    S[3] = 0
+    assert lexrank(csr_array(S)) == pytest.approx(lexrank(S))
+
+
+@modest
+@given(vectors(least_rows=1))
+def test_lexrank_of_any_vectors_is_a_distribution(S):
+    p = lexrank(S)
+    assert (p > 0).all()
+    assert p.sum() == pytest.approx(1)
+
+
+def test_what_is_like_others_ranks_above_what_is_not():
+    S = unit_vectors("one_outlier", 9, 4)
+    p = lexrank(S)
+    assert np.argmin(p) == 4
+    assert np.delete(p, 4) == pytest.approx(np.delete(p, 4)[0])
+
+
+def test_without_a_graph_the_walk_is_where_it_starts():
+    restart = np.array([3.0, 1.0])
+    assert lexrank(np.eye(2), restart) == pytest.approx([0.75, 0.25])
+    assert lexrank(csr_array(np.zeros((2, 1))), restart) == pytest.approx([0.75, 0.25])
+
+
+@modest
+@given(vectors())
+def test_centroid_similarity_is_the_cosine_with_the_mean(S):
+    S = S.astype(np.float64)
+    found = centroid_similarity(S)
+    assert found == pytest.approx(centroid_similarity(csr_array(S)))
+    assume(len(S) and np.linalg.norm(S.mean(axis=0)) > 1e-3)
+    mean = S.mean(axis=0)
+    assert found == pytest.approx(S @ mean / np.linalg.norm(mean))
+
+
+def test_sentences_that_cancel_out_are_near_no_centroid():
+    assert centroid_similarity(np.array([[1.0], [-1.0]])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [([], []), ([5], [1]), ([2, 2, 2], [1, 1 / 2, 1 / 3]), ([1, 0, 1, 0], [1, 1, 1 / 2, 1 / 2])],
+)
+def test_openings(document, expected):
+    assert opening(np.array(document, dtype=np.int64)) == pytest.approx(expected)
+
+
+@modest
+@given(vectors(), st.integers(1, 9), seeds())
+def test_each_theme_has_one_sentence(S, n_themes, seed):
+    for form in (S.astype(np.float64), csr_array(S.astype(np.float64))):
+        relevance = theme_centrality(form, n_themes, seed=seed)
+        assert (relevance == 1).sum() == min(n_themes, len(S))
+        assert ((relevance > 0) & (relevance <= 1)).all()
+
+
+def test_blobs_are_themes():
+    S = unit_vectors("blobs", 40, 16)
+    assert sorted(np.flatnonzero(theme_centrality(S, 4) == 1) % 4) == [0, 1, 2, 3]
+
+
+def test_themes_repeat_with_their_seed():
+    S = unit_vectors("noise", 60, 8)
+    again = [theme_centrality(S, 5, seed=seed) for seed in (3, 3, 4)]
+    assert np.array_equal(again[0], again[1])
+    assert not np.array_equal(again[0], again[2])
