@@ -165,9 +165,7 @@ def _read_pdf(data: bytes) -> Document:
     level = notes.level
     notes.setLevel(logging.CRITICAL)
     try:
-        pages = [
-            page.extract_text().replace(PAGE_BREAK, " ") for page in PdfReader(BytesIO(data)).pages
-        ]
+        pages = [_whole(page.extract_text()) for page in PdfReader(BytesIO(data)).pages]
     except (PyPdfError, DependencyError, *MALFORMED) as error:
         raise UnreadableError(f"cannot be read as PDF ({error})") from error
     finally:
@@ -175,6 +173,12 @@ def _read_pdf(data: bytes) -> Document:
     if not "".join(pages).strip():
         raise UnreadableError("is a PDF without text")
     return Document(text=PAGE_BREAK.join(pages), metadata={PAGES: len(pages)})
+
+
+def _whole(page: str) -> str:
+    """A page's text without a form feed, and without the halves of UTF-16 that pypdf may leave."""
+    text = page.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace(PAGE_BREAK, " ")
 
 
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)

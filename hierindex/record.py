@@ -15,6 +15,7 @@ LEVEL = "level"
 LEVEL_MAX = "level_max"
 DETAILS = "hierindex"
 PAGE = "page"  # metadata key of a chunk's first page
+PAGE_LABEL = "page_label"  # that of a document which is one page, as LlamaIndex's PDF readers give
 PAGES = "pages"  # of a document: how many
 PAGE_BREAK = "\f"  # in a text, begins the next page
 RECORD_KEYS = (LEVEL, LEVEL_MAX, DETAILS)
@@ -24,7 +25,8 @@ class Span(NamedTuple):
     """A stretch of a source document.
 
     `start` and `end` count characters of the document's text as read; `page` counts
-    from 1 and is None where the document has no pages.
+    from 1, or is the page's label where that is a number, and is None where the document
+    has no pages.
     """
 
     document: str

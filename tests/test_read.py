@@ -11,7 +11,8 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, MetadataMode
 from pypdf import PdfReader, PdfWriter
 
-from hierindex.embed import Embedder, load_embed_model
+from hierindex.embed.embedder import Embedder
+from hierindex.embed.load import load_embed_model
 from hierindex.errors import SourceError
 from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read import (
@@ -21,7 +22,14 @@ from hierindex.read import (
     read_sources,
 )
 from hierindex.record import PAGE, PAGES
-from hierindex.split import CHUNK_TOKENS, PlacedSentenceSplitter, sentence_splitter, split_documents
+from hierindex.split import (
+    CHUNK_TOKENS,
+    STRETCH,
+    PlacedSentenceSplitter,
+    sentence_splitter,
+    split_documents,
+    split_stretches,
+)
 from hierindex.summarize.sentences import split_sentences
 
 GERMAN = "Der Schlüssel für die Tür hängt an der Wand. Über das Café läuft ein müder Kater.\n"
@@ -287,6 +295,11 @@ def test_pages_of_a_pdf_are_joined_by_form_feeds(written):
     assert document.metadata[PAGES] == 3
 
 
+def test_halves_of_characters_in_a_pdf_are_made_whole(written, monkeypatch):
+    monkeypatch.setattr("pypdf.PageObject.extract_text", lambda page: "a\ud83d\ude00\fb\ud800 c")
+    assert read_one(written, "a.pdf", pdf_of("x")).text == "a\U0001f600 b\ufffd c"
+
+
 def pages_of_spans(chunks):
     """(page, text) of every sentence of the chunks as leaves."""
     return [
@@ -392,6 +405,48 @@ def test_chunks_do_not_overlap_also_where_a_document_repeats_itself(splitter, te
         assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
     for before, after in pairwise(chunks):
         assert before.end_char_idx <= after.start_char_idx
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from([*PIECES, " " * 30, "So. ", "\n"]), max_size=30).map("".join))
+def test_stretches_lose_nothing(text):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hierindex.split.STRETCH", 100)
+        patch.setattr("hierindex.split.NEAR_END", 60)
+        assert "".join(split_stretches(text)) == text
+
+
+def test_a_megabyte_is_split_a_stretch_at_a_time(monkeypatch):
+    given = []
+    monkeypatch.setattr("hierindex.split.split_by_sentence_tokenizer", lambda: keep)
+
+    def keep(text):
+        given.append(text)
+        return [text]
+
+    text = "He said. " * 120_000
+    assert "".join(split_stretches(text)) == text
+    assert max(map(len, given)) <= STRETCH
+    assert {stretch[:8] for stretch in given} == {"He said."}
+
+
+def test_tokens_of_a_long_text_are_not_all_counted():
+    counted = []
+
+    def tokenize(text):
+        counted.append(len(text))
+        return text.split()
+
+    text = "The keeper wrote a letter. " * 1000
+    few = PlacedSentenceSplitter(chunk_size=20, chunk_overlap=0, tokenizer=tokenize)
+    all_ = SentenceSplitter(chunk_size=20, chunk_overlap=0, tokenizer=str.split)
+    document = Document(text=text, id_="a")
+    assert [c.text for c in few([document])] == [c.text for c in all_([document])]
+    assert sum(counted) < 1.1 * len(text)
+    text = "." * 1000
+    counted.clear()
+    few([Document(text=text, id_="a")])
+    assert len(counted) < 5
 
 
 def test_a_long_title_takes_no_room_from_the_text(written, splitter, capfd):

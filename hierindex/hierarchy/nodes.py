@@ -24,6 +24,7 @@ from hierindex.record import (
     LEVEL_MAX,
     PAGE,
     PAGE_BREAK,
+    PAGE_LABEL,
     RECORD_KEYS,
     NodeRecord,
     Quote,
@@ -118,22 +119,32 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
         beside = node.relationships.get(relation)
         if isinstance(beside, RelatedNodeInfo) and beside.node_id in renamed:
             leaf.relationships[relation] = RelatedNodeInfo(node_id=renamed[beside.node_id])
-    quotes = _quotes(text, document, start, node.metadata.get(PAGE))
-    return Draft(leaf, NodeRecord(documents=(document,), quotes=quotes))
+    return Draft(leaf, NodeRecord(documents=(document,), quotes=_quotes(node, document, start)))
 
 
-def _quotes(text: str, document: str, start: int | None, page: object) -> tuple[Quote, ...]:
+def _quotes(node: BaseNode, document: str, start: int | None) -> tuple[Quote, ...]:
     """Where a chunk's text stands: one quote, or one for each page that it touches."""
+    text = node.get_content(MetadataMode.NONE)
     if start is None:
         return (Quote(0, len(text), None),)
+    end = getattr(node, "end_char_idx", None) or start + len(text)
+    page = node.metadata.get(PAGE)
+    if end - start != len(text):  # changed after it was split: the place is that of the original
+        return (Quote(0, len(text), Span(document, start, end, _label(node)), verbatim=False),)
     if not isinstance(page, int):
-        return (Quote(0, len(text), Span(document, start, start + len(text))),)
+        return (Quote(0, len(text), Span(document, start, end, _label(node))),)
     quotes, at = [], 0
     for i, part in enumerate(text.split(PAGE_BREAK)):
         span = Span(document, start + at, start + at + len(part), page + i)
         quotes.append(Quote(at, at + len(part), span))
         at += len(part) + 1
     return tuple(quotes)
+
+
+def _label(node: BaseNode) -> int | None:
+    """The number of the page that a document is."""
+    label = str(node.metadata.get(PAGE_LABEL, ""))
+    return int(label) if label.isdecimal() else None
 
 
 def make_parent(

@@ -99,15 +99,100 @@ def test_a_blank_text_has_no_sentences(text):
         ("# Title\n\nThe keeper wrote.", ["# Title", "The keeper wrote."]),
         ("no full stop", ["no full stop"]),
         ("!", ["!"]),
+        ("One.\r\nTwo.\r\n\r\nThree", ["One.", "Two.", "Three"]),
+        ("It cost $3.50. At 10.30 it ended.", ["It cost $3.50.", "At 10.30 it ended."]),
+        ("Well... I think so. Wait… what?", ["Well... I think so.", "Wait… what?"]),
+        ("“Why?” he said. “Go.” He left.", ["“Why?” he said.", "“Go.”", "He left."]),
+        ("See https://a.b/c.html?x=1. It ran.", ["See https://a.b/c.html?x=1.", "It ran."]),
+        ("He\nleft the\nbay. It was\nlate.", ["He\nleft the\nbay.", "It was\nlate."]),
+        ("hello. how are you. fine.", ["hello.", "how are you.", "fine."]),
+        ("lone \ud800 here. Then", ["lone \ud800 here.", "Then"]),
     ],
 )
 def test_sentences_of(text, expected):
     assert [s.text for s in split_sentences(text)] == expected
 
 
-@pytest.mark.parametrize("unit", ["a", "word ", "雪", "1,2;\n", "\U0001f600", "a.b", " "])
-def test_a_megabyte_without_a_full_stop_comes_in_pieces(unit):
-    text = unit * (1_000_000 // len(unit.encode()))
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["Er ging usw. nach Hause.", "Es sind ca. 5 km."],
+        ["¿Cómo estás?", "¡Muy bien!", "El Sr. García llegó."],
+        ["M. Dupont est venu.", "Il a dit « Bonjour. »", "Puis il partit."],
+        ["Это т.е. так.", "В 1990 г. он родился."],
+        ["Πού πας;", "Πάω σπίτι."],
+        ["मैं घर गया।", "वह आया था।", "क्या हुआ?"],
+        ["ذهبت إلى البيت.", "هل جاء؟", "نعم، جاء."],
+        ["میں گھر گیا۔", "وہ آیا۔"],
+        ["שלום.", "מה שלומך?"],
+        ["እኔ ሄድኩ።", "እሱ መጣ።"],
+        ["ငါသွားသည်။", "သူလာသည်။"],
+        ["今天下雪了. ", "路封了! "],
+        ["Let α; β and γ be.", "They are."],
+    ],
+)
+def test_languages(expected):
+    expected = [sentence.strip() for sentence in expected]
+    assert [s.text for s in split_sentences(" ".join(expected))] == expected
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["雪が降った。", "「行こう。」と彼は言った。", "道は閉ざされた\uff01", "本当\uff1f"],
+        ["今天下雪了。", "他說\uff1a「走吧。」", "然後離開了。"],
+    ],
+)
+def test_scripts_without_blanks(expected):
+    assert [s.text for s in split_sentences("".join(expected))] == expected
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["# Title", "The keeper wrote.", "## Next"],
+        ["Title\n=====", "The keeper wrote.", "Next\n----", "- one"],
+        ["A title alone", "The keeper wrote a long letter to his wife.", "a) one", "b) two"],
+        ["1. The first\n   goes on.", "2. The second", "(3) third", "12. last"],
+        ["Shopping:", "- eggs", "* milk", "+ bread", "• tea", "    - green tea"],
+        ["It is below", "| a | b |", "|---|---|", "| 1. | 2. Two |", "It was above. "],
+        ["id\ttext", "1\tIt is so. It was.", "2\tNo"],
+        ["So", "```py\nx = f(1). \nprint('Oh. No')\n```", "Then"],
+        ["rest of code", "```", "Then he left"],
+        ["It is:\n", "    x = y.z()\n    print('Oh. No')\n", "And so on"],
+        ["Professor B: and so", "Grad E: Uh - huh", "Project Manager: yes"],
+        ["\uff11\uff0e一", "2、二"],
+    ],
+)
+def test_no_sentence_crosses_blocks(blocks):
+    sentences = [s.text for s in split_sentences("\n".join(blocks))]
+    assert sentences == [block.strip() for block in blocks]
+
+
+def test_code_goes_by_paragraphs():
+    text = '```rust\nlet a = 1;\n\nlet b = "Oh. No";\n```\nThen.'
+    assert [s.text for s in split_sentences(text)] == [
+        "```rust\nlet a = 1;",
+        'let b = "Oh. No";\n```',
+        "Then.",
+    ]
+
+
+@modest
+@given(texts())
+def test_a_sentence_split_again_loses_nothing_and_mostly_stays_whole(text):
+    for sentence in split_sentences(text):
+        again = split_sentences(sentence.text)
+        assert "".join("".join(s.text.split()) for s in again) == "".join(sentence.text.split())
+
+
+UNITS = ("a", "word ", "雪", "1,2;\n", "\U0001f600", "a.b", " ", ".", "\n", "e\u0301", "\ud800")
+NESTED = ("`", "«", "“a. ", "([{", '"(', "1.\n")
+
+
+@pytest.mark.parametrize("unit", [*UNITS, *NESTED])
+def test_a_megabyte_of_anything_comes_in_pieces(unit):
+    text = unit * (1_000_000 // len(unit.encode("utf-8", "replace")))
     sentences = split_sentences(text)
     assert sum(len("".join(s.text.split())) for s in sentences) == len("".join(text.split()))
     assert all(len(s.text) <= MAX_CHARS for s in sentences)
@@ -118,6 +203,15 @@ def test_a_long_sentence_is_cut_at_blanks():
     sentences = split_sentences(" ".join(words))
     assert len(sentences) > 1
     assert [word for s in sentences for word in s.text.split()] == words
+
+
+@pytest.mark.parametrize(
+    "unit", ["\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f44d\U0001f3fd", "e\u0301"]
+)
+def test_a_character_made_of_several_is_not_cut(unit):
+    sentences = split_sentences(unit * 500)
+    assert len(sentences) > 1
+    assert {s.text.replace(unit, "") for s in sentences} == {""}
 
 
 def test_pages_are_those_of_the_quotes():
