@@ -9,7 +9,7 @@ import httpx
 
 from hierindex.errors import ModelError
 
-TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers")
+TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.onnx", "onnxscript")
 
 
 @contextmanager
@@ -27,6 +27,17 @@ def loading(message: str) -> Iterator[None]:
         If the model is not there or not whole.
     """
     from safetensors import SafetensorError
+
+    try:
+        with quiet():
+            yield
+    except (OSError, ValueError, RuntimeError, AttributeError, SafetensorError) as error:
+        raise ModelError(message) from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No bars, and no notes of the libraries below."""
     from transformers.utils import logging as bars
 
     shown = bars.is_progress_bar_enabled()
@@ -36,8 +47,6 @@ def loading(message: str) -> Iterator[None]:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
         yield
-    except (OSError, ValueError, RuntimeError, AttributeError, SafetensorError) as error:
-        raise ModelError(message) from error
     finally:
         for name, level in levels.items():
             logging.getLogger(name).setLevel(level)

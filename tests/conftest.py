@@ -7,6 +7,7 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"  # before huggingface_hub reads it: no test waits for a hub
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+import huggingface_hub.constants
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -47,6 +48,12 @@ def closed_event_loop():
 def embed_model() -> BaseEmbedding:
     """The bundled model, loaded once."""
     return load_embed_model()
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    """Also for what has read the environment already."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
 
 
 @pytest.fixture

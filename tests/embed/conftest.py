@@ -1,0 +1,29 @@
+import pytest
+from tiny_models import save_tiny_sentence_transformer
+
+from hierindex import load_embed_model
+
+WINDOW = 32
+
+
+@pytest.fixture(scope="package")
+def folder(tmp_path_factory):
+    """Of a tiny sentence-transformers model."""
+    folder = tmp_path_factory.mktemp("tiny")
+    save_tiny_sentence_transformer(folder, WINDOW)
+    return str(folder)
+
+
+@pytest.fixture(scope="package")
+def tiny(folder, tmp_path_factory):
+    """The model in that folder, exported to a cache of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        return load_embed_model(folder)
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """A user's cache folder that nobody has used."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "hierindex" / "onnx"

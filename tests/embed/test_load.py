@@ -1,0 +1,129 @@
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+from tiny_models import SENTENCES, save_tiny_sentence_transformer
+
+from hierindex import OnnxEmbedding, load_embed_model
+from hierindex.embed import device, load
+from hierindex.embed.load import DEFAULT_EMBED_MODEL
+from hierindex.errors import ModelError
+
+
+def test_the_bundled_model_by_its_short_name():
+    short = load_embed_model(DEFAULT_EMBED_MODEL.rpartition("/")[2])
+    whole = load_embed_model()
+    assert isinstance(short, OnnxEmbedding)
+    assert short.folder == whole.folder
+    text = SENTENCES[0]
+    assert short.get_text_embedding(text) == whole.get_text_embedding(text)
+
+
+def test_loading_shows_nothing(folder, capfd, own_cache):
+    load_embed_model(folder)
+    load_embed_model(folder)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["nowhere", "no-one/no-such-model", "", "a b/c d/e"])
+def test_an_unknown_model(no_hub, name):
+    with pytest.raises(ModelError, match=repr(name)):
+        load_embed_model(name)
+
+
+@pytest.mark.parametrize("broken", ["modules.json", "config.json", "model.safetensors"])
+def test_a_folder_of_a_broken_model(no_hub, own_cache, tmp_path, broken):
+    save_tiny_sentence_transformer(tmp_path / "model")
+    path = next((tmp_path / "model").rglob(broken))
+    path.write_bytes(b"{")
+    with pytest.raises(ModelError):
+        load_embed_model(str(tmp_path / "model"))
+    assert list(own_cache.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_model_of_the_hub_is_exported_the_first_time(folder, own_cache, monkeypatch, is_there):
+    found = iter([load.Path(folder)] * 2 if is_there else [None, load.Path(folder)])
+    asked = []
+
+    def on_torch(*source):
+        asked.append(source)
+        return HuggingFaceEmbedding(folder, device="cpu")
+
+    monkeypatch.setattr(load, "_folder", lambda source: next(found))
+    monkeypatch.setattr(load, "_on_torch", on_torch)
+    model = load_embed_model("someone/tiny")
+    assert (type(model), model.model_name) == (OnnxEmbedding, "someone/tiny")
+    assert {source for _, source, _ in asked} == {"someone/tiny"}
+
+
+def test_a_model_runs_on_torch_where_it_is_asked_to(folder, monkeypatch):
+    monkeypatch.setattr(load, "accelerator", lambda: "meta")
+    monkeypatch.setattr(load, "_on_torch", lambda name, source, device: (name, device))
+    assert load_embed_model(folder) == (folder, "meta")
+    assert load_embed_model(folder, device="cuda:1") == (folder, "cuda:1")
+    monkeypatch.undo()
+    assert isinstance(load_embed_model(device="cpu"), OnnxEmbedding)
+
+
+def test_no_torch_is_imported_for_a_model_that_is_exported():
+    load_embed_model()
+    code = (
+        "import sys, hierindex\n"
+        "vector = hierindex.load_embed_model().get_query_embedding('salt')\n"
+        "print(len(vector), {'torch', 'transformers', 'sentence_transformers'} & {*sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "384 set()\n"
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "found"), [(True, False, "cuda"), (False, True, "mps"), (False, False, None)]
+)
+def test_the_accelerator_is_the_one_that_torch_finds(monkeypatch, cuda, mps, found):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert device.accelerator() == found
+
+
+@pytest.mark.parametrize(
+    ("platform", "machine", "driver", "may_have"),
+    [
+        ("linux", "x86_64", False, False),
+        ("linux", "x86_64", True, True),
+        ("darwin", "x86_64", False, False),
+        ("darwin", "arm64", False, True),
+        ("win32", "AMD64", False, True),
+    ],
+)
+def test_torch_is_asked_only_where_there_may_be_an_accelerator(
+    monkeypatch, tmp_path, platform, machine, driver, may_have
+):
+    asked = []
+    monkeypatch.setattr(device, "DRIVERS", (str(tmp_path / ("." if driver else "none")),))
+    monkeypatch.setattr(device.sys, "platform", platform)
+    monkeypatch.setattr(device.platform, "machine", lambda: machine)
+    import torch
+
+    monkeypatch.delitem(sys.modules, "torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: asked.append("cuda"))
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: asked.append("mps"))
+    monkeypatch.setattr(device, "_torch", lambda: torch)
+    assert device.accelerator() is None
+    assert asked == ["cuda", "mps"] * may_have
+
+
+def test_a_copy_of_a_model_is_not_exported_again(folder, tmp_path, own_cache, monkeypatch):
+    first = load_embed_model(folder)
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    monkeypatch.setattr(load, "_on_torch", lambda *_: 1 / 0)
+    second = load_embed_model(str(copy))
+    assert second.folder == first.folder
+    np.testing.assert_array_equal(
+        second.get_text_embedding(SENTENCES[0]), first.get_text_embedding(SENTENCES[0])
+    )
