@@ -14,7 +14,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 from hierindex.core.membership import Floats1d
 from hierindex.core.salience import select_sentences
-from hierindex.embed import Embedder, unit_vectors
+from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
 from hierindex.summarize.extractive import fitting_sentences
@@ -113,7 +113,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         near = np.flatnonzero(relevance >= min(best, NEAR * best))
         n_tokens = self._budget.costs([pool[i] for i in near])
         budget = self._budget.max_tokens
-        chosen = select_sentences(S[near], n_tokens, budget=budget, towards=towards)
+        chosen = select_sentences(S[near], n_tokens, relevance[near], budget=budget)
         return [pool[i] for i in near[chosen]]
 
     def _embedded(self, question: str | QueryBundle) -> Floats1d:

@@ -15,10 +15,10 @@ from hierindex.summarize.extractive import (
     Extractor,
     SalientSentences,
     fitting_sentences,
-    tf_idf,
 )
 from hierindex.summarize.sentences import Sentence, split_sentences
 from hierindex.summarize.summary import Budget, Group, Summary, Usage, join_sentences
+from hierindex.summarize.vectors import tf_idf
 
 EXTRACT_TOKENS = 900  # within the 1,024 that bart-large-cnn reads, and RAPTOR's 900-odd per summary
 

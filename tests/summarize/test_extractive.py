@@ -19,17 +19,24 @@ from summarize.groups import (
 )
 from tiny_models import SENTENCES
 
+from hierindex.errors import InputError
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     SalientSentences,
     fitting_sentences,
 )
+from hierindex.summarize.methods import METHODS
 from hierindex.summarize.sentences import MAX_CHARS, split_sentences
 from hierindex.summarize.summary import Budget
 
 EXTRACTORS = {
+    **{
+        method: lambda method=method: SalientSentences(method=method, share="children")
+        for method in METHODS
+    },
     "tf-idf": SalientSentences,
-    "vectors": lambda: SalientSentences(HashingEmbedding()),
+    "lsa": lambda: SalientSentences("lsa"),
+    "embeddings": lambda: SalientSentences(HashingEmbedding()),
 }
 each_extractor = pytest.mark.parametrize("extractor", EXTRACTORS.values(), ids=EXTRACTORS)
 LONG = " ".join(f"word{i}" for i in range(60)) + "."
@@ -176,10 +183,10 @@ def test_a_level_is_embedded_in_one_batch_and_what_is_known_not_again():
     assert model.batches[1:] == [[new]]
 
 
-@pytest.mark.parametrize("model", [None, HashingEmbedding()])
-def test_async_equals_sync(model):
+@pytest.mark.parametrize("vectors", ["tf-idf", HashingEmbedding()])
+def test_async_equals_sync(vectors):
     groups, told = [group_of(*SENTENCES), group_of(SENTENCES[2])], []
-    summarizer = ExtractiveSummarizer(SalientSentences(model))
+    summarizer = ExtractiveSummarizer(SalientSentences(vectors))
     summaries = summarizer.summarize(groups, budget_of(20), progress=lambda *at: told.append(at))
     assert asyncio.run(summarizer.asummarize(groups, budget_of(20))) == summaries
     assert told[-1] == ("summarize", 2, 2)
@@ -207,8 +214,79 @@ def test_to_dict_names_what_shapes_the_text(summarizer, vectors):
 
 
 def test_other_settings_are_told_apart():
-    dicts = [SalientSentences(redundancy=r).to_dict() for r in (0.0, 0.3)]
-    assert dicts[0] != dicts[1]
+    settings = [
+        {},
+        {"vectors": "lsa"},
+        {"vectors": HashingEmbedding()},
+        {"method": "lexrank"},
+        {"redundancy": 0.9},
+        {"share": "none"},
+        {"seed": 1},
+    ]
+    dicts = [json.dumps(SalientSentences(**of).to_dict()) for of in settings]
+    assert len(set(dicts)) == len(settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"vectors": "bm25"}, "vectors must be one of 'tf-idf', 'lsa'.*got 'bm25'"),
+        ({"method": "textrank"}, "method must be one of .*, got 'textrank'"),
+        ({"redundancy": 1.1}, r"redundancy must be a number in \[0, 1\], got 1.1"),
+        ({"share": "words"}, "share must be one of documents, children, none, got 'words'"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+    ],
+)
+def test_settings_are_checked(settings, told):
+    with pytest.raises(InputError, match=told):
+        SalientSentences(**settings)
+
+
+def of_children(*children):
+    """As `group_of`, with the children numbered."""
+    return [replace(s, child=i) for i, text in enumerate(children) for s in group_of(text)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_near_duplicates_are_not_chosen_twice(method):
+    group = group_of(SENTENCES[0], SENTENCES[1], SENTENCES[0].upper(), f"{SENTENCES[1][:-1]}!")
+    (extract,) = SalientSentences(method=method).extract([group], budget_of(1000))
+    assert extract == group[:2]
+
+
+@each_extractor
+def test_no_document_is_crowded_out(extractor):
+    report = " ".join(f"The storm broke lamp {i} of the harbour at night." for i in range(40))
+    group = of_children(report, "Ships wait in the bay.", "Snow has closed the mountain road.")
+    (extract,) = extractor().extract([group], budget_of(33))
+    assert {s.child for s in extract} == {0, 1, 2}
+
+
+def test_without_shares_what_is_relevant_fills_a_summary():
+    texts = [f"{s} " + " ".join(SENTENCES[:2]) for s in ("Rain fell.", "Fog came.")]
+    group = of_children(*texts, "Purple elephants sang loudly.")
+    (extract,) = SalientSentences(method="centroid", share="none").extract([group], budget_of(26))
+    assert 2 not in {s.child for s in extract}
+
+
+def test_children_have_shares_where_that_is_wanted():
+    text = f"{'The storm broke the harbour lamp at night. ' * 2}{' '.join(SENTENCES)}"
+    group = [replace(s, child=i) for i, s in enumerate(group_of(text))]
+    extractor = SalientSentences(share="children")
+    (extract,) = extractor.extract([group], budget_of(len(text.split())))
+    assert {s.child for s in extract} >= {0, 2, 3, 4, 5, 6}
+
+
+def test_a_cut_sentence_knows_its_child():
+    group = of_children(SENTENCES[0], LONG)
+    assert {s.child for s in fitting_sentences(group, budget_of(9)) if s.text in LONG} == {1}
+
+
+def test_the_opening_counts_more():
+    lines = [f"Word{i} of the {i}th line is like no other{i} word." for i in range(6)]
+    group = group_of(" ".join(lines))
+    (extract,) = SalientSentences().extract([group], budget_of(11))
+    assert extract == group[:1]
 
 
 def test_pieces_of_an_endless_text_fit():
