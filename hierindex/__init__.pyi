@@ -6,7 +6,8 @@ from .core.breakpoints import StandardDeviation as StandardDeviation
 from .core.breakpoints import TargetSize as TargetSize
 from .core.mixture import Mixture as Mixture
 from .core.optimal import Optimal as Optimal
-from .embed import load_embed_model as load_embed_model
+from .embed.load import load_embed_model as load_embed_model
+from .embed.onnx import OnnxEmbedding as OnnxEmbedding
 from .errors import FallbackWarning as FallbackWarning
 from .errors import HierindexError as HierindexError
 from .errors import IndexNotFoundError as IndexNotFoundError
@@ -16,6 +17,7 @@ from .errors import ModelError as ModelError
 from .errors import SourceError as SourceError
 from .errors import SummaryError as SummaryError
 from .errors import WindowWarning as WindowWarning
+from .hierarchy.pooled import PooledEmbedding as PooledEmbedding
 from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
 from .hierarchy.transforms import SemanticHierarchy as SemanticHierarchy
@@ -32,5 +34,6 @@ from .summarize.extractive import SalientSentences as SalientSentences
 from .summarize.llm import LLMRewriter as LLMRewriter
 from .summarize.seq2seq import Seq2SeqRewriter as Seq2SeqRewriter
 from .summarize.two_stage import TwoStageSummarizer as TwoStageSummarizer
+from .summarize.vectors import InputEmbeddings as InputEmbeddings
 
 __version__: str

@@ -3,8 +3,7 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,19 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import Document
 
 from hierindex.core.statistics import LevelStatistics
+from hierindex.embed.embedder import fingerprint
 from hierindex.errors import InputError, SourceError
 from hierindex.hierarchy.driver import Hierarchy
-from hierindex.hierarchy.growth import reuse_nothing
 from hierindex.progress import Progress
 from hierindex.read import Skipped, read_sources
 from hierindex.split import sentence_splitter, split_documents
 from hierindex.store.lance import HierarchyStore
+from hierindex.store.vectors import open_cache
 from hierindex.summarize.summary import Usage
+from hierindex.timing import Stopwatch, Timing
+
+STAGES = ("read", "load", "split", "embed", "cluster", "summarize", "link", "write")
+"""Of a build, in the order of the data; "load" is the embedding model's, "link" the nodes'."""
 
 Source = str | Path | Document
 
@@ -29,8 +33,8 @@ Source = str | Path | Document
 class BuildReport:
     """What a build did.
 
-    Documents by what became of them, models' usage, seconds by stage, and each level of the
-    tree with how well it is grouped.
+    Documents by what became of them, models' usage, seconds by stage and by stage and level,
+    and each level of the tree with how well it is grouped.
     """
 
     generation: int
@@ -41,11 +45,13 @@ class BuildReport:
     skipped: list[Skipped]
     usage: Usage
     seconds: dict[str, float]
+    timings: list[Timing]
     statistics: list[LevelStatistics]
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain dictionaries, lists and numbers."""
-        return asdict(self)
+        timings = [timing._asdict() for timing in self.timings]
+        return {**asdict(self), "timings": timings}
 
 
 def build_tree(
@@ -70,31 +76,42 @@ def build_tree(
     progress = progress or hierarchy.progress
     sources = [sources] if isinstance(sources, str | Path | Document) else sources
     _check_writable(store.uri)
-    seconds: dict[str, float] = {}
-    with _timed(seconds, "total"):
-        with _timed(seconds, "read"):
-            documents, skipped = _documents(sources, progress)
-        with _timed(seconds, "split"):
-            own = splitter or sentence_splitter(hierarchy.embedder.embed_model, chunk_size)
-            chunks = split_documents(documents, own, progress=progress)
-        before = store.report() if store.exists() else {}
-        held = {d for row in store.columns("documents")["documents"] for d in row}
-        vectors = _vectors_of(hierarchy)
-        with _timed(seconds, "grow"):
-            reuse = store.get_nodes if before.get("vectors") == vectors else reuse_nothing
-            grown = hierarchy.grow(chunks, reuse, progress)
-        hashes = {document.doc_id: document.hash for document in documents}
-        kept = {"documents": hashes, "vectors": vectors, "usage": asdict(grown.usage)}
-        with _timed(seconds, "write"):
+    started, watch = time.perf_counter(), Stopwatch()
+    with watch("read"):
+        documents, skipped = _documents(sources, progress)
+    with watch("load"):
+        embed_model = hierarchy.embedder.embed_model
+    with watch("split"):
+        own = splitter or sentence_splitter(embed_model, chunk_size)
+        chunks = split_documents(documents, own, progress=progress)
+    before = store.report() if store.exists() else {}
+    held = {d for row in store.columns("documents")["documents"] for d in row}
+    hashes = {document.doc_id: document.hash for document in documents}
+    with open_cache(store.uri, fingerprint(embed_model)) as cache:
+        grown = hierarchy.grow(chunks, store.get_nodes, cache, progress)
+        with watch("write"):
+            kept = {"documents": hashes, "usage": asdict(grown.usage)}
             generation = store.replace(grown.nodes, kept)
+            if cache is not None:
+                cache.forget_the_rest()
+    timings = sorted([*watch.timings, *grown.timings], key=lambda t: STAGES.index(t.stage))
     return BuildReport(
         generation=generation,
         **_difference(held, before.get("documents", {}), hashes),
         skipped=skipped,
         usage=grown.usage,
-        seconds={stage: round(spent, 3) for stage, spent in seconds.items()},
+        seconds=_by_stage(timings, time.perf_counter() - started),
+        timings=[timing._replace(seconds=round(timing.seconds, 3)) for timing in timings],
         statistics=grown.statistics,
     )
+
+
+def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:
+    """Seconds of each stage over all levels, and from beginning to end."""
+    seconds = dict.fromkeys(STAGES, 0.0)
+    for timing in timings:
+        seconds[timing.stage] += timing.seconds
+    return {stage: round(spent, 3) for stage, spent in {**seconds, "total": total}.items()}
 
 
 def _documents(
@@ -124,14 +141,6 @@ def _check_writable(uri: str) -> None:
         )
 
 
-def _vectors_of(hierarchy: Hierarchy) -> dict[str, str]:
-    """What a stored vector depends on beside its node's id."""
-    return {
-        "embed_model": hierarchy.embedder.name,
-        "parent_embedding": hierarchy.parent_embedding,
-    }
-
-
 def _difference(held: set[str], before: dict[str, str], after: dict[str, str]) -> dict[str, int]:
     """Numbers of documents by what became of them; those without a known hash have changed."""
     both = held & after.keys()
@@ -142,10 +151,3 @@ def _difference(held: set[str], before: dict[str, str], after: dict[str, str]) -
         "removed": len(held) - len(both),
         "unchanged": len(both) - changed,
     }
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    start = time.perf_counter()
-    yield
-    seconds[stage] = time.perf_counter() - start

@@ -14,7 +14,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.build import BuildReport, Source, build_tree
-from hierindex.embed import load_embed_model
+from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError, ModelError
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.hierarchy.transforms import SemanticHierarchy
@@ -127,7 +127,8 @@ class HierarchicalIndex:
         if self._embed_model is None:
             name = self._any_record.embed_model
             try:
-                self._embed_model = load_embed_model(name)
+                # On a CPU a question needs no torch, which takes longer to import.
+                self._embed_model = load_embed_model(name, device="cpu")
             except ModelError as error:
                 raise ModelError(
                     f"The index was built with the embedding model {name!r}, which cannot be "

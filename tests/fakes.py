@@ -58,3 +58,16 @@ class HashingEmbedding(BaseEmbedding):
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return self._get_text_embeddings(texts)
+
+
+class Remembered:
+    """A memory of vectors that is a dictionary."""
+
+    def __init__(self):
+        self.vectors = {}
+
+    def recall(self, texts):
+        return {text: self.vectors[text] for text in texts if text in self.vectors}
+
+    def keep(self, texts, X):
+        self.vectors |= dict(zip(texts, X, strict=True))

@@ -12,6 +12,7 @@ from loopback import LoopbackServer
 from typer.main import get_command
 
 from hierindex import HierarchyStore
+from hierindex.build import STAGES
 from hierindex.cli.app import app, main
 from hierindex.demo import demo_documents
 
@@ -309,12 +310,23 @@ def test_bad_commands(hierindex, index, command, status, message) -> None:
     assert not Path("W").exists()
 
 
+def test_timings_are_a_table_of_stages_and_levels(hierindex, folder) -> None:
+    options = ("--index", "W", "--chunk-size", 64, "--timings")
+    status, out, _ = hierindex("build", folder, *options)
+    assert status == 0
+    _, _, table = out.partition("\n\n")
+    head, *rows = [line.split() for line in table.splitlines()]
+    assert head[:4] == ["seconds", "all", "once", "0"]
+    assert [row[0] for row in rows] == [*STAGES, "total"]
+    assert float(rows[-1][1]) > 0
+
+
 def test_dead_llm(hierindex, index, folder) -> None:
     llm = ("--llm", "m", "--llm-base-url", f"http://127.0.0.1:{closed_port()}/v1")
     status, out, err = hierindex("build", folder, "--index", "W", "--chunk-size", 64, *llm)
     assert (status, out) == (2, "")
     assert re.fullmatch(r"hierindex: LLM 'm' cannot be used: nothing answers [^\n]+\.\n", err)
-    assert not Path("W").exists()
+    assert hierindex("info", "--index", "W")[0] == 2  # what was embedded is kept, an index is not
     status, out, err = hierindex("query", "?", "--index", index, *llm)
     assert (status, out) == (2, "")
     assert re.fullmatch(r"hierindex: [^\n]+\.\n", err)

@@ -11,7 +11,9 @@ from loopback import LoopbackServer
 
 from hierindex import (
     DocumentHierarchy,
+    ExtractiveSummarizer,
     HierarchicalIndex,
+    HierarchyStore,
     IndexNotFoundError,
     InputError,
     LevelError,
@@ -42,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def hierarchy(kind=SemanticHierarchy, **options):
-    return kind(embed_model=HashingEmbedding(), max_children=4, **options)
+    return kind(**{"embed_model": HashingEmbedding(), "max_children": 4, **options})
 
 
 def built(folder: Path, uri: Path, kind=SemanticHierarchy, **options) -> HierarchicalIndex:
@@ -115,10 +117,53 @@ class TestBuildingAgain:
         documents = {d for row in index.store.columns("documents")["documents"] for d in row}
         assert documents == {"b.md", "deep/c.txt", "d.txt"}
 
-    def test_other_vectors_are_not_used_again(self, folder, tmp_path) -> None:
+    @pytest.mark.parametrize(
+        "other", [{"parent_embedding": "mean"}, {"embed_model": HashingEmbedding(dim=32)}]
+    )
+    def test_other_vectors_are_not_used_again(self, folder, tmp_path, other) -> None:
         built(folder, tmp_path / "index")
-        index = built(folder, tmp_path / "index", parent_embedding="mean")
-        assert index.last_build.usage.cached_summaries == 0
+        for uri in "index", "fresh":
+            built(folder, tmp_path / uri, **other)
+        again, fresh = (
+            {node.node_id: node.embedding for node in HierarchyStore(tmp_path / uri).get_nodes()}
+            for uri in ("index", "fresh")
+        )
+        assert again == fresh
+
+    def test_a_text_is_embedded_once(self, folder, tmp_path) -> None:
+        built(folder, tmp_path / "index")
+        model = HashingEmbedding()
+        built(folder, tmp_path / "index", embed_model=model)
+        assert model.batches == []
+        (folder / "new.txt").write_text(text_of("new"))
+        built(folder, tmp_path / "index", embed_model=model)
+        chunks = [text for batch in model.batches for text in batch if "new" in text]
+        assert len(chunks) == len({*chunks}) > 0
+
+    def test_a_killed_build_is_not_paid_again(self, folder, tmp_path) -> None:
+        model = HashingEmbedding()
+
+        class Killed(ExtractiveSummarizer):
+            def summarize(self, groups, budget, **options):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            built(folder, tmp_path / "index", embed_model=model, summarizer=Killed())
+        chunks = {text for batch in model.batches for text in batch}
+        model.batches.clear()
+        built(folder, tmp_path / "index", embed_model=model)
+        assert chunks
+        assert not chunks & {text for batch in model.batches for text in batch}
+
+    def test_seconds_by_stage_add_up(self, folder, tmp_path) -> None:
+        report = built(folder, tmp_path / "index").last_build.to_json()
+        total = report["seconds"].pop("total")
+        for stage, seconds in report["seconds"].items():
+            of_stage = [t["seconds"] for t in report["timings"] if t["stage"] == stage]
+            assert seconds == pytest.approx(sum(of_stage), abs=0.001 * len(of_stage))
+        assert 0.8 * total <= sum(report["seconds"].values()) <= total + 0.01
+        embedded = [t["level"] for t in report["timings"] if t["stage"] == "embed"]
+        assert embedded == list(range(len(report["statistics"])))
 
     def test_a_failed_build_leaves_the_old_index(self, folder, tmp_path) -> None:
         before = built(folder, tmp_path / "index").info()

@@ -1,6 +1,7 @@
 """Commands: each parses, calls the library once, and prints."""
 
 import json
+import logging
 import sys
 import warnings
 from pathlib import Path
@@ -52,6 +53,9 @@ def build(
     chunk_size: Annotated[int | None, typer.Option(help="Tokens of a chunk.")] = None,
     max_levels: Annotated[int | None, typer.Option(help="Levels above the chunks.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything random.")] = None,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="Show seconds by stage and level.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of one."""
@@ -71,7 +75,7 @@ def build(
     )
     from hierindex.cli.choose import hierarchy_of
     from hierindex.cli.progress import shown_progress
-    from hierindex.cli.text import built
+    from hierindex.cli.text import built, timed
     from hierindex.index import HierarchicalIndex
 
     with shown_progress() as progress:
@@ -83,7 +87,7 @@ def build(
             progress=progress,
         )
     assert made.last_build is not None
-    _print(made.last_build.to_json(), as_json, built)
+    _print(made.last_build.to_json(), as_json, timed if timings else built)
 
 
 @app.command()
@@ -182,6 +186,9 @@ def _print(result: dict[str, Any], as_json: bool, text: Any) -> None:
 def main() -> None:
     """Run a command; an error is one sentence on standard error and an exit status."""
     warnings.showwarning = _notice
+    logger = logging.getLogger("hierindex")
+    logger.handlers = [_Notes()]
+    logger.setLevel(logging.INFO)
     try:
         app()
     except HierindexError as error:
@@ -193,6 +200,13 @@ def main() -> None:
 def _fail(sentence: str, status: int) -> None:
     typer.echo(f"hierindex: {' '.join(sentence.split())}", err=True)
     sys.exit(status)
+
+
+class _Notes(logging.Handler):
+    """Prints what the library logs as notices."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        typer.echo(f"hierindex: note: {record.getMessage()}", err=True)
 
 
 def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -39,6 +39,19 @@ def built(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def timed(report: dict[str, Any]) -> str:
+    """What a build did, and the seconds of each stage and level."""
+    spent = {(t["stage"], t["level"]): t["seconds"] for t in report["timings"]}
+    levels = sorted({level for _, level in spent if level is not None})
+    table = Table("seconds", "all", "once", *map(str, levels), box=None, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for stage, seconds in report["seconds"].items():
+        by_level = [spent.get((stage, level)) for level in (None, *levels)]
+        table.add_row(stage, *map(_number, (seconds, *by_level)))
+    return f"{built(report)}\n\n{_drawn(table)}"
+
+
 def described(info: dict[str, Any]) -> str:
     """What an index holds."""
     roots = ", ".join(node_id[:12] for node_id in info["roots"][:5])

@@ -17,7 +17,8 @@ from hierindex.core.bounds import Caps
 from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import Grouper
-from hierindex.embed import DEFAULT_EMBED_MODEL, Embedder, load_embed_model
+from hierindex.embed.embedder import Embedder, Memory
+from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.errors import InputError
 from hierindex.hierarchy.growth import (
     Embed,
@@ -145,15 +146,18 @@ class Hierarchy(TransformComponent):
         self,
         nodes: Sequence[BaseNode],
         reuse: Reuse = reuse_nothing,
+        memory: Memory | None = None,
         progress: Progress | None = None,
     ) -> Grown:
-        """As `__call__`, and what it cost.
+        """As `__call__`, and what it cost and how long it took.
 
         Parameters
         ----------
         nodes : Sequence[BaseNode]
         reuse : Reuse
-            Gives nodes of an earlier tree by id; they are not made again.
+            Gives nodes of an earlier tree by id; their summaries are not written again.
+        memory : Memory, optional
+            Knows vectors of texts that were embedded before, and keeps the new ones.
         progress : Progress, optional
             In the place of the hierarchy's own.
         """
@@ -162,7 +166,7 @@ class Hierarchy(TransformComponent):
         while not isinstance(work, Grown):
             told = _named(work, progress or self.progress)
             if isinstance(work, Embed):
-                answer: Any = self.embedder.embed(work.texts, progress=told)
+                answer: Any = self.embedder.embed(work.texts, progress=told, memory=memory)
             else:
                 answer = self._summarizer.summarize(work.groups, work.budget, progress=told)
             work = _next(growth, answer)
@@ -172,6 +176,7 @@ class Hierarchy(TransformComponent):
         self,
         nodes: Sequence[BaseNode],
         reuse: Reuse = reuse_nothing,
+        memory: Memory | None = None,
         progress: Progress | None = None,
     ) -> Grown:
         """As `grow`, without blocking the event loop."""
@@ -180,7 +185,7 @@ class Hierarchy(TransformComponent):
         while not isinstance(work, Grown):
             told = _named(work, progress or self.progress)
             if isinstance(work, Embed):
-                answer: Any = await self.embedder.aembed(work.texts, progress=told)
+                answer: Any = await self.embedder.aembed(work.texts, progress=told, memory=memory)
             else:
                 answer = await self._summarizer.asummarize(work.groups, work.budget, progress=told)
             work = await asyncio.to_thread(_next, growth, answer)

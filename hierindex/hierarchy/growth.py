@@ -6,7 +6,7 @@ and an async driver of a few lines each run it.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -17,17 +17,18 @@ from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import LevelStatistics, level_statistics
 from hierindex.core.tree import Grouper, grow_tree
-from hierindex.embed import Embedder, unit_vectors
+from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
 from hierindex.record import NodeRecord
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Budget, Group, Kind, Summary, Usage
+from hierindex.timing import Stopwatch, Timing
 
 ParentEmbedding = Literal["text", "mean", "max"]
 Reuse = Callable[[list[str]], Sequence[BaseNode]]
-"""Nodes of an earlier tree by id, with embeddings, those that there are."""
+"""Nodes of an earlier tree by id, those that there are."""
 
 
 def reuse_nothing(ids: list[str]) -> list[BaseNode]:
@@ -79,6 +80,7 @@ class Grown:
     nodes: list[TextNode]
     usage: Usage
     statistics: list[LevelStatistics]
+    timings: list[Timing]
 
 
 Growth = Generator[Work, Any, Grown]
@@ -93,52 +95,58 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, reuse: Reuse) -> Grow
         Not modified.
     recipe : Recipe
     reuse : Reuse
-        What it returns is neither embedded nor summarised again.
+        What it returns is not summarised again.
     """
-    leaves = make_leaves(chunks, recipe.namespace)
+    watch = Stopwatch()
+    with watch("link", 0):
+        leaves = make_leaves(chunks, recipe.namespace)
     if not leaves:
-        return Grown([], Usage(), [])
+        return Grown([], Usage(), [], [])
     recipe.embedder.warn_of_summaries(recipe.summary_tokens)
-    rows = yield from _embedded(leaves, recipe, reuse)
+    with watch("embed", 0):
+        rows = yield from _embedded(leaves, recipe)
     current, drafts, usage, levels = leaves, list(leaves), Usage(), [rows]
     growth = grow_tree(rows, recipe.groupers, max_levels=recipe.max_levels)
     try:
-        M = next(growth)
+        with watch("cluster", 1):
+            M = next(growth)
         while True:
             level = rows.level + 1
-            parents, X, cost = yield from _parents(current, rows, M, recipe, reuse)
-            _link(current, parents, M, level)
-            drafts += [parent for parent in parents if parent.record.level == level]
-            usage += cost
-            current, rows = parents, _rows(parents, X, level)
-            levels.append(rows)
-            M = growth.send(rows)
+            parents, X, cost = yield from _parents(current, rows, M, recipe, reuse, watch)
+            with watch("link", level):
+                _link(current, parents, M, level)
+                drafts += [parent for parent in parents if parent.record.level == level]
+                usage += cost
+                current, rows = parents, _rows(parents, X, level)
+                levels.append(rows)
+            with watch("cluster", level + 1):
+                M = growth.send(rows)
     except StopIteration as end:
-        statistics = level_statistics(end.value, levels)
-    for draft in drafts:
-        draft.note(
-            method=recipe.method,
-            embed_model=recipe.embedder.name,
-            summarizer=recipe.summarizer,
-        )
-    return Grown([draft.finished() for draft in drafts], usage, statistics)
+        with watch("cluster", None):
+            statistics = level_statistics(end.value, levels)
+    with watch("link", None):
+        for draft in drafts:
+            draft.note(
+                method=recipe.method,
+                embed_model=recipe.embedder.name,
+                summarizer=recipe.summarizer,
+            )
+        nodes = [draft.finished() for draft in drafts]
+    return Grown(nodes, usage, statistics, watch.timings)
 
 
-def _embedded(leaves: Sequence[Draft], recipe: Recipe, reuse: Reuse) -> Generator[Work, Any, Rows]:
+def _embedded(leaves: Sequence[Draft], recipe: Recipe) -> Generator[Work, Any, Rows]:
     """Leaves with token counts and embeddings, as rows."""
     nodes = [leaf.node for leaf in leaves]
     texts = [node.get_content(MetadataMode.EMBED) for node in nodes]
     n_tokens = recipe.embedder.count_tokens(texts)
     recipe.embedder.warn_of_cut(n_tokens, "chunks")
-    new = {node.node_id: i for i, node in enumerate(nodes) if node.embedding is None}
-    for known in reuse(list(new)):
-        if known.get_content(MetadataMode.EMBED) == texts[new[known.node_id]]:
-            nodes[new.pop(known.node_id)].embedding = known.embedding
-    vectors = (yield Embed([texts[i] for i in new.values()], "embed chunks")) if new else []
-    for i, vector in zip(new.values(), vectors, strict=True):
-        nodes[i].embedding = vector.tolist()
     for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
         leaf.note(n_tokens=n)
+    new = [i for i, node in enumerate(nodes) if node.embedding is None]
+    vectors = (yield Embed([texts[i] for i in new], "embed chunks")) if new else []
+    for i, vector in zip(new, vectors, strict=True):
+        nodes[i].embedding = vector.tolist()
     return _rows(leaves, unit_vectors([node.get_embedding() for node in nodes]), level=0)
 
 
@@ -154,7 +162,12 @@ def _rows(drafts: Sequence[Draft], X: Floats2d, level: int) -> Rows:
 
 
 def _parents(
-    current: Sequence[Draft], rows: Rows, M: Membership, recipe: Recipe, reuse: Reuse
+    current: Sequence[Draft],
+    rows: Rows,
+    M: Membership,
+    recipe: Recipe,
+    reuse: Reuse,
+    watch: Stopwatch,
 ) -> Generator[Work, Any, tuple[list[Draft], Floats2d, Usage]]:
     """The next level, one node for each group, their unit vectors, and what they cost.
 
@@ -164,20 +177,24 @@ def _parents(
     alone = recipe.summarize_single_documents and rows.level == 0
     written = [g for g, group in enumerate(groups) if len(group) > 1 or alone]
     children = [[current[row] for row in groups[g]] for g in written]
-    ids = [_id(c, recipe) for c in children]
-    known = {node.node_id: node for node in reuse(ids) if not _is_fallback(node)}
-    summaries = yield from _summaries(ids, children, known, recipe, level)
-    made = [
-        make_parent(node_id, c, summary, level=level, rules=recipe.metadata_rules)
-        for node_id, c, summary in zip(ids, children, summaries, strict=True)
-    ]
+    with watch("summarize", level):
+        ids = [_id(c, recipe) for c in children]
+        known = {node.node_id: node for node in reuse(ids) if not _is_fallback(node)}
+        summaries = yield from _summaries(ids, children, known, recipe, level)
+    with watch("link", level):
+        made = [
+            make_parent(node_id, c, summary, level=level, rules=recipe.metadata_rules)
+            for node_id, c, summary in zip(ids, children, summaries, strict=True)
+        ]
+    with watch("embed", level):
+        X = np.array([rows.X[group[0]] for group in groups])  # (n_groups, n_dims)
+        if recipe.parent_embedding == "text":
+            texts = [parent.node.text for parent in made]
+            X[written] = yield from _embedded_texts(texts, rows.X.shape[1], level)
+        else:
+            X[written] = _pooled(M, rows.X, recipe.parent_embedding)[written]
+        n_tokens = recipe.embedder.count_tokens([parent.node.text for parent in made])
     parents = [current[group[0]] for group in groups]
-    X = np.array([rows.X[group[0]] for group in groups])  # (n_groups, n_dims)
-    if recipe.parent_embedding == "text":
-        X[written] = yield from _vectors([p.node for p in made], known, rows.X.shape[1], level)
-    else:
-        X[written] = _pooled(M, rows.X, recipe.parent_embedding)[written]
-    n_tokens = recipe.embedder.count_tokens([parent.node.text for parent in made])
     for g, parent, n in zip(written, made, n_tokens.tolist(), strict=True):
         parent.node.embedding = X[g].tolist()
         parent.note(n_tokens=n)
@@ -211,7 +228,11 @@ def _summaries(
 
 
 def _sentences(children: Sequence[Draft]) -> Group:
-    return [s for c in children for s in split_sentences(c.node.text, c.record.quotes)]
+    return [
+        replace(sentence, child=i)
+        for i, child in enumerate(children)
+        for sentence in split_sentences(child.node.text, child.record.quotes)
+    ]
 
 
 def _budget(recipe: Recipe) -> Budget:
@@ -226,23 +247,17 @@ def _summary(node: BaseNode) -> Summary:
     return Summary(node.get_content(MetadataMode.NONE), record.quotes, cast(Kind, record.kind))
 
 
-def _vectors(
-    parents: Sequence[TextNode], known: Mapping[str, BaseNode], n_dims: int, level: int
-) -> Generator[Work, Any, Floats2d]:
-    """Unit vectors of the parents' texts, (n_parents, n_dims), known ones as they were."""
-    new = [parent.text for parent in parents if parent.node_id not in known]
-    embedded = (yield Embed(new, f"embed level {level}")) if new else np.zeros((0, n_dims))
-    if embedded.shape[1] != n_dims:
+def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work, Any, Floats2d]:
+    """Unit vectors of summaries, (n_texts, n_dims)."""
+    if not texts:
+        return np.zeros((0, n_dims), dtype=np.float32)
+    X: Floats2d = yield Embed(texts, f"embed level {level}")
+    if X.shape[1] != n_dims:
         raise InputError(
-            f"Chunks have embeddings of {n_dims} dimensions, summaries of {embedded.shape[1]}; "
+            f"Chunks have embeddings of {n_dims} dimensions, summaries of {X.shape[1]}; "
             "give the hierarchy the embedding model that embedded the chunks."
         )
-    fresh = iter(embedded)
-    X = [
-        unit_vectors([known[i].get_embedding()])[0] if i in known else next(fresh)
-        for i in (parent.node_id for parent in parents)
-    ]
-    return np.array(X).reshape(len(parents), n_dims)
+    return X
 
 
 def _pooled(M: Membership, X: Floats2d, how: ParentEmbedding) -> Floats2d:

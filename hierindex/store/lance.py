@@ -1,12 +1,13 @@
 """The vector store: every level of a tree in one LanceDB table."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.vector_stores.types import (
     MetadataFilters,
     VectorStoreQuery,
@@ -19,6 +20,7 @@ from hierindex.store.checks import by_ids, check_dimension, vector_of
 from hierindex.store.filters import filtered_by, filters_of, holds, to_expression
 from hierindex.store.links import beside, highest_level, linked_to, unlinked
 from hierindex.store.schema import NODE_COLUMNS, to_nodes, to_table
+from hierindex.store.vectors import cache_file, forget, remove
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,12 +158,15 @@ class HierarchyStore(AsyncFirstStore):
         near = sorted({*linked_to(links, gone), *beside(going)} - gone)
         top = highest_level(links, gone)
         await self.async_add(unlinked(await self.aget_nodes(near), gone, top))
+        texts = [node.get_content(MetadataMode.EMBED) for node in going]
+        await asyncio.to_thread(forget, self.uri, texts)
         await table.delete(by_ids(gone))
 
     async def aclear(self) -> None:
-        """Drop the table."""
+        """Drop the table and what was kept to build it."""
         if await self._table() is not None:
             await (await self._connect()).drop_table(self.table_name)
+        remove(cache_file(self.uri))
 
     async def aget_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from fakes import HashingEmbedding
+from fakes import HashingEmbedding, Remembered
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import MockLLM
@@ -70,6 +70,18 @@ class CountingSummarizer(ExtractiveSummarizer):
         return super().summarize(groups, budget, **options)
 
 
+class NotingSummarizer(ExtractiveSummarizer):
+    """Notes of each group which children its sentences are from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.children: list[list[int]] = []
+
+    def summarize(self, groups, budget, **options):
+        self.children += [[sentence.child for sentence in group] for group in groups]
+        return super().summarize(groups, budget, **options)
+
+
 def text_of(name: str, n_paragraphs: int = 8) -> str:
     """Paragraphs of three sentences; every second one turns to another of the three topics."""
     start = sum(map(ord, name))
@@ -101,6 +113,14 @@ def grown(kind=SemanticHierarchy, *names: str, **options) -> list[TextNode]:
 
 def record(node: TextNode) -> NodeRecord:
     return NodeRecord.from_metadata(node.metadata)
+
+
+def test_sentences_know_their_child() -> None:
+    summarizer = NotingSummarizer()
+    nodes = grown(summarizer=summarizer)
+    n_children = [len(node.child_nodes) for node in nodes if record(node).level]
+    assert all(children == sorted(children) for children in summarizer.children)
+    assert sorted(len(set(children)) for children in summarizer.children) == sorted(n_children)
 
 
 @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
@@ -181,11 +201,12 @@ def test_known_nodes_are_not_made_again() -> None:
     embed_model, summarizer = HashingEmbedding(), CountingSummarizer()
     hierarchy = SemanticHierarchy(embed_model=embed_model, summarizer=summarizer, max_children=4)
     chunks = chunks_of(documents_of(*"abc"))
-    first = hierarchy.grow(chunks).nodes
+    memory = Remembered()
+    first = hierarchy.grow(chunks, memory=memory).nodes
     embed_model.batches.clear()
     summarizer.calls.clear()
     known = {node.node_id: node for node in first}
-    second = hierarchy.grow(chunks, lambda ids: [known[i] for i in ids if i in known])
+    second = hierarchy.grow(chunks, lambda ids: [known[i] for i in ids if i in known], memory)
     assert [n.to_dict() for n in second.nodes] == [n.to_dict() for n in first]
     assert embed_model.batches == []
     assert summarizer.calls == []

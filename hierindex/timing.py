@@ -1,0 +1,43 @@
+"""Where the time goes: seconds by stage and level."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+
+class Timing(NamedTuple):
+    """Seconds that a stage took; `level` is the one it made, None where it concerns all."""
+
+    stage: str
+    level: int | None
+    seconds: float
+
+
+class Stopwatch:
+    """Adds up seconds by stage and level.
+
+    >>> watch = Stopwatch()
+    >>> with watch("embed", 0):
+    ...     pass
+    >>> [(timing.stage, timing.level) for timing in watch.timings]
+    [('embed', 0)]
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[tuple[str, int | None], float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str, level: int | None = None) -> Iterator[None]:
+        """Time what stands within; also what a generator waits for there."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - start
+            self._seconds[stage, level] = self._seconds.get((stage, level), 0.0) + spent
+
+    @property
+    def timings(self) -> list[Timing]:
+        """In the order in which stages first ended."""
+        return [Timing(*key, seconds) for key, seconds in self._seconds.items()]
