@@ -24,7 +24,8 @@ from hierindex.summarize.summary import Usage
 from hierindex.timing import Stopwatch, Timing
 
 STAGES = ("read", "load", "split", "embed", "cluster", "summarize", "link", "write")
-"""Of a build, in the order of the data; "load" is the embedding model's, "link" the nodes'."""
+"""Of a build, in the order of the data; "load" is that of the model and the index, "link" that
+of the nodes."""
 
 Source = str | Path | Document
 
@@ -84,8 +85,9 @@ def build_tree(
     with watch("split"):
         own = splitter or sentence_splitter(embed_model, chunk_size)
         chunks = split_documents(documents, own, progress=progress)
-    before = store.report() if store.exists() else {}
-    held = {d for row in store.columns("documents")["documents"] for d in row}
+    with watch("load"):
+        before = store.report() if store.exists() else {}
+        held = {d for row in store.columns("documents")["documents"] for d in row}
     hashes = {document.doc_id: document.hash for document in documents}
     with open_cache(store.uri, fingerprint(embed_model)) as cache:
         grown = hierarchy.grow(chunks, store.get_nodes, cache, progress)

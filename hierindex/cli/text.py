@@ -42,7 +42,7 @@ def built(report: dict[str, Any]) -> str:
 def timed(report: dict[str, Any]) -> str:
     """What a build did, and the seconds of each stage and level."""
     spent = {(t["stage"], t["level"]): t["seconds"] for t in report["timings"]}
-    levels = sorted({level for _, level in spent if level is not None})
+    levels = [level["level"] for level in report["statistics"]]
     table = Table("seconds", "all", "once", *map(str, levels), box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"

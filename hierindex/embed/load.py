@@ -63,6 +63,8 @@ def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
         model = HuggingFaceEmbedding(
             model_name=source,
             device=device,
+            # Not asked for, LlamaIndex makes a folder in the user's cache, also where none can be.
+            cache_folder=source if Path(source).is_dir() else None,
             trust_remote_code=False,
             local_files_only=only_local(source),
         )

@@ -129,7 +129,7 @@ def test_another_torch_may_export_what_this_one_does_not(folder, own_cache, load
 
 def test_without_a_cache_folder_a_model_runs_on_torch(folder, tmp_path, monkeypatch, caplog):
     (tmp_path / "cache").write_text("a file")
-    monkeypatch.setattr(export, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert isinstance(load_embed_model(folder), HuggingFaceEmbedding)
     assert "runs on torch" in caplog.text
 
