@@ -17,7 +17,7 @@ import hierindex
 from hierindex.summarize.sentences import split_sentences
 
 COPIES = (10, 100, 1000)
-N_SENTENCES = 50
+N_SENTENCES = 20
 KINDS = {
     kind.method: kind
     for kind in (
