@@ -111,6 +111,8 @@ def _read(document_id: str, path: Path) -> Document:
 
 def _read_text(data: bytes) -> Document:
     text, encoding = _decoded(data)
+    if "\0" in text:
+        raise UnreadableError("is not text")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return Document(text=text, metadata={} if encoding == UTF_8 else {"encoding": encoding})
 
@@ -122,13 +124,12 @@ def _decoded(data: bytes) -> tuple[str, str]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        if is_binary(data) or (best := from_bytes(data).best()) is None:
+        best = None if is_binary(data) else from_bytes(data).best()
+        if best is None or (b"\0" in data and not best.bom):
             raise UnreadableError("is not text") from None
         if best.multi_byte_usage or best.coherence or best.bom:
             return str(best), best.encoding
         return data.decode("cp1252", errors="replace"), "cp1252"  # too short to tell; likeliest
-    if "\0" in text:
-        raise UnreadableError("is not text")
     return text, UTF_8
 
 

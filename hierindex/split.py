@@ -58,17 +58,18 @@ class PlacedSentenceSplitter(SentenceSplitter):
         """Tokens of a text, or of so much of it that it is too long for a chunk anyway.
 
         LlamaIndex asks for those of whole files first, and so would count every token twice;
-        and for those of each full stop, where a text has a thousand in a row.
+        and for those of each full stop, where a text has a thousand in a row. At least one:
+        what ends a chunk and counts nothing, as an accent alone, it would repeat in the next.
         """
         if len(text) <= SHORT:
             if text not in self._sizes:
-                self._sizes[text] = super()._token_size(text)
+                self._sizes[text] = max(1, super()._token_size(text))
             return self._sizes[text]
         if len(text) > (enough := ENOUGH * self.chunk_size):
             n_tokens = super()._token_size(text[: max(0, text.rfind(" ", 0, enough))])
             if n_tokens > self.chunk_size:
                 return n_tokens
-        return super()._token_size(text)
+        return max(1, super()._token_size(text))
 
 
 def _start(whole: BaseNode) -> int | None:
