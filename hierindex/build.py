@@ -90,7 +90,7 @@ def build_tree(
         held = {d for row in store.columns("documents")["documents"] for d in row}
     hashes = {document.doc_id: document.hash for document in documents}
     with open_cache(store.uri, fingerprint(embed_model)) as cache:
-        grown = hierarchy.grow(chunks, store.get_nodes, cache, progress)
+        grown = hierarchy.grow(chunks, store.get_nodes, cache, progress=progress)
         with watch("write"):
             kept = {"documents": hashes, "usage": asdict(grown.usage)}
             generation = store.replace(grown.nodes, kept)

@@ -1,10 +1,17 @@
 """How long work tells how far it is."""
 
-from collections.abc import Callable
-
-Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, the steps done and the steps in all."""
+from typing import Protocol
 
 
-def silent(stage: str, done: int, total: int) -> None:
+class Progress(Protocol):
+    """Called with a stage's name, the steps done and the steps in all.
+
+    Where models are paid, a fourth argument tells what the build has cost so far.
+    """
+
+    def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
+        """Tell somebody."""
+
+
+def silent(stage: str, done: int, total: int, cost: str = "", /) -> None:
     """Tell nobody."""

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -34,7 +35,7 @@ from hierindex.hierarchy.growth import (
 from hierindex.hierarchy.metadata import Merge
 from hierindex.progress import Progress, silent
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
-from hierindex.summarize.summary import Summarizer
+from hierindex.summarize.summary import Completions, Resources, Summarizer
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries have 131 on average
 MAX_TOKENS = 3500  # of a group's children together (RAPTOR)
@@ -147,6 +148,7 @@ class Hierarchy(TransformComponent):
         nodes: Sequence[BaseNode],
         reuse: Reuse = reuse_nothing,
         memory: Memory | None = None,
+        completions: Completions | None = None,
         progress: Progress | None = None,
     ) -> Grown:
         """As `__call__`, and what it cost and how long it took.
@@ -158,17 +160,20 @@ class Hierarchy(TransformComponent):
             Gives nodes of an earlier tree by id; their summaries are not written again.
         memory : Memory, optional
             Knows vectors of texts that were embedded before, and keeps the new ones.
+        completions : Completions, optional
+            Knows what models wrote before, and keeps what they write.
         progress : Progress, optional
             In the place of the hierarchy's own.
         """
         growth = self._begin(nodes, reuse)
+        resources = self._resources(memory, completions)
         work = _next(growth, None)
         while not isinstance(work, Grown):
-            told = _named(work, progress or self.progress)
+            resources.progress = told = _named(work, progress or self.progress)
             if isinstance(work, Embed):
                 answer: Any = self.embedder.embed(work.texts, progress=told, memory=memory)
             else:
-                answer = self._summarizer.summarize(work.groups, work.budget, progress=told)
+                answer = self._summarizer.summarize(work.groups, work.budget, resources)
             work = _next(growth, answer)
         return work
 
@@ -177,17 +182,19 @@ class Hierarchy(TransformComponent):
         nodes: Sequence[BaseNode],
         reuse: Reuse = reuse_nothing,
         memory: Memory | None = None,
+        completions: Completions | None = None,
         progress: Progress | None = None,
     ) -> Grown:
         """As `grow`, without blocking the event loop."""
         growth = self._begin(nodes, reuse)
+        resources = self._resources(memory, completions)
         work = await asyncio.to_thread(_next, growth, None)
         while not isinstance(work, Grown):
-            told = _named(work, progress or self.progress)
+            resources.progress = told = _named(work, progress or self.progress)
             if isinstance(work, Embed):
                 answer: Any = await self.embedder.aembed(work.texts, progress=told, memory=memory)
             else:
-                answer = await self._summarizer.asummarize(work.groups, work.budget, progress=told)
+                answer = await self._summarizer.asummarize(work.groups, work.budget, resources)
             work = await asyncio.to_thread(_next, growth, answer)
         return work
 
@@ -242,6 +249,9 @@ class Hierarchy(TransformComponent):
         _refuse_slices()
         return grow_nodes(nodes, self._recipe(), reuse)
 
+    def _resources(self, memory: Memory | None, completions: Completions | None) -> Resources:
+        return Resources(completions=completions, embed=partial(self.embedder.embed, memory=memory))
+
     def _recipe(self) -> Recipe:
         shaped_by = {
             "summarizer": self._summarizer.to_dict(),
@@ -265,7 +275,7 @@ class Hierarchy(TransformComponent):
 
 def _named(work: Work, progress: Progress) -> Progress:
     """Progress under the name of the stage that the work belongs to."""
-    return lambda _, done, total: progress(work.stage, done, total)
+    return lambda _, done, total, *cost: progress(work.stage, done, total, *cost)
 
 
 def _next(growth: Growth, answer: Any) -> Work | Grown:

@@ -12,10 +12,9 @@ from scipy.sparse import csr_array
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.membership import Floats2d, Ints1d
 from hierindex.core.salience import select_sentences
-from hierindex.progress import Progress, silent
 from hierindex.summarize.methods import METHODS, OPENING_LEXRANK, Text
 from hierindex.summarize.sentences import Sentence, stripped, telling
-from hierindex.summarize.summary import Budget, Group, Summary, join_sentences
+from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
 from hierindex.summarize.vectors import SentenceVectors, as_vectors
 
 Share = Literal["documents", "children", "none"]
@@ -148,18 +147,19 @@ class ExtractiveSummarizer:
         return {"type": self.name, "extractor": self.extractor.to_dict()}
 
     def summarize(
-        self, groups: Sequence[Group], budget: Budget, *, progress: Progress = silent
+        self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
         """One summary for each group, in order, each within the budget."""
         extracts = self.extractor.extract(groups, budget)
-        progress("summarize", len(groups), len(groups))
+        if resources is not None:
+            resources.progress("summarize", len(groups), len(groups))
         return [join_sentences(budget.trimmed(extract), "extractive") for extract in extracts]
 
     async def asummarize(
-        self, groups: Sequence[Group], budget: Budget, *, progress: Progress = silent
+        self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
         """As `summarize`, in a thread."""
-        return await asyncio.to_thread(self.summarize, groups, budget, progress=progress)
+        return await asyncio.to_thread(self.summarize, groups, budget, resources)
 
 
 def fitting_sentences(sentences: Group, budget: Budget) -> list[Sentence]:

@@ -68,7 +68,7 @@ class LLMRewriter:
         return {"llm": self.name, "temperature": temperature, "prompt": self.prompt}
 
     def rewrite(
-        self, texts: Sequence[str], *, max_tokens: int, progress: Progress = silent
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """One rewrite for each text, in order; `max_tokens` bounds the words that are asked for."""
         rewrites = []
@@ -83,7 +83,7 @@ class LLMRewriter:
         return rewrites
 
     async def arewrite(
-        self, texts: Sequence[str], *, max_tokens: int, progress: Progress = silent
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """As `rewrite`, by the model's own async calls."""
         gate = asyncio.Semaphore(self.concurrency)

@@ -8,6 +8,7 @@ from typing import Any
 from hierindex.loading import loading, only_local
 from hierindex.progress import Progress, silent
 from hierindex.summarize.sentences import split_sentences
+from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"
@@ -72,9 +73,10 @@ class Seq2SeqRewriter:
         return {"seq2seq": self.name, "num_beams": self.num_beams}
 
     def rewrite(
-        self, texts: Sequence[str], *, max_tokens: int, progress: Progress = silent
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """One rewrite for each text, in order, of at most `max_tokens` of the model's tokens."""
+        progress = silent if resources is None else resources.progress
         max_tokens = min(
             max_tokens, self.window // 3
         )  # so that parts' summaries are shorter than they
@@ -102,11 +104,11 @@ class Seq2SeqRewriter:
         return [Rewrite(text or None) for text in current]
 
     async def arewrite(
-        self, texts: Sequence[str], *, max_tokens: int, progress: Progress = silent
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """As `rewrite`, in a thread."""
         return await asyncio.to_thread(
-            self.rewrite, texts, max_tokens=max_tokens, progress=progress
+            self.rewrite, texts, max_tokens=max_tokens, resources=resources
         )
 
     def _count(self, text: str) -> int:

@@ -1,5 +1,6 @@
 """What a summariser takes and gives."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -7,6 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hierindex.core.membership import Floats2d
 from hierindex.progress import Progress, silent
 from hierindex.record import Quote
 from hierindex.summarize.sentences import Sentence
@@ -56,6 +58,32 @@ class Usage:
         return tuple(vars(self).values())
 
 
+class Completions(Protocol):
+    """What keeps models' checked outputs between builds, by a digest of all that shapes them."""
+
+    def recall(self, key: str) -> str | None:
+        """The output under this key, None if there is none."""
+
+    def keep(self, key: str, text: str) -> None:
+        """Keep an output for good, at once."""
+
+
+@dataclass
+class Resources:
+    """What one build lends to its summariser, level after level.
+
+    `embed` gives unit vectors (n_texts, n_dims) of the tree's embedding model, None where
+    there is none; `usage` is what the build has spent so far, and `started` when it began, as
+    `time.monotonic` tells.
+    """
+
+    progress: Progress = silent
+    completions: Completions | None = None
+    embed: Callable[[Sequence[str]], Floats2d] | None = None
+    usage: Usage = field(default_factory=Usage)
+    started: float = field(default_factory=time.monotonic)
+
+
 @dataclass(frozen=True)
 class Summary:
     """A parent's text; `quotes` cover its sentences in order."""
@@ -82,12 +110,12 @@ class Summarizer(Protocol):
         """Everything that shapes a summary's text."""
 
     def summarize(
-        self, groups: Sequence[Group], budget: Budget, *, progress: Progress = silent
+        self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
         """One summary for each group, in order, each within the budget."""
 
     async def asummarize(
-        self, groups: Sequence[Group], budget: Budget, *, progress: Progress = silent
+        self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
         """As `summarize`, without blocking the event loop."""
 

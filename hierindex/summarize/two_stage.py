@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from hierindex.errors import FallbackWarning, SummaryError
-from hierindex.progress import Progress, silent
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     Extractor,
@@ -17,7 +16,14 @@ from hierindex.summarize.extractive import (
     fitting_sentences,
 )
 from hierindex.summarize.sentences import Sentence, split_sentences
-from hierindex.summarize.summary import Budget, Group, Summary, Usage, join_sentences
+from hierindex.summarize.summary import (
+    Budget,
+    Group,
+    Resources,
+    Summary,
+    Usage,
+    join_sentences,
+)
 from hierindex.summarize.vectors import tf_idf
 
 EXTRACT_TOKENS = 900  # within the 1,024 that bart-large-cnn reads, and RAPTOR's 900-odd per summary
@@ -25,10 +31,11 @@ EXTRACT_TOKENS = 900  # within the 1,024 that bart-large-cnn reads, and RAPTOR's
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A model's summary of one text; `text` is None where it failed for good."""
+    """A model's summary of one text; `text` is None where it failed for good, for a `reason`."""
 
     text: str | None
     usage: Usage = field(default_factory=Usage)
+    reason: str | None = None
 
 
 class Rewriter(Protocol):
@@ -42,12 +49,12 @@ class Rewriter(Protocol):
         """Everything that shapes a rewrite."""
 
     def rewrite(
-        self, texts: Sequence[str], *, max_tokens: int, progress: Progress = silent
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """One rewrite for each text, in order, of about `max_tokens` tokens at most."""
 
     async def arewrite(
-        self, texts: Sequence[str], *, max_tokens: int, progress: Progress = silent
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """As `rewrite`, without blocking the event loop."""
 
@@ -101,22 +108,22 @@ class TwoStageSummarizer:
         }
 
     def summarize(
-        self, groups: Sequence[Group], budget: Budget, *, progress: Progress = silent
+        self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
         """One summary for each group, in order, each within the budget."""
         extracts = self._extracts(groups, budget)
         texts = [join_sentences(extract, "extractive").text for extract in extracts]
-        rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, progress=progress)
+        rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, resources=resources)
         return self._summaries(extracts, rewrites, budget)
 
     async def asummarize(
-        self, groups: Sequence[Group], budget: Budget, *, progress: Progress = silent
+        self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
         """As `summarize`, without blocking the event loop."""
         extracts = await asyncio.to_thread(self._extracts, groups, budget)
         texts = [join_sentences(extract, "extractive").text for extract in extracts]
         rewrites = await self.rewriter.arewrite(
-            texts, max_tokens=budget.max_tokens, progress=progress
+            texts, max_tokens=budget.max_tokens, resources=resources
         )
         return await asyncio.to_thread(self._summaries, extracts, rewrites, budget)
 
