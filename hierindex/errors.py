@@ -8,6 +8,7 @@
     │   ├── LevelError          a level that the tree does not have
     │   └── IndexNotFoundError  a folder that holds no index
     ├── ModelError              a model that cannot be loaded or reached    exit 2
+    ├── LimitError              what may be spent on models is spent        exit 2
     └── SummaryError            a summary that could not be written         exit 1
 
 `exit_status` is what the command line ends with: 2 for what its user can
@@ -59,6 +60,12 @@ class IndexNotFoundError(InputError):
 
 class ModelError(HierindexError):
     """A model cannot be loaded, or the service behind it cannot be reached."""
+
+    exit_status = 2
+
+
+class LimitError(HierindexError):
+    """The tokens or the time that a build may spend on a model are used up."""
 
     exit_status = 2
 

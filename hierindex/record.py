@@ -1,8 +1,8 @@
 """What a node knows of its place: its levels, its parents and the sources it stands on.
 
 A LlamaIndex node has one metadata dictionary, which vector stores filter, print and
-return. `NodeRecord` is what hierindex keeps there: `level` and `level_max` as plain
-integers, so that any store can filter by them, and everything else as one JSON string
+return. `NodeRecord` is what hierindex keeps there: `level`, `level_max` and `grounding` as
+plain numbers, so that any store can filter by them, and everything else as one JSON string
 under `hierindex`, so that a store that takes only scalars can hold it.
 """
 
@@ -13,12 +13,13 @@ from typing import Any, NamedTuple, Self
 
 LEVEL = "level"
 LEVEL_MAX = "level_max"
+GROUNDING = "grounding"
 DETAILS = "hierindex"
 PAGE = "page"  # metadata key of a chunk's first page
 PAGE_LABEL = "page_label"  # that of a document which is one page, as LlamaIndex's PDF readers give
 PAGES = "pages"  # of a document: how many
 PAGE_BREAK = "\f"  # in a text, begins the next page
-RECORD_KEYS = (LEVEL, LEVEL_MAX, DETAILS)
+RECORD_KEYS = (LEVEL, LEVEL_MAX, GROUNDING, DETAILS)
 
 
 class Span(NamedTuple):
@@ -48,14 +49,21 @@ class Quote(NamedTuple):
     """A stretch `text[at:to]` of a node's text and the source it stands on.
 
     Where the text is verbatim, both stretches hold the same characters. Where it was
-    rewritten, `source` is the sentence that supports it best. `source` is None for a
-    chunk whose place in its document is not known.
+    rewritten, `source` is the sentence that supports it best, and `beside` are those that
+    support it nearly as well. `source` is None for a chunk whose place in its document is not
+    known.
     """
 
     at: int
     to: int
     source: Span | None
     verbatim: bool = True
+    beside: tuple[Span, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Span, ...]:
+        """All that the text stands on, the best first."""
+        return (*([] if self.source is None else [self.source]), *self.beside)
 
     def part(self, at: int, to: int) -> "Quote":
         """The quote of `text[at:to]`, a part of this one; if verbatim, of just that source."""
@@ -71,7 +79,9 @@ class NodeRecord:
     """A node's place in the tree.
 
     `parents` pairs ids with weights that sum to 1, strongest first; it is empty for a
-    root. `n_tokens` counts the embedding model's tokens of the embedded text.
+    root. `n_tokens` counts the embedding model's tokens of the embedded text. `grounding` is
+    the share of its sentences that its sources support, 1 for verbatim text, and None where
+    that was not looked at.
     """
 
     level: int = 0
@@ -84,14 +94,15 @@ class NodeRecord:
     method: str = ""
     embed_model: str = ""
     summarizer: str = ""
+    grounding: float | None = 1.0
 
     @property
     def citations(self) -> list[Span]:
         """The distinct sources of the node's text, in the order of the text."""
-        return list(dict.fromkeys(q.source for q in self.quotes if q.source is not None))
+        return list(dict.fromkeys(source for q in self.quotes for source in q.sources))
 
     def to_metadata(self) -> dict[str, Any]:
-        """The three metadata entries that carry this record."""
+        """The metadata entries that carry this record."""
         details = {
             "kind": self.kind,
             "documents": self.documents,
@@ -103,7 +114,8 @@ class NodeRecord:
             "summarizer": self.summarizer,
         }
         text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
-        return {LEVEL: self.level, LEVEL_MAX: self.level_max, DETAILS: text}
+        grounding = {} if self.grounding is None else {GROUNDING: self.grounding}
+        return {LEVEL: self.level, LEVEL_MAX: self.level_max, **grounding, DETAILS: text}
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
@@ -119,7 +131,18 @@ class NodeRecord:
         details["documents"] = tuple(details["documents"])
         details["parents"] = tuple((node_id, weight) for node_id, weight in details["parents"])
         details["quotes"] = tuple(
-            Quote(at, to, None if source is None else Span(*source), verbatim)
-            for at, to, source, verbatim in details["quotes"]
+            Quote(
+                at,
+                to,
+                None if source is None else Span(*source),
+                verbatim,
+                tuple(Span(*span) for span in beside),
+            )
+            for at, to, source, verbatim, beside in details["quotes"]
         )
-        return cls(level=metadata[LEVEL], level_max=metadata[LEVEL_MAX], **details)
+        return cls(
+            level=metadata[LEVEL],
+            level_max=metadata[LEVEL_MAX],
+            grounding=metadata.get(GROUNDING),
+            **details,
+        )

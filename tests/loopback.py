@@ -33,8 +33,10 @@ class Request:
 
 
 def first_words(prompt: str) -> str:
-    """Return the first 12 words of the prompt's last paragraph."""
-    return " ".join(prompt.strip().split("\n\n")[-1].split()[:12])
+    """Return the first 12 words between the prompt's fences, or else of its last paragraph."""
+    fenced = re.search(r"(?ms)^(=== \w+ ===)$\n(.*?)\n^\1$", prompt)
+    asked = fenced[2] if fenced else prompt.strip().split("\n\n")[-1]
+    return " ".join(asked.split()[:12])
 
 
 def _prompt(body: dict[str, Any]) -> str:

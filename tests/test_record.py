@@ -49,7 +49,7 @@ def test_metadata_is_three_scalars(record):
 @modest
 @given(RECORDS)
 def test_citations_are_the_distinct_known_sources_in_order(record):
-    sources = [quote.source for quote in record.quotes if quote.source is not None]
+    sources = [source for quote in record.quotes for source in quote.sources]
     assert len(set(record.citations)) == len(record.citations)
     assert set(record.citations) == set(sources)
     firsts = [sources.index(span) for span in record.citations]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, TransformComponent
 
@@ -36,6 +37,8 @@ from hierindex.hierarchy.metadata import Merge
 from hierindex.progress import Progress, silent
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
 from hierindex.summarize.summary import Completions, Resources, Summarizer
+
+dispatcher = get_dispatcher(__name__)
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries have 131 on average
 MAX_TOKENS = 3500  # of a group's children together (RAPTOR)
@@ -143,6 +146,7 @@ class Hierarchy(TransformComponent):
         """As `__call__`, without blocking the event loop."""
         return list((await self.agrow(nodes)).nodes)
 
+    @dispatcher.span
     def grow(
         self,
         nodes: Sequence[BaseNode],
@@ -177,6 +181,7 @@ class Hierarchy(TransformComponent):
             work = _next(growth, answer)
         return work
 
+    @dispatcher.span
     async def agrow(
         self,
         nodes: Sequence[BaseNode],

@@ -6,10 +6,11 @@ and an async driver of a few lines each run it.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
 import numpy as np
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 
 from hierindex.core.identity import parent_id
@@ -22,9 +23,12 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
 from hierindex.record import NodeRecord
+from hierindex.summarize.events import LevelSummarized
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Budget, Group, Kind, Summary, Usage
 from hierindex.timing import Stopwatch, Timing
+
+dispatcher = get_dispatcher(__name__)
 
 ParentEmbedding = Literal["text", "mean", "max"]
 Reuse = Callable[[list[str]], Sequence[BaseNode]]
@@ -199,8 +203,9 @@ def _parents(
         parent.node.embedding = X[g].tolist()
         parent.note(n_tokens=n)
         parents[g] = parent
-    paid = (s.usage for s, i in zip(summaries, ids, strict=True) if i not in known)
-    return parents, X, sum(paid, Usage(cached_summaries=len(known)))
+    usage = sum((summary.usage for summary in summaries), Usage(cached_summaries=len(known)))
+    dispatcher.event(LevelSummarized(level=level, n_groups=len(made), usage=asdict(usage)))
+    return parents, X, usage
 
 
 def _id(children: Sequence[Draft], recipe: Recipe) -> str:
@@ -244,7 +249,8 @@ def _budget(recipe: Recipe) -> Budget:
 def _summary(node: BaseNode) -> Summary:
     """The summary that a node of an earlier tree was made of."""
     record = NodeRecord.from_metadata(node.metadata)
-    return Summary(node.get_content(MetadataMode.NONE), record.quotes, cast(Kind, record.kind))
+    text, kind = node.get_content(MetadataMode.NONE), cast(Kind, record.kind)
+    return Summary(text, record.quotes, kind, grounding=record.grounding)
 
 
 def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work, Any, Floats2d]:

@@ -20,8 +20,6 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge, merged_metadata
 from hierindex.record import (
     DETAILS,
-    LEVEL,
-    LEVEL_MAX,
     PAGE,
     PAGE_BREAK,
     PAGE_LABEL,
@@ -84,7 +82,7 @@ def _check(node: BaseNode) -> None:
             raise InputError(
                 f"Node {node.node_id} is a summary of an earlier hierarchy; pass only chunks."
             )
-    elif taken := [key for key in (LEVEL, LEVEL_MAX) if key in node.metadata]:
+    elif taken := [key for key in RECORD_KEYS if key in node.metadata]:
         raise InputError(
             f"Metadata key {taken[0]!r} of node {node.node_id} is one that hierindex writes; "
             "rename it."
@@ -179,7 +177,12 @@ def make_parent(
         source = nodes[0].relationships[NodeRelationship.SOURCE]
         parent.relationships[NodeRelationship.SOURCE] = source
     record = NodeRecord(
-        level=level, level_max=level, kind=summary.kind, documents=documents, quotes=summary.quotes
+        level=level,
+        level_max=level,
+        kind=summary.kind,
+        documents=documents,
+        quotes=summary.quotes,
+        grounding=summary.grounding,
     )
     return Draft(parent, record)
 

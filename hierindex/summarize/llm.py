@@ -1,45 +1,68 @@
 """Any LlamaIndex language model as the abstractive stage."""
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from llama_index.core.base.llms.types import CompletionResponse
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.llms import LLM
-from llama_index.core.utils import get_tokenizer
-from tenacity import AsyncRetrying, Retrying
 from tenacity.wait import wait_base
 
-from hierindex.errors import InputError, ModelError
-from hierindex.llm import WAIT, refusal, retrying, service_errors
-from hierindex.progress import Progress, silent
-from hierindex.summarize.prompts import SUMMARY_PROMPT, summary_prompt
-from hierindex.summarize.summary import Usage
+from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.core.identity import digest
+from hierindex.errors import InputError
+from hierindex.llm import TIMEOUT, WAIT
+from hierindex.summarize.prompts import SUMMARY_PROMPT, check_prompt, summary_prompt
+from hierindex.summarize.requests import Complete, Requests, Terms
+from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
+ROOM = 4  # times the tokens of a summary that an answer may have, before it is cut off
+
+dispatcher = get_dispatcher(__name__)
 
 
 class LLMRewriter:
-    """Summaries by a language model, with bounded concurrency and retries.
+    """Summaries by a language model: bounded, checked, tried again, never paid for twice.
 
     Parameters
     ----------
     llm : LLM
         Any. Switch its own retries off, so that `llm_calls` counts every request.
     concurrency : int
-        Most requests in flight at once.
+        Most requests in flight at once; fewer for a while, when the service says (HTTP 429) that
+        it is too many.
     prompt : str
-        With the fields `{text}`, `{fence}` and `{n_words}`.
+        With the fields `{text}`, `{fence}` and `{n_words}`; see `hierindex.summarize.prompts`.
+    timeout : float
+        Seconds of a request.
+    deadline : float, optional
+        Seconds of a whole build, from its beginning.
+    token_limit : int, optional
+        Tokens of a whole build, of prompts and answers together. A request that might exceed
+        it is not sent.
+    record : str or Path, optional
+        A file to which every prompt and its answer are appended, as lines of JSON.
     wait : wait_base
         Tenacity's wait between attempts.
 
     Raises
     ------
+    InputError
+        If an argument is not what it must be.
     ModelError
-        While rewriting, if the service cannot be reached or refuses the request. What
-        fails otherwise (429, 5xx, a timeout) is tried again; then its text is None.
+        While rewriting, if the service cannot be reached, refuses, or answers nothing at all.
+        What fails otherwise (429, 5xx, a timeout, an answer that is no summary) is tried again;
+        then its text is None. A text that is too long for the model is halved.
+    LimitError
+        While rewriting, if tokens or time are used up.
     """
 
     def __init__(
@@ -48,13 +71,26 @@ class LLMRewriter:
         *,
         concurrency: int = CONCURRENCY,
         prompt: str = SUMMARY_PROMPT,
+        timeout: float = TIMEOUT,
+        deadline: float | None = None,
+        token_limit: int | None = None,
+        record: str | Path | None = None,
         wait: wait_base = WAIT,
     ) -> None:
-        if concurrency < 1:
-            raise InputError(f"concurrency must be at least 1, got {concurrency}.")
+        require(is_whole(concurrency, 1), "concurrency", "an integer of at least 1", concurrency)
+        for name, seconds in (("timeout", timeout), ("deadline", deadline)):
+            positive = seconds is None or (is_number(seconds) and seconds > 0)
+            require(positive, name, "a number of seconds above 0", seconds)
+        allowed = token_limit is None or is_whole(token_limit, 1)
+        require(allowed, "token_limit", "an integer of at least 1", token_limit)
+        check_prompt(prompt)
         self.llm = llm
         self.concurrency = concurrency
         self.prompt = prompt
+        self.timeout = timeout
+        self.deadline = deadline
+        self.token_limit = token_limit
+        self.record = None if record is None else _appendable(Path(record))
         self.wait = wait
 
     @property
@@ -67,71 +103,82 @@ class LLMRewriter:
         temperature = getattr(self.llm, "temperature", None)
         return {"llm": self.name, "temperature": temperature, "prompt": self.prompt}
 
+    def completion_tokens(self, max_tokens: int) -> int:
+        """Most tokens of an answer, its thinking included: the model's own, or some times those."""
+        return getattr(self.llm, "max_tokens", None) or ROOM * max_tokens
+
+    def prompt_of(self, text: str, max_tokens: int) -> str:
+        """What the model is asked of a text."""
+        return summary_prompt(text, max_tokens=max_tokens, template=self.prompt)
+
+    def key_of(self, text: str, max_tokens: int) -> str:
+        """Digest of all that shapes the rewrite of a text."""
+        shaped_by = json.dumps(self.to_dict(), sort_keys=True)
+        return digest("llm", shaped_by, self.prompt_of(text, max_tokens))
+
+    @dispatcher.span
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """One rewrite for each text, in order; `max_tokens` bounds the words that are asked for."""
-        rewrites = []
-        with ThreadPoolExecutor(self.concurrency) as pool:
-            futures = [pool.submit(self._ask, text, max_tokens) for text in texts]
-            try:
-                for future in futures:
-                    rewrites.append(future.result())
-                    progress("summarize", len(rewrites), len(texts))
-            finally:
-                pool.shutdown(cancel_futures=True)  # after a failure, those not yet sent
-        return rewrites
+        pool = ThreadPoolExecutor(self.concurrency)
 
+        async def complete(prompt: str) -> CompletionResponse:
+            ask = partial(self.llm.complete, prompt, **self._options(max_tokens))
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(pool, copy_context().run, ask)
+
+        try:
+            return _run(self._requests(complete, max_tokens, resources).rewrites(texts))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # one that hangs is not waited for
+
+    @dispatcher.span
     async def arewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """As `rewrite`, by the model's own async calls."""
-        gate = asyncio.Semaphore(self.concurrency)
-        n_done = 0
+        complete = partial(self.llm.acomplete, **self._options(max_tokens))
+        return await self._requests(complete, max_tokens, resources).rewrites(texts)
 
-        async def ask(text: str) -> Rewrite:
-            nonlocal n_done
-            async with gate:
-                rewrite = await self._aask(text, max_tokens)
-            n_done += 1
-            progress("summarize", n_done, len(texts))
-            return rewrite
-
-        try:
-            async with asyncio.TaskGroup() as tasks:  # the first failure for good cancels the rest
-                asked = [tasks.create_task(ask(text)) for text in texts]
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
-        return [task.result() for task in asked]
-
-    def _ask(self, text: str, max_tokens: int) -> Rewrite:
-        prompt = summary_prompt(text, max_tokens=max_tokens, template=self.prompt)
-        attempts = Retrying(**retrying(self.wait))
-        try:
-            return self._rewrite(prompt, attempts(self.llm.complete, prompt), attempts)
-        except service_errors() as error:
-            return self._failed(error, attempts)
-
-    async def _aask(self, text: str, max_tokens: int) -> Rewrite:
-        prompt = summary_prompt(text, max_tokens=max_tokens, template=self.prompt)
-        attempts = AsyncRetrying(**retrying(self.wait))
-        try:
-            return self._rewrite(prompt, await attempts(self.llm.acomplete, prompt), attempts)
-        except service_errors() as error:
-            return self._failed(error, attempts)
-
-    def _rewrite(
-        self, prompt: str, response: CompletionResponse, attempts: Retrying | AsyncRetrying
-    ) -> Rewrite:
-        told = response.additional_kwargs  # the service's own count, where it gives one
-        usage = Usage(
-            llm_calls=attempts.statistics["attempt_number"],
-            prompt_tokens=told.get("prompt_tokens") or len(get_tokenizer()(prompt)),
-            completion_tokens=told.get("completion_tokens") or len(get_tokenizer()(response.text)),
+    def _requests(
+        self, complete: Complete, max_tokens: int, resources: Resources | None
+    ) -> Requests:
+        terms = Terms(
+            name=self.name,
+            prompt=partial(self.prompt_of, max_tokens=max_tokens),
+            key=partial(self.key_of, max_tokens=max_tokens),
+            max_tokens=max_tokens,
+            completion_tokens=self.completion_tokens(max_tokens),
+            concurrency=self.concurrency,
+            timeout=self.timeout,
+            deadline=self.deadline,
+            token_limit=self.token_limit,
+            wait=self.wait,
+            record=self.record,
         )
-        return Rewrite(response.text.strip() or None, usage)
+        return Requests(terms, complete, resources or Resources())
 
-    def _failed(self, error: Exception, attempts: Retrying | AsyncRetrying) -> Rewrite:
-        if reason := refusal(error):
-            raise ModelError(f"LLM {self.name!r} cannot be used: {reason}.") from error
-        return Rewrite(None, Usage(llm_calls=attempts.statistics["attempt_number"]))
+    def _options(self, max_tokens: int) -> dict[str, Any]:
+        """The bound of an answer, where the model takes one and its user set none."""
+        if "max_tokens" not in type(self.llm).model_fields:
+            return {}
+        return {"max_tokens": self.completion_tokens(max_tokens)}
+
+
+def _run(rewrites: Coroutine[Any, Any, list[Rewrite]]) -> list[Rewrite]:
+    """Run on an event loop of its own; in a notebook, whose thread has one, in another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(rewrites)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, asyncio.run, rewrites).result()
+
+
+def _appendable(path: Path) -> Path:
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise InputError(f"The record {str(path)!r} cannot be written: {error}.") from error
+    return path

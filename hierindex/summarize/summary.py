@@ -86,12 +86,17 @@ class Resources:
 
 @dataclass(frozen=True)
 class Summary:
-    """A parent's text; `quotes` cover its sentences in order."""
+    """A parent's text; `quotes` cover its sentences in order.
+
+    `grounding` is the share of them that their sources support; None where that was not
+    looked at.
+    """
 
     text: str
     quotes: tuple[Quote, ...]
     kind: Kind
     usage: Usage = field(default_factory=Usage)
+    grounding: float | None = 1.0
 
 
 @runtime_checkable

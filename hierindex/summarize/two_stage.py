@@ -2,18 +2,29 @@
 
 import asyncio
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 
-from hierindex.errors import FallbackWarning, SummaryError
+from hierindex.core.arguments import is_number, require
+from hierindex.errors import FallbackWarning, InputError, SummaryError
+from hierindex.record import Quote
+from hierindex.summarize.events import SummaryFallback
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     Extractor,
     SalientSentences,
     fitting_sentences,
+)
+from hierindex.summarize.grounding import (
+    EmbeddingGrounding,
+    Grounding,
+    Support,
+    support_by_words,
 )
 from hierindex.summarize.sentences import Sentence, split_sentences
 from hierindex.summarize.summary import (
@@ -24,9 +35,11 @@ from hierindex.summarize.summary import (
     Usage,
     join_sentences,
 )
-from hierindex.summarize.vectors import tf_idf
 
 EXTRACT_TOKENS = 900  # within the 1,024 that bart-large-cnn reads, and RAPTOR's 900-odd per summary
+BY_EMBEDDING = EmbeddingGrounding()
+
+dispatcher = get_dispatcher(__name__)
 
 
 @dataclass(frozen=True)
@@ -73,9 +86,16 @@ class TwoStageSummarizer:
     strict : bool
         Whether a failed rewrite is an error. Otherwise the extract stands in its place,
         marked `extractive_fallback`, counted and warned of.
+    grounding : Grounding, optional
+        Looks for the sources of each sentence; None finds them by their words, and leaves open
+        whether they carry it. By default `EmbeddingGrounding()`, with the tree's own model.
+    min_grounding : float in [0, 1], optional
+        Share of a rewrite's sentences that must be supported, or it counts as failed.
 
     Raises
     ------
+    InputError
+        If an argument is not what it must be.
     SummaryError
         While summarising, if `strict` and a rewrite fails for good.
     """
@@ -87,11 +107,19 @@ class TwoStageSummarizer:
         *,
         extract_tokens: int | None = EXTRACT_TOKENS,
         strict: bool = False,
+        grounding: Grounding | None = BY_EMBEDDING,
+        min_grounding: float | None = None,
     ) -> None:
+        within = min_grounding is None or (is_number(min_grounding) and 0 <= min_grounding <= 1)
+        require(within, "min_grounding", "a number in [0, 1]", min_grounding)
+        if min_grounding is not None and grounding is None:
+            raise InputError("min_grounding needs a grounding.")
         self.rewriter = rewriter
         self.extractor = SalientSentences() if extractor is None else extractor
         self.extract_tokens = extract_tokens
         self.strict = strict
+        self.grounding = grounding
+        self.min_grounding = min_grounding
 
     @property
     def name(self) -> str:
@@ -105,27 +133,31 @@ class TwoStageSummarizer:
             "extractor": self.extractor.to_dict(),
             "extract_tokens": self.extract_tokens,
             "rewriter": self.rewriter.to_dict(),
+            "grounding": None if self.grounding is None else self.grounding.to_dict(),
+            "min_grounding": self.min_grounding,
         }
 
     def summarize(
         self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
         """One summary for each group, in order, each within the budget."""
+        resources = resources or Resources()
         extracts = self._extracts(groups, budget)
         texts = [join_sentences(extract, "extractive").text for extract in extracts]
         rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, resources=resources)
-        return self._summaries(extracts, rewrites, budget)
+        return self._summaries(extracts, rewrites, budget, resources)
 
     async def asummarize(
         self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
         """As `summarize`, without blocking the event loop."""
+        resources = resources or Resources()
         extracts = await asyncio.to_thread(self._extracts, groups, budget)
         texts = [join_sentences(extract, "extractive").text for extract in extracts]
         rewrites = await self.rewriter.arewrite(
             texts, max_tokens=budget.max_tokens, resources=resources
         )
-        return await asyncio.to_thread(self._summaries, extracts, rewrites, budget)
+        return await asyncio.to_thread(self._summaries, extracts, rewrites, budget, resources)
 
     def _extracts(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
         if self.extract_tokens is None:
@@ -133,13 +165,15 @@ class TwoStageSummarizer:
         return self.extractor.extract(groups, Budget(self.extract_tokens, budget.count))
 
     def _summaries(
-        self, extracts: Sequence[list[Sentence]], rewrites: Sequence[Rewrite], budget: Budget
+        self,
+        extracts: Sequence[list[Sentence]],
+        rewrites: Sequence[Rewrite],
+        budget: Budget,
+        resources: Resources,
     ) -> list[Summary]:
-        summaries = [
-            _supported(rewrite, extract, budget)
-            for rewrite, extract in zip(rewrites, extracts, strict=True)
-        ]
-        if failed := [i for i, summary in enumerate(summaries) if summary is None]:
+        summaries = self._supported(extracts, rewrites, budget, resources)
+        failed = {i: _reason(rewrites[i], s) for i, s in enumerate(summaries) if self._fails(s)}
+        if failed:
             self._tell(failed, extracts)
         fallback = ExtractiveSummarizer(self.extractor).summarize(
             [extracts[i] for i in failed], budget
@@ -149,35 +183,88 @@ class TwoStageSummarizer:
             summaries[i] = replace(summary, kind="extractive_fallback", usage=usage)
         return [summary for summary in summaries if summary is not None]
 
-    def _tell(self, failed: list[int], extracts: Sequence[list[Sentence]]) -> None:
-        source = extracts[failed[0]][0].quote.source
+    def _supported(
+        self,
+        extracts: Sequence[list[Sentence]],
+        rewrites: Sequence[Rewrite],
+        budget: Budget,
+        resources: Resources,
+    ) -> list[Summary | None]:
+        """The rewrites as summaries, each sentence with its sources; None of what is empty."""
+        told = [_leading(split_sentences(rewrite.text or ""), budget) for rewrite in rewrites]
+        written = [i for i, sentences in enumerate(told) if sentences]
+        pairs = [([s.text for s in told[i]], [s.text for s in extracts[i]]) for i in written]
+        if self.grounding is None:
+            supports = support_by_words(pairs)
+        else:
+            supports = self.grounding.support(pairs, resources.embed)
+        summaries: list[Summary | None] = [None] * len(rewrites)
+        for i, support in zip(written, supports, strict=True):
+            summary = _with_sources(told[i], extracts[i], support)
+            summaries[i] = replace(summary, usage=rewrites[i].usage)
+        return summaries
+
+    def _fails(self, summary: Summary | None) -> bool:
+        if summary is None:
+            return True
+        least = self.min_grounding
+        return least is not None and summary.grounding is not None and summary.grounding < least
+
+    def _tell(self, failed: dict[int, str], extracts: Sequence[list[Sentence]]) -> None:
+        first = next(iter(failed))
+        source = extracts[first][0].quote.source
         place = f"of {source.document!r} at {source.start}" if source else "of an unknown place"
         group = f"the group {place}"
+        for i, reason in failed.items():
+            dispatcher.event(SummaryFallback.of(self.name, reason, extracts[i][0].quote.source))
         if self.strict:
-            raise SummaryError(f"{self.name} gave no summary for {group}; strict is set.")
+            raise SummaryError(
+                f"{self.name} gave no summary for {group}: {failed[first]}; strict is set."
+            )
+        reasons = ", ".join(f"{n} {why}" for why, n in Counter(failed.values()).most_common(3))
         warnings.warn(
             f"{self.name} gave no summary for {len(failed)} of {len(extracts)} groups (first: "
-            f"{group}); their extracts stand in its place, marked extractive_fallback.",
+            f"{group}; {reasons}); their extracts stand in its place, marked extractive_fallback.",
             FallbackWarning,
             stacklevel=4,
         )
 
 
-def _supported(rewrite: Rewrite, extract: Sequence[Sentence], budget: Budget) -> Summary | None:
-    """The rewrite's sentences within the budget, each with the source that supports it best."""
-    sentences = _leading(split_sentences(rewrite.text or ""), budget)
-    if not sentences:
-        return None
-    S = tf_idf([s.text for s in [*sentences, *extract]])
-    likeness = (S[: len(sentences)] @ S[len(sentences) :].T).toarray()
-    supported = [
-        Sentence(
-            sentence.text,
-            sentence.quote._replace(source=extract[best].quote.source, verbatim=False),
-        )
-        for sentence, best in zip(sentences, np.argmax(likeness, axis=1), strict=True)
+def _reason(rewrite: Rewrite, summary: Summary | None) -> str:
+    if summary is None:
+        return rewrite.reason or "it was empty"
+    return "its sources do not support it"
+
+
+def _with_sources(
+    told: Sequence[Sentence], extract: Sequence[Sentence], support: Support
+) -> Summary:
+    """The sentences as a summary, each with the places of what it repeats or stands on."""
+    repeated = [_repeated(sentence, extract) for sentence in told]
+    sentences = [
+        replace(sentence, quote=repeat or _quote_of(extract, rows))
+        for sentence, repeat, rows in zip(told, repeated, support.sources, strict=True)
     ]
-    return replace(join_sentences(supported, "abstractive"), usage=rewrite.usage)
+    summary = join_sentences(sentences, "abstractive")
+    if support.carried is None:
+        return replace(summary, grounding=None)
+    carried = support.carried | np.array([repeat is not None for repeat in repeated])
+    return replace(summary, grounding=round(float(carried.mean()), 3))
+
+
+def _repeated(sentence: Sentence, extract: Sequence[Sentence]) -> Quote | None:
+    """The quote of a sentence that a source says in the same words; None if none does."""
+    for source in extract:
+        if (at := source.text.find(sentence.text)) >= 0:
+            start = source.quote.at + at
+            return source.quote.part(start, start + len(sentence.text))
+    return None
+
+
+def _quote_of(extract: Sequence[Sentence], rows: Sequence[int]) -> Quote:
+    """Of a sentence that stands on these, the best first."""
+    spans = list(dict.fromkeys(span for row in rows for span in extract[row].quote.sources))
+    return Quote(0, 0, spans[0] if spans else None, verbatim=False, beside=tuple(spans[1:]))
 
 
 def _leading(sentences: list[Sentence], budget: Budget) -> list[Sentence]:

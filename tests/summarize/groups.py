@@ -104,10 +104,10 @@ class RewriterOf:
     def to_dict(self):
         return {"function": self.name}
 
-    def rewrite(self, texts, *, max_tokens, progress=lambda *_: None):
+    def rewrite(self, texts, *, max_tokens, resources=None):
         self.calls.append(list(texts))
         return [Rewrite(self.reply(text), self.usage) for text in texts]
 
-    async def arewrite(self, texts, *, max_tokens, progress=lambda *_: None):
+    async def arewrite(self, texts, *, max_tokens, resources=None):
         await asyncio.sleep(0)
-        return self.rewrite(texts, max_tokens=max_tokens, progress=progress)
+        return self.rewrite(texts, max_tokens=max_tokens, resources=resources)

@@ -50,10 +50,10 @@ class Shout:
     def to_dict(self):
         return {"type": self.name}
 
-    def summarize(self, groups, budget, *, progress=None):
+    def summarize(self, groups, budget, resources=None):
         return []
 
-    async def asummarize(self, groups, budget, *, progress=None):
+    async def asummarize(self, groups, budget, resources=None):
         return []
 
 

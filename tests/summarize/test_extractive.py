@@ -27,7 +27,7 @@ from hierindex.summarize.extractive import (
 )
 from hierindex.summarize.methods import METHODS
 from hierindex.summarize.sentences import MAX_CHARS, split_sentences
-from hierindex.summarize.summary import Budget
+from hierindex.summarize.summary import Budget, Resources
 
 EXTRACTORS = {
     **{
@@ -187,7 +187,7 @@ def test_a_level_is_embedded_in_one_batch_and_what_is_known_not_again():
 def test_async_equals_sync(vectors):
     groups, told = [group_of(*SENTENCES), group_of(SENTENCES[2])], []
     summarizer = ExtractiveSummarizer(SalientSentences(vectors))
-    summaries = summarizer.summarize(groups, budget_of(20), progress=lambda *at: told.append(at))
+    summaries = summarizer.summarize(groups, budget_of(20), Resources(lambda *at: told.append(at)))
     assert asyncio.run(summarizer.asummarize(groups, budget_of(20))) == summaries
     assert told[-1] == ("summarize", 2, 2)
 

@@ -17,6 +17,8 @@ from hierindex.errors import InputError, ModelError
 from hierindex.llm import ATTEMPTS, load_llm
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.prompts import SUMMARY_PROMPT, summary_prompt
+from hierindex.summarize.summary import Resources
+from hierindex.summarize.two_stage import Rewrite
 
 TEXTS = [f"The number of this text is {i}." for i in range(8)]
 KEY = "sk-secret"
@@ -27,17 +29,17 @@ def llm_of(server, **settings):
     return OpenAILike(model="tiny", api_key=KEY, **settings)
 
 
-def rewrite(server, texts, *, llm=None, progress=lambda *_: None, **settings):
+def rewrite(server, texts, *, llm=None, resources=None, **settings):
     rewriter = LLMRewriter(llm_of(server, **(llm or {})), wait=wait_none(), **settings)
-    return rewriter.rewrite(texts, max_tokens=50, progress=progress)
+    return rewriter.rewrite(texts, max_tokens=50, resources=resources)
 
 
-def arewrite(server, texts, *, llm=None, progress=lambda *_: None, **settings):
+def arewrite(server, texts, *, llm=None, resources=None, **settings):
     async def run():
         async with httpx.AsyncClient() as client:
             model = llm_of(server, async_http_client=client, **(llm or {}))
             rewriter = LLMRewriter(model, wait=wait_none(), **settings)
-            return await rewriter.arewrite(texts, max_tokens=50, progress=progress)
+            return await rewriter.arewrite(texts, max_tokens=50, resources=resources)
 
     return asyncio.run(run())
 
@@ -63,10 +65,11 @@ def always(fault):
 def test_a_rewrite_for_each_text_in_order(rewrite, n):
     told = []
     with LoopbackServer(reply=later_for_the_first) as server:
-        rewrites = rewrite(server, TEXTS[:n], progress=lambda *at: told.append(at))
+        rewrites = rewrite(server, TEXTS[:n], resources=Resources(lambda *at: told.append(at)))
     assert [r.text for r in rewrites] == [f"About number {i}." for i in range(n)]
     assert len(server.requests) == n
-    assert told == [("summarize", i + 1, n) for i in range(n)]
+    assert [at[:3] for at in told] == [("summarize", i + 1, n) for i in range(n)]
+    assert all(re.fullmatch(r"\d+ calls, \d+ tokens", cost) for *_, cost in told)
 
 
 @both
@@ -119,8 +122,8 @@ def test_a_timeout_is_none(rewrite):
 def test_an_empty_completion_is_none_and_counted(rewrite, blank):
     with LoopbackServer(reply=lambda prompt: blank) as server:
         rewrites = rewrite(server, TEXTS[:1])
-    assert rewrites[0].text is None
-    assert rewrites[0].usage.llm_calls == len(server.requests) == 1
+    assert rewrites[0] == Rewrite(None, rewrites[0].usage, "it was empty")
+    assert rewrites[0].usage.llm_calls == len(server.requests) == 2
     assert rewrites[0].usage.prompt_tokens > 0
 
 
@@ -185,7 +188,7 @@ def test_any_other_error_reaches_the_caller_and_cancels_the_rest(rewrite):
         raise ProgrammingError
 
     with LoopbackServer(latency=0.05) as server, pytest.raises(ProgrammingError):
-        rewrite(server, TEXTS * 4, concurrency=1, progress=stop)
+        rewrite(server, TEXTS * 4, concurrency=1, resources=Resources(stop))
     assert len(server.requests) <= 3
 
 
@@ -259,7 +262,7 @@ def test_a_prompt_fences_its_text(text, max_tokens):
     prompt = summary_prompt(text, max_tokens=max_tokens)
     fence = fence_of(prompt)
     assert fence not in text
-    assert prompt.split(f"\n{fence}\n")[1:] == [text, "\nSummary:"]
+    assert prompt.split(f"\n{fence}\n")[1:] == [text, "\nSummary, in the language of the passages:"]
     assert prompt == summary_prompt(text, max_tokens=max_tokens)
 
 

@@ -1,0 +1,105 @@
+"""How many requests may be in flight, and what they may cost."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from hierindex.errors import LimitError
+
+
+class AdaptiveLimit:
+    """So many requests at once as the service bears.
+
+    Halved when the service says that there are too many, and grown by one with each round of
+    answers, up to what was asked for: additive increase, multiplicative decrease (Chiu and
+    Jain, 1989). For the tasks of one event loop.
+
+    Parameters
+    ----------
+    most : int
+        Requests in flight, never more.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._limit = float(most)
+        self._in_flight = 0
+        self._slowed = self._resume = 0.0  # as time.monotonic tells
+        self._freed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait until one more request may be sent, and hold its place meanwhile."""
+        async with self._freed:
+            await self._freed.wait_for(lambda: self._in_flight < int(self._limit))
+            self._in_flight += 1
+        try:
+            while (left := self._resume - time.monotonic()) > 0:
+                await asyncio.sleep(left)
+            yield
+        finally:
+            self._in_flight -= 1
+            async with self._freed:
+                self._freed.notify_all()
+
+    def answered(self) -> None:
+        """A request was answered."""
+        self._limit = min(self._most, self._limit + 1 / self._limit)
+
+    def slow_down(self, sent: float, wait: float) -> None:
+        """A request that was sent then was too many; nothing is sent for so many seconds.
+
+        Those that were in flight together say it together, and count once.
+        """
+        now = time.monotonic()
+        if sent >= self._slowed:
+            self._limit, self._slowed = max(1.0, self._limit / 2), now
+        self._resume = max(self._resume, now + wait)
+
+
+class TokenLimit:
+    """Tokens that may be spent; what might exceed them is not begun.
+
+    A request is reserved with the most that it can cost, and settled with what it did cost.
+    For the tasks of one event loop.
+
+    Parameters
+    ----------
+    most : int
+    spent : int
+        Before now.
+    """
+
+    def __init__(self, most: int, spent: int = 0) -> None:
+        self._most = most
+        self._spent = spent
+        self._reserved = 0
+        self._settled = asyncio.Condition()
+
+    async def reserve(self, n_tokens: int) -> None:
+        """Wait until so many are surely left.
+
+        Raises
+        ------
+        LimitError
+            If they are not, also when every request in flight is settled.
+        """
+        async with self._settled:
+            await self._settled.wait_for(lambda: self._holds(n_tokens) or not self._reserved)
+            if not self._holds(n_tokens):
+                raise LimitError(
+                    f"{self._spent:,} tokens are spent, and the next request may cost {n_tokens:,} "
+                    f"more than the {self._most:,} that are allowed hold"
+                )
+            self._reserved += n_tokens
+
+    async def settle(self, n_reserved: int, n_spent: int) -> None:
+        """A request that was reserved with so many tokens has cost so many."""
+        async with self._settled:
+            self._reserved -= n_reserved
+            self._spent += n_spent
+            self._settled.notify_all()
+
+    def _holds(self, n_tokens: int) -> bool:
+        return self._spent + self._reserved + n_tokens <= self._most

@@ -1,0 +1,95 @@
+"""What is wrong with what a language model wrote."""
+
+import re
+from typing import Any
+
+from llama_index.core.base.llms.types import CompletionResponse
+from llama_index.core.utils import get_tokenizer
+
+FAR_OVER = 4  # times what was asked for; what is over by less loses its last sentences
+CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # as OpenAI, Anthropic, Google say
+FILTERED = frozenset({"content_filter", "refusal", "SAFETY"})
+THOUGHT = re.compile(r"(?is)\A\s*<(think|thinking|reasoning)>.*?</\1>")
+THINKING = re.compile(r"(?i)</?(?:think|thinking|reasoning)>")
+MIN_ECHO = 30  # characters of a line of the prompt; shorter ones are said by chance
+REFUSED = re.compile(
+    r"(?i)\A\W*(?:(?:i'm|i am) (?:very |truly )?sorry|sorry,|i apologi[sz]e|as an ai\b"
+    r"|unfortunately, i\b"
+    r"|(?:i|we) (?:can't|cannot|can not|am unable to|am not able to|won't|will not|must decline to)"
+    r" (?:help|assist|comply|fulfil|provide|summari[sz]e|do|process|access|answer|generate|create"
+    r"|continue|discuss)\b"
+    r"|es tut mir leid|je suis désolé|lo siento|mi dispiace|lamento|抱歉|对不起|很抱歉|申し訳)"
+)
+
+
+class UnusableError(Exception):
+    """What a model wrote is no summary; another attempt may give one if `again`."""
+
+    def __init__(self, reason: str, *, again: bool = True) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: int) -> str:
+    """The summary in a response, without what the model thought before it.
+
+    Parameters
+    ----------
+    response : CompletionResponse
+    prompt : str
+        That was answered.
+    source : str
+        The text in it that was to be summarised.
+    max_tokens : int
+        That were asked for.
+
+    Raises
+    ------
+    UnusableError
+        If it was cut off, or is empty, a refusal, an echo of the prompt or far too long.
+    """
+    finish = finish_reason(response)
+    if finish in FILTERED:
+        raise UnusableError("it was refused", again=False)
+    if finish in CUT:
+        raise UnusableError("it was cut off by the limit of an answer's tokens")
+    text = THOUGHT.sub("", response.text or "").strip()
+    if THINKING.search(text) and not THINKING.search(source):
+        raise UnusableError("it thought and did not answer")
+    if not any(map(str.isalnum, text)):
+        raise UnusableError("it was empty")
+    said = _plain(text)
+    refused = REFUSED.match(said)
+    if refused and refused[0] not in _plain(source):
+        raise UnusableError("it was refused")
+    if any(line in said for line in _instructions(prompt, source)):
+        raise UnusableError("it repeated the instructions")
+    if len(get_tokenizer()(text)) > FAR_OVER * max_tokens:
+        raise UnusableError("it was far too long")
+    return text
+
+
+def finish_reason(response: CompletionResponse) -> str | None:
+    """Why the model stopped, as its service says; None where it does not."""
+    raw = response.raw
+    choices = _get(raw, "choices")
+    ends = choices[0] if choices else raw
+    if choices and _get(_get(ends, "message"), "refusal"):
+        return "refusal"
+    reasons = (_get(ends, key) for key in ("finish_reason", "stop_reason", "done_reason"))
+    return next((reason for reason in reasons if isinstance(reason, str)), None)
+
+
+def _get(raw: Any, key: str) -> Any:
+    return raw.get(key) if isinstance(raw, dict) else getattr(raw, key, None)
+
+
+def _plain(text: str) -> str:
+    """Lower-case, with straight apostrophes and single blanks."""
+    return " ".join(text.lower().replace("\u2019", "'").split())
+
+
+def _instructions(prompt: str, source: str) -> list[str]:
+    """The lines of a prompt around its source, those that are not said by chance."""
+    lines = map(_plain, prompt.replace(source, "\n").splitlines())
+    return [line for line in lines if len(line) >= MIN_ECHO]
