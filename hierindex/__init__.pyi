@@ -13,10 +13,12 @@ from .errors import HierindexError as HierindexError
 from .errors import IndexNotFoundError as IndexNotFoundError
 from .errors import InputError as InputError
 from .errors import LevelError as LevelError
+from .errors import LimitError as LimitError
 from .errors import ModelError as ModelError
 from .errors import SourceError as SourceError
 from .errors import SummaryError as SummaryError
 from .errors import WindowWarning as WindowWarning
+from .estimate import Estimate as Estimate
 from .hierarchy.pooled import PooledEmbedding as PooledEmbedding
 from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
@@ -31,7 +33,9 @@ from .store.lance import HierarchyStore as HierarchyStore
 from .summarize.bert import BertExtractor as BertExtractor
 from .summarize.extractive import ExtractiveSummarizer as ExtractiveSummarizer
 from .summarize.extractive import SalientSentences as SalientSentences
+from .summarize.grounding import EmbeddingGrounding as EmbeddingGrounding
 from .summarize.llm import LLMRewriter as LLMRewriter
+from .summarize.nli import NliGrounding as NliGrounding
 from .summarize.seq2seq import Seq2SeqRewriter as Seq2SeqRewriter
 from .summarize.two_stage import TwoStageSummarizer as TwoStageSummarizer
 from .summarize.vectors import InputEmbeddings as InputEmbeddings

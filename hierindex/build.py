@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import Document
+from llama_index.core.schema import BaseNode, Document
 
 from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.embedder import fingerprint
@@ -17,6 +18,7 @@ from hierindex.errors import InputError, SourceError
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.progress import Progress
 from hierindex.read import Skipped, read_sources
+from hierindex.record import NodeRecord
 from hierindex.split import sentence_splitter, split_documents
 from hierindex.store.lance import HierarchyStore
 from hierindex.store.vectors import open_cache
@@ -34,8 +36,9 @@ Source = str | Path | Document
 class BuildReport:
     """What a build did.
 
-    Documents by what became of them, models' usage, seconds by stage and by stage and level,
-    and each level of the tree with how well it is grouped.
+    Documents by what became of them, models' usage, the mean grounding of the summaries that a
+    model wrote (None where there are none), seconds by stage and by stage and level, and each
+    level of the tree with how well it is grouped.
     """
 
     generation: int
@@ -45,6 +48,7 @@ class BuildReport:
     unchanged: int
     skipped: list[Skipped]
     usage: Usage
+    grounding: float | None
     seconds: dict[str, float]
     timings: list[Timing]
     statistics: list[LevelStatistics]
@@ -75,21 +79,16 @@ def build_tree(
         If there is nothing to index, or two documents have the same id.
     """
     progress = progress or hierarchy.progress
-    sources = [sources] if isinstance(sources, str | Path | Document) else sources
     _check_writable(store.uri)
     started, watch = time.perf_counter(), Stopwatch()
-    with watch("read"):
-        documents, skipped = _documents(sources, progress)
-    with watch("load"):
-        embed_model = hierarchy.embedder.embed_model
-    with watch("split"):
-        own = splitter or sentence_splitter(embed_model, chunk_size)
-        chunks = split_documents(documents, own, progress=progress)
+    documents, skipped, chunks = read_and_split(
+        sources, hierarchy, splitter, chunk_size, progress, watch
+    )
     with watch("load"):
         before = store.report() if store.exists() else {}
         held = {d for row in store.columns("documents")["documents"] for d in row}
     hashes = {document.doc_id: document.hash for document in documents}
-    with open_cache(store.uri, fingerprint(embed_model)) as cache:
+    with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
         grown = hierarchy.grow(chunks, store.get_nodes, cache, progress=progress)
         with watch("write"):
             kept = {"documents": hashes, "usage": asdict(grown.usage)}
@@ -102,10 +101,38 @@ def build_tree(
         **_difference(held, before.get("documents", {}), hashes),
         skipped=skipped,
         usage=grown.usage,
+        grounding=_grounding(grown.nodes),
         seconds=_by_stage(timings, time.perf_counter() - started),
         timings=[timing._replace(seconds=round(timing.seconds, 3)) for timing in timings],
         statistics=grown.statistics,
     )
+
+
+def read_and_split(
+    sources: Source | Sequence[Source],
+    hierarchy: Hierarchy,
+    splitter: NodeParser | None,
+    chunk_size: int | None,
+    progress: Progress,
+    watch: Stopwatch,
+) -> tuple[list[Document], list[Skipped], list[BaseNode]]:
+    """The documents of the sources, what was skipped and why, and the documents' chunks."""
+    sources = [sources] if isinstance(sources, str | Path | Document) else sources
+    with watch("read"):
+        documents, skipped = _documents(sources, progress)
+    with watch("load"):
+        embed_model = hierarchy.embedder.embed_model
+    with watch("split"):
+        own = splitter or sentence_splitter(embed_model, chunk_size)
+        chunks = split_documents(documents, own, progress=progress)
+    return documents, skipped, chunks
+
+
+def _grounding(nodes: Sequence[BaseNode]) -> float | None:
+    """Mean share of supported sentences over the summaries that a model wrote."""
+    records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
+    shares = [r.grounding for r in records if r.kind == "abstractive" and r.grounding is not None]
+    return round(fmean(shares), 3) if shares else None
 
 
 def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:

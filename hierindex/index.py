@@ -16,6 +16,7 @@ from llama_index.core.schema import BaseNode, MetadataMode
 from hierindex.build import BuildReport, Source, build_tree
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError, ModelError
+from hierindex.estimate import Estimate, estimate_tree
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.progress import Progress
@@ -107,6 +108,32 @@ class HierarchicalIndex:
             progress=progress,
         )
         return cls(store, hierarchy.embedder.embed_model, last_build=report)
+
+    @staticmethod
+    def estimate(
+        sources: Source | Sequence[Source],
+        uri: str | Path,
+        *,
+        hierarchy: Hierarchy | None = None,
+        splitter: NodeParser | None = None,
+        chunk_size: int | None = None,
+        quick: bool = False,
+        progress: Progress | None = None,
+    ) -> Estimate:
+        """What `build` with the same arguments would ask of a language model.
+
+        No model is asked but the embedding model, whose vectors are kept for the build; with
+        `quick` not even that, and each number is a range.
+        """
+        return estimate_tree(
+            sources,
+            HierarchyStore(uri),
+            hierarchy or SemanticHierarchy(),
+            splitter=splitter,
+            chunk_size=chunk_size,
+            quick=quick,
+            progress=progress,
+        )
 
     @classmethod
     def open(cls, uri: str | Path, embed_model: BaseEmbedding | None = None) -> Self:
@@ -244,7 +271,7 @@ class HierarchicalIndex:
         return self.store.get_nodes(begin)[0]
 
     def describe(self, node_id: str) -> dict[str, Any]:
-        """A node as plain values: text, level, kind, parents with weights, children, citations.
+        """A node as plain values: text, level, kind, grounding, parents with weights, children, citations.
 
         Raises
         ------
@@ -258,6 +285,7 @@ class HierarchicalIndex:
             "level": record.level,
             "level_max": record.level_max,
             "kind": record.kind,
+            "grounding": record.grounding,
             "n_tokens": record.n_tokens,
             "documents": list(record.documents),
             "parents": [{"id": parent, "weight": weight} for parent, weight in record.parents],

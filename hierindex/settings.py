@@ -37,7 +37,16 @@ class Settings(BaseSettings):
     llm: str | None = None
     llm_base_url: str | None = None
     llm_concurrency: int = Field(default=4, ge=1)
+    llm_timeout: float = Field(default=120.0, gt=0)  # seconds of a request
+    llm_deadline: float | None = Field(default=None, gt=0)  # seconds of a build
+    llm_completion_tokens: int | None = Field(default=None, ge=1)  # of an answer
+    llm_record: str | None = None
+    max_llm_tokens: int | None = Field(default=None, ge=1)
+    prompt: str = "summary"
+    min_grounding: float | None = Field(default=None, ge=0, le=1)
     strict: bool = False
+    prompt_price: float | None = Field(default=None, ge=0)  # of a million tokens
+    completion_price: float | None = Field(default=None, ge=0)
     mode: Literal["collapsed", "level"] | None = None
     level: int | None = None
     top_k: int = Field(default=10, ge=1)

@@ -12,14 +12,15 @@ FLOORS = [
     {"core", "llm"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "split", "retrieve", "respond", "demo"},
-    {"build", "index"},
+    {"build", "estimate", "index"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
     "loading": {"errors"},
-    "index": {"build"},
+    "estimate": {"build"},
+    "index": {"build", "estimate"},
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hierindex.errors import HierindexError
+from hierindex.errors import HierindexError, InputError
 
 if TYPE_CHECKING:
     pass
@@ -47,8 +47,37 @@ def build(
     llm: Model = None,
     llm_base_url: BaseUrl = None,
     llm_concurrency: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
+    max_llm_tokens: Annotated[
+        int | None, typer.Option(help="Stop before the build has spent more.")
+    ] = None,
+    llm_timeout: Annotated[float | None, typer.Option(help="Seconds of a request.")] = None,
+    llm_deadline: Annotated[float | None, typer.Option(help="Seconds of the whole build.")] = None,
+    llm_completion_tokens: Annotated[
+        int | None, typer.Option(help="Of an answer at most, its thinking included.")
+    ] = None,
+    llm_record: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Append every prompt and its answer.")
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="summary, questions, or your own.")
+    ] = None,
+    min_grounding: Annotated[
+        float | None, typer.Option(help="Share of a summary that its sources must support.")
+    ] = None,
     strict: Annotated[
         bool | None, typer.Option("--strict/--no-strict", help="Fail where a summary fails.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what the language model would cost.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --dry-run: as a range, at once.")
+    ] = False,
+    prompt_price: Annotated[
+        float | None, typer.Option(help="Of a million tokens; with --dry-run.")
+    ] = None,
+    completion_price: Annotated[
+        float | None, typer.Option(help="Of a million tokens; with --dry-run.")
     ] = None,
     chunk_size: Annotated[int | None, typer.Option(help="Tokens of a chunk.")] = None,
     max_levels: Annotated[int | None, typer.Option(help="Levels above the chunks.")] = None,
@@ -68,16 +97,41 @@ def build(
         llm=llm,
         llm_base_url=llm_base_url,
         llm_concurrency=llm_concurrency,
+        max_llm_tokens=max_llm_tokens,
+        llm_timeout=llm_timeout,
+        llm_deadline=llm_deadline,
+        llm_completion_tokens=llm_completion_tokens,
+        llm_record=llm_record,
+        prompt=prompt,
+        min_grounding=min_grounding,
         strict=strict,
+        prompt_price=prompt_price,
+        completion_price=completion_price,
         chunk_size=chunk_size,
         max_levels=max_levels,
         seed=seed,
     )
     from hierindex.cli.choose import hierarchy_of
     from hierindex.cli.progress import shown_progress
-    from hierindex.cli.text import built, timed
+    from hierindex.cli.text import built, estimated, timed
     from hierindex.index import HierarchicalIndex
 
+    if quick and not dry_run:
+        raise InputError("--quick is for --dry-run: only an estimate can be quick.")
+    if dry_run:
+        with shown_progress() as progress:
+            estimate = HierarchicalIndex.estimate(
+                sources,
+                index,
+                hierarchy=hierarchy_of(settings),
+                chunk_size=settings.chunk_size,
+                quick=quick,
+                progress=progress,
+            )
+        prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
+        price = estimate.price(*prices) if any(prices) else None
+        _print({**estimate.to_json(), "price": price}, as_json, estimated)
+        return
     with shown_progress() as progress:
         made = HierarchicalIndex.build(
             sources,

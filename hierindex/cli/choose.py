@@ -1,5 +1,6 @@
 """From settings to the library's objects."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hierindex.errors import InputError
@@ -9,6 +10,7 @@ from hierindex.llm import load_llm
 from hierindex.settings import Settings
 from hierindex.summarize.choice import as_summarizer
 from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.prompts import PROMPTS
 from hierindex.summarize.summary import Summarizer
 from hierindex.summarize.two_stage import TwoStageSummarizer
 
@@ -39,7 +41,12 @@ def llm_of(settings: Settings) -> "LLM | None":
         raise InputError(
             "--llm needs --llm-base-url: nothing is sent to an address that is not named."
         )
-    return load_llm(settings.llm, settings.llm_base_url)
+    return load_llm(
+        settings.llm,
+        settings.llm_base_url,
+        timeout=settings.llm_timeout,
+        completion_tokens=settings.llm_completion_tokens,
+    )
 
 
 def _summarizer(settings: Settings) -> Summarizer:
@@ -51,8 +58,32 @@ def _summarizer(settings: Settings) -> Summarizer:
     made = (
         as_summarizer(settings.summarizer)
         if llm is None
-        else TwoStageSummarizer(LLMRewriter(llm, concurrency=settings.llm_concurrency))
+        else TwoStageSummarizer(
+            LLMRewriter(
+                llm,
+                concurrency=settings.llm_concurrency,
+                prompt=_prompt(settings.prompt),
+                timeout=settings.llm_timeout,
+                deadline=settings.llm_deadline,
+                token_limit=settings.max_llm_tokens,
+                record=settings.llm_record,
+            )
+        )
     )
     if isinstance(made, TwoStageSummarizer):
         made.strict = settings.strict
+        made.min_grounding = settings.min_grounding
     return made
+
+
+def _prompt(given: str) -> str:
+    """A prompt by its name, or that of a file."""
+    if given in PROMPTS:
+        return PROMPTS[given]
+    try:
+        return Path(given).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        names = ", ".join(PROMPTS)
+        raise InputError(
+            f"--prompt {given} is neither one of {names} nor a file of text: {error}."
+        ) from error

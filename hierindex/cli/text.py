@@ -35,8 +35,33 @@ def built(report: dict[str, Any]) -> str:
     ]
     if report["usage"]["llm_calls"] or report["usage"]["fallbacks"]:
         lines.append(_usage(report["usage"]))
+    if report["grounding"] is not None:
+        lines.append(f"{report['grounding']:.0%} of the summaries' sentences have support.")
     lines += [f"Skipped {skipped['path']}: {skipped['reason']}." for skipped in report["skipped"]]
     return "\n".join(lines)
+
+
+def estimated(estimate: dict[str, Any]) -> str:
+    """What a build would cost."""
+    rows = [
+        ("calls", estimate["llm_calls"]),
+        ("prompt tokens", estimate["prompt_tokens"]),
+        ("completion tokens, at most", estimate["completion_tokens"]),
+        ("summaries that are kept already", estimate["cached_summaries"]),
+        ("price, at most", estimate["price"]),
+    ]
+    table = Table("", "a build would take", box=None, pad_edge=False)
+    table.columns[1].justify = "right"
+    for what, n in rows:
+        if n is not None:
+            table.add_row(what, _range(n))
+    levels = [{"level": x["level"], "nodes": _range(x["nodes"])} for x in estimate["levels"]]
+    return f"{_levels(levels)}\n\n{_drawn(table)}"
+
+
+def _range(n: Any) -> str:
+    """A number, or the least and the most that it may be."""
+    return " to ".join(_number(end) for end in n) if isinstance(n, list | tuple) else _number(n)
 
 
 def timed(report: dict[str, Any]) -> str:
@@ -68,13 +93,13 @@ def described(info: dict[str, Any]) -> str:
     )
 
 
-def _levels(levels: Sequence[Mapping[str, int | float | None]]) -> str:
+def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
     """A table of levels, the top first, with a column for each key."""
     table = Table(*levels[0], box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
     for level in reversed(levels):
-        table.add_row(*map(_number, level.values()))
+        table.add_row(*(n if isinstance(n, str) else _number(n) for n in level.values()))
     return _drawn(table)
 
 
@@ -108,7 +133,8 @@ def node_shown(node: dict[str, Any]) -> str:
     children = ", ".join(child[:12] for child in node["children"]) or "none: a chunk"
     return "\n".join(
         [
-            f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens",
+            f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens"
+            + _grounded(node["grounding"]),
             f"parents   {parents}",
             f"children  {children}",
             f"sources   {', '.join(map(_place, node['citations'])) or 'not known'}",
@@ -116,6 +142,10 @@ def node_shown(node: dict[str, Any]) -> str:
             _wrapped(node["text"]),
         ]
     )
+
+
+def _grounded(grounding: float | None) -> str:
+    return "" if grounding is None else f", {grounding:.0%} supported by its sources"
 
 
 def _wrapped(text: str) -> str:
@@ -127,7 +157,8 @@ def _wrapped(text: str) -> str:
 def _usage(usage: dict[str, int]) -> str:
     return (
         f"{usage['llm_calls']} calls, {usage['prompt_tokens']:,} prompt tokens, "
-        f"{usage['completion_tokens']:,} completion tokens, {usage['fallbacks']} fallbacks"
+        f"{usage['completion_tokens']:,} completion tokens, {usage['cached_summaries']} kept "
+        f"summaries, {usage['fallbacks']} fallbacks"
     )
 
 

@@ -20,6 +20,7 @@ from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import Grouper
 from hierindex.embed.embedder import Embedder, Memory
+from hierindex.embed.hashed import HashedEmbedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.errors import InputError
 from hierindex.hierarchy.growth import (
@@ -36,6 +37,7 @@ from hierindex.hierarchy.growth import (
 from hierindex.hierarchy.metadata import Merge
 from hierindex.progress import Progress, silent
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
+from hierindex.summarize.rehearsal import rehearsed
 from hierindex.summarize.summary import Completions, Resources, Summarizer
 
 dispatcher = get_dispatcher(__name__)
@@ -202,6 +204,19 @@ class Hierarchy(TransformComponent):
                 answer = await self._summarizer.asummarize(work.groups, work.budget, resources)
             work = await asyncio.to_thread(_next, growth, answer)
         return work
+
+    def rehearsal(self, *, quick: bool = False) -> Self:
+        """The same hierarchy without a rewriting model: it counts what that would be asked.
+
+        Parameters
+        ----------
+        quick : bool
+            Also without the embedding model; groups are then those of like words.
+        """
+        rehearsal = self.model_copy()
+        rehearsal._summarizer = rehearsed(self._summarizer)
+        rehearsal._embedder = HashedEmbedder(self.embedder.embed_model) if quick else self.embedder
+        return rehearsal
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """All that shapes the tree, with the models by name: no object, no address, no key."""

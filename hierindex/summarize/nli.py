@@ -1,0 +1,114 @@
+"""Grounding by a model of natural language inference: does a source entail the sentence?"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.device import accelerator
+from hierindex.errors import ModelError
+from hierindex.loading import loading, only_local
+from hierindex.summarize.grounding import Embed, Pair, Support, support_by_words
+
+ENTAILED = 0.5  # probability
+
+
+class NliGrounding:
+    """A sentence is supported if its sources entail it, as a cross-encoder judges.
+
+    Slower than embeddings by far, and it sees what they do not: a negation, another number.
+
+    Parameters
+    ----------
+    model_name : str
+        A sequence classification model with a label "entailment", by its name on the hub or by
+        a local folder: `cross-encoder/nli-deberta-v3-base`, for one.
+    threshold : float in (0, 1)
+        Probability of entailment, inclusive.
+    batch_size : int
+    device : str, optional
+        As torch names it; by default an accelerator if there is one.
+
+    Raises
+    ------
+    ModelError
+        If the model cannot be loaded, or has no such label.
+
+    Notes
+    -----
+    The premise of a sentence is the sources that have most of its words, as they follow each
+    other in the text; what is beyond the model's window is cut from the premise.
+    """
+
+    def __init__(
+        self,
+        model_name: str,
+        *,
+        threshold: float = ENTAILED,
+        batch_size: int = 32,
+        device: str | None = None,
+    ) -> None:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+        require(
+            is_number(threshold) and 0 < threshold < 1, "threshold", "between 0 and 1", threshold
+        )
+        require(is_whole(batch_size, 1), "batch_size", "an integer of at least 1", batch_size)
+        self.model_name = model_name
+        self.threshold = threshold
+        self.batch_size = batch_size
+        self.device = device or accelerator() or "cpu"
+        with loading(
+            f"NLI model {model_name!r} cannot be loaded: it is no local folder of a sequence "
+            "classification model, and no hub gave it; give a folder, or leave it out."
+        ):
+            here = {"trust_remote_code": False, "local_files_only": only_local(model_name)}
+            self._tokenizer = AutoTokenizer.from_pretrained(model_name, **here)
+            model = AutoModelForSequenceClassification.from_pretrained(model_name, **here)
+        self._model = model.to(self.device).eval()
+        labels = {str(name).lower(): i for i, name in model.config.id2label.items()}
+        if "entailment" not in labels:
+            raise ModelError(
+                f"NLI model {model_name!r} must have a label 'entailment', it has {sorted(labels)}."
+            )
+        self._entailment = labels["entailment"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that shapes what is found."""
+        return {"type": "nli", "model": self.model_name, "threshold": self.threshold}
+
+    def support(self, pairs: Sequence[Pair], embed: Embed | None) -> list[Support]:
+        """The support of each pair's summary."""
+        supports = support_by_words(pairs)
+        asked = [
+            (" ".join(sources[j] for j in sorted(rows)), sentence)
+            for (sentences, sources), support in zip(pairs, supports, strict=True)
+            for sentence, rows in zip(sentences, support.sources, strict=True)
+        ]
+        carried = self._probabilities(asked) >= self.threshold
+        ends = np.cumsum([len(sentences) for sentences, _ in pairs])[:-1]
+        parts = np.split(carried, ends) if supports else []
+        return [replace(s, carried=part) for s, part in zip(supports, parts, strict=True)]
+
+    def _probabilities(self, asked: Sequence[tuple[str, str]]) -> np.ndarray:
+        """Of each premise, that it entails its hypothesis, (n_asked,)."""
+        import torch
+
+        found = np.zeros(len(asked))
+        order = sorted(range(len(asked)), key=lambda i: -len(asked[i][0]))
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
+            premises, hypotheses = zip(*(asked[i] for i in batch), strict=True)
+            inputs = self._tokenizer(
+                list(premises),
+                list(hypotheses),
+                padding=True,
+                truncation="only_first",
+                return_tensors="pt",
+            ).to(self.device)
+            with torch.inference_mode():
+                logits = self._model(**inputs).logits.float()
+            found[batch] = logits.softmax(dim=-1)[:, self._entailment].cpu().numpy()
+        return found
