@@ -271,7 +271,7 @@ class HierarchicalIndex:
         return self.store.get_nodes(begin)[0]
 
     def describe(self, node_id: str) -> dict[str, Any]:
-        """A node as plain values: text, level, kind, grounding, parents with weights, children, citations.
+        """A node as plain values: text, level, kind, grounding, links, citations.
 
         Raises
         ------

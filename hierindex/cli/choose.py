@@ -10,6 +10,7 @@ from hierindex.llm import load_llm
 from hierindex.settings import Settings
 from hierindex.summarize.choice import as_summarizer
 from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.nli import NliGrounding
 from hierindex.summarize.prompts import PROMPTS
 from hierindex.summarize.summary import Summarizer
 from hierindex.summarize.two_stage import TwoStageSummarizer
@@ -73,6 +74,8 @@ def _summarizer(settings: Settings) -> Summarizer:
     if isinstance(made, TwoStageSummarizer):
         made.strict = settings.strict
         made.min_grounding = settings.min_grounding
+        if settings.nli_model is not None:
+            made.grounding = NliGrounding(settings.nli_model)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Grounding by a model of natural language inference: does a source entail the sentence?"""
+"""Grounding by natural language inference: whether the sources entail a sentence."""
 
 from collections.abc import Sequence
 from dataclasses import replace
