@@ -2,22 +2,38 @@ import asyncio
 import json
 import re
 import time
-from threading import Barrier
+from contextlib import nullcontext
+from threading import Barrier, Semaphore
 
 import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.utils import get_tokenizer
 from llama_index.llms.openai_like import OpenAILike
-from loopback import Fault, LoopbackServer
+from loopback import (
+    CUT_OFF,
+    EMPTY,
+    FILTERED,
+    NO_JSON,
+    NO_QUOTA,
+    OTHER_JSON,
+    REFUSAL,
+    WEB_PAGE,
+    Fault,
+    LoopbackServer,
+)
 from strategies import modest
 from tenacity import wait_none
 
-from hierindex.errors import InputError, ModelError
+from hierindex.errors import InputError, LimitError, ModelError
 from hierindex.llm import ATTEMPTS, load_llm
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.prompts import SUMMARY_PROMPT, summary_prompt
-from hierindex.summarize.summary import Resources
+from hierindex.summarize.requests import PATIENCE
+from hierindex.summarize.summary import Resources, Usage
 from hierindex.summarize.two_stage import Rewrite
 
 TEXTS = [f"The number of this text is {i}." for i in range(8)]
@@ -26,7 +42,7 @@ KEY = "sk-secret"
 
 def llm_of(server, **settings):
     settings = {"api_base": server.base_url, "is_chat_model": True, "max_retries": 0} | settings
-    return OpenAILike(model="tiny", api_key=KEY, **settings)
+    return OpenAILike(**{"model": "tiny", "api_key": KEY} | settings)
 
 
 def rewrite(server, texts, *, llm=None, resources=None, **settings):
@@ -250,6 +266,310 @@ def test_to_dict_has_neither_key_nor_address():
 def test_concurrency_is_at_least_one(concurrency):
     with pytest.raises(InputError, match=f"concurrency .* got {concurrency}"):
         LLMRewriter(OpenAILike(model="tiny"), concurrency=concurrency)
+
+
+class Kept(dict):
+    """Completions that are kept in a dictionary."""
+
+    recall = dict.get
+
+    def keep(self, key, text):
+        self[key] = text
+
+
+@both
+def test_what_is_kept_is_not_asked_for_again(rewrite):
+    kept = Kept()
+    with LoopbackServer() as server:
+        first = rewrite(server, TEXTS, resources=Resources(completions=kept))
+        again = rewrite(server, TEXTS[::-1], resources=Resources(completions=kept))
+    assert len(server.requests) == len(kept) == len(TEXTS)
+    assert [r.text for r in again] == [r.text for r in first][::-1]
+    assert all(r.usage == Usage(cached_summaries=1) for r in again)
+
+
+@both
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"llm": {"temperature": 0.7}},
+        {"llm": {"model": "other"}},
+        {"prompt": "In brief: {text}"},
+    ],
+    ids=str,
+)
+def test_what_shapes_a_rewrite_makes_it_another(rewrite, other):
+    kept = Kept()
+    with LoopbackServer() as server:
+        rewrite(server, TEXTS, resources=Resources(completions=kept))
+        rewrite(server, TEXTS, resources=Resources(completions=kept), **other)
+    assert len(server.requests) == len(kept) == 2 * len(TEXTS)
+
+
+@both
+def test_another_address_or_key_does_not(rewrite):
+    kept = Kept()
+    with LoopbackServer() as server:
+        rewrite(server, TEXTS, resources=Resources(completions=kept))
+    with LoopbackServer() as server:
+        rewrite(server, TEXTS, resources=Resources(completions=kept), concurrency=2, timeout=9)
+    assert server.requests == []
+
+
+@both
+@pytest.mark.parametrize("fault", [EMPTY, REFUSAL, CUT_OFF, NO_JSON, OTHER_JSON, WEB_PAGE], ids=str)
+def test_only_what_is_a_summary_is_kept(rewrite, fault):
+    kept = Kept()
+    with LoopbackServer(faults=always(fault)) as server:
+        rewrites = rewrite(server, TEXTS[:2], resources=Resources(completions=kept))
+    assert [r.text for r in rewrites] == [None, None]
+    assert all(r.reason for r in rewrites)
+    assert kept == {}
+
+
+@both
+def test_each_is_kept_when_it_arrives(rewrite):
+    kept, told = Kept(), []
+    resources = Resources(lambda *at: told.append((at[1], len(kept))), kept)
+    with LoopbackServer() as server:
+        rewrite(server, TEXTS, resources=resources, concurrency=1)
+    assert told == [(i, i) for i in range(1, 9)]
+
+
+@both
+@pytest.mark.parametrize("fault", [EMPTY, REFUSAL, CUT_OFF, NO_JSON, WEB_PAGE], ids=str)
+def test_what_is_no_summary_is_asked_for_once_more(rewrite, fault):
+    with LoopbackServer(faults=lambda number: fault if number == 0 else None) as server:
+        rewrites = rewrite(server, TEXTS[:1])
+    assert rewrites[0].text
+    assert rewrites[0].usage.llm_calls == len(server.requests) == 2
+
+
+@both
+def test_thoughts_are_left_out(rewrite):
+    with LoopbackServer(reply=lambda prompt: "<think>Hm.\n\nSo.</think>\n\nHe left.") as server:
+        assert rewrite(server, TEXTS[:1])[0].text == "He left."
+
+
+@both
+def test_a_filtered_text_fails_alone_and_at_once(rewrite):
+    with LoopbackServer(faults=lambda number: FILTERED if number == 0 else None) as server:
+        rewrites = rewrite(server, TEXTS, concurrency=1)
+    assert [r.text is None for r in rewrites] == [True] + [False] * 7
+    assert rewrites[0].reason == "the service refuses this text"
+    assert len(server.requests) == len(TEXTS)
+
+
+@both
+def test_a_used_up_quota_is_an_error(rewrite):
+    server = LoopbackServer(faults=always(NO_QUOTA))
+    with server, pytest.raises(ModelError, match="quota is used up"):
+        rewrite(server, TEXTS, concurrency=1)
+    assert len(server.requests) == 1
+
+
+LONG = " ".join(f"In {year} the keeper wrote {year % 7} letters." for year in range(1800, 1840))
+
+
+@both
+@pytest.mark.parametrize("window", [120, 190, 250])
+def test_a_text_that_is_too_long_is_halved(rewrite, window):
+    """No sentence is lost or said twice, and what is merged are the halves' own rewrites."""
+    with LoopbackServer(window=window) as server:
+        rewrites = rewrite(server, [LONG, TEXTS[0]], concurrency=2)
+    assert [bool(r.text) for r in rewrites] == [True, True]
+    asked = [fenced(r.prompt) for r, o in zip(server.requests, server.outcomes, strict=True)]
+    answered = [a for a, o in zip(asked, server.outcomes, strict=True) if o.tokens]
+    parts = [a for a in answered if a in LONG and a != LONG]
+    assert " ".join(sorted(parts, key=LONG.index)) == LONG
+    assert sum(r.usage.llm_calls for r in rewrites) == len(server.requests)
+    assert sum(r.usage.prompt_tokens for r in rewrites) == server.answered.prompt_tokens
+
+
+def fenced(prompt):
+    return re.search(r"(?ms)^(=== \w+ ===)$\n(.*?)\n^\1$", prompt)[2]
+
+
+@both
+def test_halves_are_kept_and_the_whole_is_one_cached_summary(rewrite):
+    kept = Kept()
+    with LoopbackServer(window=190) as server:
+        (first,) = rewrite(server, [LONG], resources=Resources(completions=kept))
+        n_asked = len(server.requests)
+        (again,) = rewrite(server, [LONG], resources=Resources(completions=kept))
+    assert again.text == first.text
+    assert len(server.requests) - n_asked == again.usage.llm_calls
+    assert len(server.requests) - n_asked <= 3  # those that are refused for their length
+
+
+@both
+def test_what_is_too_long_whatever_is_done_fails(rewrite):
+    with LoopbackServer(window=1) as server:
+        (rewrite_,) = rewrite(server, ["Salt and ice. " * 8], concurrency=1)
+    assert rewrite_.text is None
+    assert "too long" in rewrite_.reason
+
+
+@both
+def test_a_model_that_does_not_shorten_is_not_asked_for_ever(rewrite):
+    with LoopbackServer(reply=lambda prompt: fenced(prompt) + " Indeed.", window=190) as server:
+        (rewrite_,) = rewrite(server, [LONG])
+    assert rewrite_.text is None
+    assert len(server.requests) < 30
+
+
+@both
+@pytest.mark.parametrize("limit", [1, 500, 1_000, 100_000])
+def test_a_token_limit_is_never_exceeded(rewrite, limit):
+    kept = Kept()
+    resources = Resources(completions=kept)
+    with LoopbackServer(count=lambda text: len(get_tokenizer()(text))) as server:
+        enough = nullcontext() if limit == 100_000 else pytest.raises(LimitError, match="limit")
+        with enough:
+            rewrite(server, TEXTS, token_limit=limit, resources=resources)
+    assert (len(kept) == len(TEXTS)) == (limit == 100_000)
+    spent = server.answered.prompt_tokens + server.answered.completion_tokens
+    assert spent == resources.usage.prompt_tokens + resources.usage.completion_tokens <= limit
+    assert len(kept) == server.answered.requests
+
+
+@both
+def test_a_token_limit_counts_what_was_spent_before(rewrite):
+    resources = Resources(usage=Usage(prompt_tokens=5_000))
+    with LoopbackServer() as server, pytest.raises(LimitError, match="5,000 tokens are spent"):
+        rewrite(server, TEXTS, token_limit=5_100, resources=resources)
+    assert server.requests == []
+
+
+@both
+def test_a_deadline_ends_it_and_leaves_what_was_written(rewrite):
+    kept = Kept()
+    server = LoopbackServer(latency=0.1)
+    with server, pytest.raises(LimitError, match=r"0\.35 seconds are over"):
+        rewrite(
+            server, TEXTS * 20, concurrency=2, deadline=0.35, resources=Resources(completions=kept)
+        )
+    assert 1 <= len(kept) <= 8
+    assert len(server.requests) <= 8
+
+
+@both
+def test_a_timeout_of_the_rewriter_s_own(rewrite):
+    with LoopbackServer(faults=lambda number: Fault(delay=5) if number == 0 else None) as server:
+        started = time.monotonic()
+        rewrites = rewrite(server, TEXTS[:1], timeout=0.2)
+    assert rewrites[0].text
+    assert time.monotonic() - started < 4
+    assert rewrites[0].usage.llm_calls == 2
+
+
+@both
+def test_nothing_is_sent_while_the_service_asks_for_a_pause(rewrite):
+    sent = []
+
+    def faults(number):
+        sent.append(time.monotonic())
+        return Fault(429, retry_after=0.4) if number == 0 else None
+
+    with LoopbackServer(faults=faults) as server:
+        rewrites = rewrite(server, TEXTS, concurrency=1)
+    assert all(r.text for r in rewrites)
+    assert sent[1] - sent[0] >= 0.4
+
+
+@both
+def test_too_many_requests_make_it_fewer(rewrite):
+    """A service that bears two at once is soon asked no more than it bears."""
+    free = Semaphore(2)
+
+    def faults(number):
+        if not free.acquire(blocking=False):
+            return Fault(429, retry_after=0.0)
+        time.sleep(0.02)
+        free.release()
+        return None
+
+    with LoopbackServer(faults=faults) as server:
+        rewrites = rewrite(server, TEXTS * 8, concurrency=8)
+    assert all(r.text for r in rewrites)
+    refused = sum(outcome.tokens is None for outcome in server.outcomes)
+    assert refused < len(TEXTS) * 8 / 2
+
+
+@both
+def test_a_pause_of_hours_is_an_error(rewrite):
+    server = LoopbackServer(faults=always(Fault(429, retry_after=7200)))
+    with server, pytest.raises(ModelError, match="7200 seconds"):
+        rewrite(server, TEXTS)
+
+
+@both
+def test_a_service_that_never_answers_is_given_up(rewrite):
+    server = LoopbackServer(faults=always(Fault(500)))
+    with server, pytest.raises(ModelError, match=f"none of {PATIENCE} texts.*500"):
+        rewrite(server, TEXTS * 9, concurrency=1)
+    assert len(server.requests) == PATIENCE * ATTEMPTS
+
+
+@both
+def test_a_record_has_every_prompt_and_its_answer_and_no_key(rewrite, tmp_path):
+    record = tmp_path / "calls.jsonl"
+    with LoopbackServer(faults=lambda number: REFUSAL if number == 0 else None) as server:
+        rewrites = rewrite(server, TEXTS, record=record, concurrency=1)
+    lines = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
+    assert [line["prompt"] for line in lines] == [r.prompt for r in server.requests]
+    assert [line["completion"] for line in lines[1:]] == [r.text for r in rewrites]
+    assert [line["fault"] for line in lines] == ["it was refused"] + [None] * 8
+    assert sum(line["prompt_tokens"] for line in lines) == server.answered.prompt_tokens
+    assert KEY not in record.read_text("utf-8")
+    assert server.base_url not in record.read_text("utf-8")
+
+
+def test_a_record_that_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        LLMRewriter(OpenAILike(model="tiny"), record=tmp_path / "nowhere" / "calls.jsonl")
+
+
+@both
+def test_the_model_is_told_how_long_an_answer_may_be(rewrite):
+    with LoopbackServer() as server:
+        rewrite(server, TEXTS[:1])
+        rewrite(server, TEXTS[:1], llm={"max_tokens": 77})
+    assert [r.body["max_tokens"] for r in server.requests] == [200, 77]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"timeout": 0}, {"deadline": -1}, {"token_limit": 0}, {"timeout": float("nan")}],
+    ids=str,
+)
+def test_limits_are_above_zero(wrong):
+    (name,) = wrong
+    with pytest.raises(InputError, match=f"{name} must be"):
+        LLMRewriter(OpenAILike(model="tiny"), **wrong)
+
+
+@both
+def test_model_calls_are_events_of_llama_index(rewrite):
+    heard = []
+
+    class Listener(BaseEventHandler):
+        @classmethod
+        def class_name(cls):
+            return "Listener"
+
+        def handle(self, event, **kwargs):
+            heard.append(event.class_name())
+
+    root, listener = get_dispatcher(), Listener()
+    root.add_event_handler(listener)
+    try:
+        with LoopbackServer() as server:
+            rewrite(server, TEXTS[:3])
+    finally:
+        root.event_handlers.remove(listener)
+    ends = [name for name in heard if name in ("LLMCompletionEndEvent", "LLMChatEndEvent")]
+    assert len(ends) >= 3
 
 
 def fence_of(prompt):
