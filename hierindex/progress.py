@@ -1,8 +1,9 @@
 """How long work tells how far it is."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Called with a stage's name, the steps done and the steps in all.
 
