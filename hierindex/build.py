@@ -20,8 +20,8 @@ from hierindex.progress import Progress
 from hierindex.read import Skipped, read_sources
 from hierindex.record import NodeRecord
 from hierindex.split import sentence_splitter, split_documents
+from hierindex.store.cache import open_cache
 from hierindex.store.lance import HierarchyStore
-from hierindex.store.vectors import open_cache
 from hierindex.summarize.summary import Usage
 from hierindex.timing import Stopwatch, Timing
 
@@ -89,12 +89,11 @@ def build_tree(
         held = {d for row in store.columns("documents")["documents"] for d in row}
     hashes = {document.doc_id: document.hash for document in documents}
     with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
-        grown = hierarchy.grow(chunks, store.get_nodes, cache, progress=progress)
+        grown = hierarchy.grow(chunks, store.get_nodes, cache.vectors, cache.completions, progress)
         with watch("write"):
             kept = {"documents": hashes, "usage": asdict(grown.usage)}
             generation = store.replace(grown.nodes, kept)
-            if cache is not None:
-                cache.forget_the_rest()
+            cache.forget_the_rest()
     timings = sorted([*watch.timings, *grown.timings], key=lambda t: STAGES.index(t.stage))
     return BuildReport(
         generation=generation,

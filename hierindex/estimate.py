@@ -12,8 +12,8 @@ from hierindex.embed.embedder import fingerprint
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.progress import Progress
 from hierindex.record import NodeRecord
+from hierindex.store.cache import open_cache
 from hierindex.store.lance import HierarchyStore
-from hierindex.store.vectors import open_cache
 from hierindex.timing import Stopwatch
 
 WIDTH = 1.6  # of a quick estimate, down and up, where trees of words alone were compared with real

@@ -23,6 +23,7 @@ from hierindex import (
     SourceError,
     SummaryError,
 )
+from hierindex.store.cache import open_cache
 
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
@@ -144,7 +145,7 @@ class TestBuildingAgain:
         model = HashingEmbedding()
 
         class Killed(ExtractiveSummarizer):
-            def summarize(self, groups, budget, **options):
+            def summarize(self, groups, budget, resources):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
@@ -154,6 +155,25 @@ class TestBuildingAgain:
         built(folder, tmp_path / "index", embed_model=model)
         assert chunks
         assert not chunks & {text for batch in model.batches for text in batch}
+
+    def test_what_a_killed_build_had_written_is_kept_until_a_tree_is_whole(
+        self, folder, tmp_path
+    ) -> None:
+        known = []
+
+        class Killed(ExtractiveSummarizer):
+            def summarize(self, groups, budget, resources):
+                known.append(resources.completions.recall("key"))
+                resources.completions.keep("key", "written")
+                raise KeyboardInterrupt
+
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                built(folder, tmp_path / "index", summarizer=Killed())
+        assert known == [None, "written"]
+        built(folder, tmp_path / "index")
+        with open_cache(str(tmp_path / "index"), None) as cache:
+            assert cache.completions.recall("key") is None
 
     def test_seconds_by_stage_add_up(self, folder, tmp_path) -> None:
         report = built(folder, tmp_path / "index").last_build.to_json()

@@ -16,11 +16,11 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.errors import IndexNotFoundError, InputError
 from hierindex.store.async_first import AsyncFirstStore, wait_for
+from hierindex.store.cache import cache_file, forget, remove
 from hierindex.store.checks import by_ids, check_dimension, vector_of
 from hierindex.store.filters import filtered_by, filters_of, holds, to_expression
 from hierindex.store.links import beside, highest_level, linked_to, unlinked
 from hierindex.store.schema import NODE_COLUMNS, to_nodes, to_table
-from hierindex.store.vectors import cache_file, forget, remove
 
 if TYPE_CHECKING:
     import pyarrow as pa

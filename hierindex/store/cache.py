@@ -1,0 +1,130 @@
+"""What models gave before, kept in one file beside the index."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
+
+from hierindex.store import completions, vectors
+from hierindex.store.completions import CompletionCache
+from hierindex.store.database import Database, optional
+from hierindex.store.vectors import VectorCache, text_digest
+
+FILE = ".cache.sqlite"
+WAIT = 60.0  # seconds for another build to end its write
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Vectors and completions kept for an index; None what cannot be kept."""
+
+    vectors: VectorCache | None = None
+    completions: CompletionCache | None = None
+
+    def forget_the_rest(self) -> None:
+        """Delete what this build had no use for: nothing stays of a text that is gone."""
+        for kept in (self.vectors, self.completions):
+            if kept is not None:
+                kept.forget_the_rest()
+
+
+@contextmanager
+def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
+    """What is kept for an index, while the `with` block lasts.
+
+    A file that is no database any more is begun anew. One that cannot be used is warned of,
+    and nothing is kept.
+
+    Parameters
+    ----------
+    uri : str
+        Of the index.
+    model : str or None
+        What vectors depend on beside their text; where it is not known, they are not kept.
+    """
+    connection = None
+    with optional():
+        connection = _connected(cache_file(uri))
+    if connection is None:
+        yield Cache()
+        return
+    with closing(Database(connection)) as database:
+        trusted = None if model is None else VectorCache(database, model)
+        yield Cache(trusted, CompletionCache(database))
+
+
+def forget(uri: str, texts: Sequence[str]) -> None:
+    """Delete the vectors of deleted texts, of any model, and all completions.
+
+    A completion does not know on which documents it stands, so that all of them go. The
+    summaries of what survives are in the index's table, where the next build finds them by id:
+    only what a killed build left is paid for again. There need be no cache.
+
+    Raises
+    ------
+    sqlite3.DatabaseError
+        If the file cannot be written: what it holds would outlive the deletion.
+    """
+    if not (file := cache_file(uri)).exists():
+        return
+    with closing(_connected(file)) as connection:
+        with connection:
+            digests = [(text_digest(text),) for text in texts]
+            connection.executemany("DELETE FROM vectors WHERE text = ?", digests)
+            connection.execute("DELETE FROM completions")
+        # Another build may hold the file open, and with it the log that still has the texts.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def cache_file(uri: str) -> Path:
+    """Inside the index's folder; in the user's cache folder for an index that is elsewhere."""
+    if "://" not in uri:
+        return Path(uri) / FILE
+    return user_cache_path("hierindex", appauthor=False) / "indexes" / text_digest(uri) / FILE
+
+
+def remove(file: Path) -> None:
+    """Delete a cache, with what a killed build may have left of its writing."""
+    for suffix in ("", "-wal", "-shm"):
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+
+
+def _connected(file: Path) -> sqlite3.Connection:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Of two that turn a new file to WAL at once, SQLite refuses one, whatever its timeout.
+    patient = Retrying(
+        retry=retry_if_exception(_is_busy),
+        stop=stop_after_delay(WAIT),
+        wait=wait_random(0.01, 0.1),
+        reraise=True,
+    )
+    try:
+        return patient(_prepared, file)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):  # locked, or not to be written
+            raise
+        remove(file)
+        return patient(_prepared, file)
+
+
+def _prepared(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, timeout=WAIT, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")  # readers and a writer at once
+        connection.execute("PRAGMA synchronous = FULL")  # what is paid for outlives a power cut
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(vectors.CREATE)
+        connection.execute(completions.CREATE)
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_busy(error: BaseException) -> bool:
+    code = error.sqlite_errorcode if isinstance(error, sqlite3.OperationalError) else 0
+    return code & 0xFF == sqlite3.SQLITE_BUSY  # the low byte; the others say why

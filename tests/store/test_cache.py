@@ -1,0 +1,158 @@
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Barrier
+
+import numpy as np
+import pytest
+
+from hierindex.store.cache import Cache, cache_file, forget, open_cache
+
+X = np.eye(1, dtype=np.float32)
+
+
+def keep_all(cache, name):
+    cache.vectors.keep([name], X)
+    cache.completions.keep(name, f"what a model wrote of {name}")
+
+
+def known(cache, name):
+    return name in cache.vectors.recall([name]), cache.completions.recall(name) is not None
+
+
+def test_both_are_kept_in_one_file(tmp_path):
+    with open_cache(str(tmp_path), "m") as cache:
+        keep_all(cache, "a")
+    with open_cache(str(tmp_path), "m") as cache:
+        assert known(cache, "a") == (True, True)
+    assert list(tmp_path.iterdir()) == [cache_file(str(tmp_path))]
+
+
+def test_what_a_build_did_not_use_is_forgotten(tmp_path):
+    with open_cache(str(tmp_path), "m") as cache:
+        keep_all(cache, "a")
+    with open_cache(str(tmp_path), "m") as cache:
+        keep_all(cache, "b")
+        cache.forget_the_rest()
+        assert known(cache, "a") == (False, False)
+        assert known(cache, "b") == (True, True)
+
+
+def test_an_embedding_model_that_does_not_tell_what_it_is_has_no_vectors(tmp_path):
+    with open_cache(str(tmp_path), None) as cache:
+        assert cache.vectors is None
+        cache.completions.keep("a", "text")
+        cache.forget_the_rest()
+        assert cache.completions.recall("a") == "text"
+
+
+def test_completions_do_not_know_their_documents_and_go_with_any(tmp_path):
+    with open_cache(str(tmp_path), "m") as cache:
+        for name in "a", "b":
+            keep_all(cache, name)
+    assert b"wrote of b" in cache_file(str(tmp_path)).read_bytes()
+    forget(str(tmp_path), ["a"])
+    assert b"wrote of" not in cache_file(str(tmp_path)).read_bytes()
+    with open_cache(str(tmp_path), "m") as cache:
+        assert known(cache, "a") == (False, False)
+        assert known(cache, "b") == (True, False)
+
+
+def test_what_is_forgotten_is_in_no_log_of_another_build(tmp_path):
+    with open_cache(str(tmp_path), "m") as cache:
+        keep_all(cache, "a")
+        assert any(b"wrote of a" in file.read_bytes() for file in tmp_path.iterdir())
+        forget(str(tmp_path), ["a"])
+        assert not any(b"wrote of a" in file.read_bytes() for file in tmp_path.iterdir())
+        keep_all(cache, "b")
+        assert known(cache, "b") == (True, True)
+
+
+def test_there_need_be_no_cache_to_forget(tmp_path):
+    forget(str(tmp_path / "none"), ["a"])
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_cache_from_before_completions_were_kept_is_used(tmp_path):
+    with open_cache(str(tmp_path), "m") as cache:
+        keep_all(cache, "a")
+    with closing(sqlite3.connect(cache_file(str(tmp_path)))) as old:
+        old.execute("DROP TABLE completions")
+    with open_cache(str(tmp_path), "m") as cache:
+        assert known(cache, "a") == (True, False)
+
+
+def test_a_damaged_cache_is_begun_anew(tmp_path):
+    cache_file(str(tmp_path)).write_bytes(b"no database" * 1000)
+    with open_cache(str(tmp_path), "m") as cache:
+        keep_all(cache, "a")
+        assert known(cache, "a") == (True, True)
+
+
+def test_a_build_goes_on_without_a_cache_that_is_locked(tmp_path, monkeypatch, caplog):
+    with open_cache(str(tmp_path), "m") as cache:
+        keep_all(cache, "a")
+    monkeypatch.setattr("hierindex.store.cache.WAIT", 0.01)
+    with closing(sqlite3.connect(cache_file(str(tmp_path)))) as holder:
+        holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        with open_cache(str(tmp_path), "m") as cache:
+            assert cache == Cache(None, None)
+            cache.forget_the_rest()
+    assert "not kept between builds: database is locked" in caplog.text
+    with open_cache(str(tmp_path), "m") as cache:
+        assert known(cache, "a") == (True, True)
+
+
+def test_a_build_goes_on_where_its_cache_is_only_to_be_read(tmp_path, monkeypatch, caplog):
+    with open_cache(str(tmp_path), "m") as cache:
+        keep_all(cache, "a")
+    connect = sqlite3.connect
+
+    def read_only(file, **kwargs):
+        return connect(f"{file.as_uri()}?mode=ro", uri=True, **kwargs)
+
+    monkeypatch.setattr("hierindex.store.cache.sqlite3.connect", read_only)
+    with open_cache(str(tmp_path), "m") as cache:
+        keep_all(cache, "b")
+        assert known(cache, "a") == (True, True)
+        assert known(cache, "b") == (False, False)
+        cache.forget_the_rest()
+    assert caplog.text.count("attempt to write a readonly database") == 4
+
+
+@pytest.mark.parametrize("in_the_way", ["a file", "a folder"])
+def test_a_build_goes_on_where_there_can_be_no_cache(tmp_path, monkeypatch, caplog, in_the_way):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    uri = "s3://bucket/index"
+    if in_the_way == "a file":
+        (tmp_path / "cache").touch()
+    else:
+        cache_file(uri).mkdir(parents=True)
+    with open_cache(uri, "m") as cache:
+        assert cache == Cache(None, None)
+    assert caplog.text.count("not kept between builds") == 1
+
+
+def test_builds_that_begin_at_once_all_have_the_cache(tmp_path, caplog):
+    n_builds = 4
+    barrier = Barrier(n_builds)
+
+    def build(folder):
+        barrier.wait()
+        with open_cache(str(folder), "m") as cache:
+            keep_all(cache, "a")
+            return known(cache, "a")
+
+    with ThreadPoolExecutor(n_builds) as pool:
+        for i in range(10):
+            folder = tmp_path / str(i)
+            assert set(pool.map(build, [folder] * n_builds)) == {(True, True)}
+    assert not caplog.text
+
+
+def test_an_index_elsewhere_has_its_cache_here(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one, other = cache_file("s3://bucket/one"), cache_file("s3://bucket/other")
+    assert one != other
+    assert one.is_relative_to(tmp_path)
