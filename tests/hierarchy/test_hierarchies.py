@@ -65,9 +65,9 @@ class CountingSummarizer(ExtractiveSummarizer):
         super().__init__()
         self.calls: list[int] = []
 
-    def summarize(self, groups, budget, **options):
+    def summarize(self, groups, budget, resources=None):
         self.calls.append(len(groups))
-        return super().summarize(groups, budget, **options)
+        return super().summarize(groups, budget, resources)
 
 
 class NotingSummarizer(ExtractiveSummarizer):
@@ -77,9 +77,9 @@ class NotingSummarizer(ExtractiveSummarizer):
         super().__init__()
         self.children: list[list[int]] = []
 
-    def summarize(self, groups, budget, **options):
+    def summarize(self, groups, budget, resources=None):
         self.children += [[sentence.child for sentence in group] for group in groups]
-        return super().summarize(groups, budget, **options)
+        return super().summarize(groups, budget, resources)
 
 
 def text_of(name: str, n_paragraphs: int = 8) -> str:

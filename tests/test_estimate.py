@@ -1,0 +1,126 @@
+"""What a build would cost is what it then costs, and nobody is asked to find out."""
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document
+from llama_index.core.utils import get_tokenizer
+from loopback import LoopbackServer
+
+from hierindex.estimate import Estimate
+from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
+from hierindex.index import HierarchicalIndex
+from hierindex.llm import load_llm
+from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.two_stage import TwoStageSummarizer
+
+TOPICS = (
+    "The keeper of the lighthouse wrote a letter to the harbour about letter {}.",
+    "A storm from the north broke window {} of the mill before the morning.",
+    "They counted {} votes in the market hall and nobody knew the reason.",
+)
+KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
+
+
+def documents(n=4, n_sentences=60):
+    return [
+        Document(
+            id_=f"{d}.txt",
+            text=" ".join(TOPICS[i // 8 % 3].format(f"{d}-{i}") for i in range(n_sentences)),
+        )
+        for d in range(n)
+    ]
+
+
+def half(prompt):
+    """Every second sentence of the fenced passages."""
+    passages = prompt.split(" ===\n")[-2].rpartition("\n")[0]
+    return ". ".join(passages.split(". ")[::2])[:900]
+
+
+@pytest.fixture
+def server():
+    count = get_tokenizer()
+    with LoopbackServer(reply=half, count=lambda text: len(count(text))) as server:
+        yield server
+
+
+@pytest.fixture
+def model():
+    return HashingEmbedding()
+
+
+@pytest.fixture
+def hierarchy_of(server, model):
+    def made(kind, **settings):
+        rewriter = LLMRewriter(load_llm("loopback", server.base_url), **settings)
+        return kind(model, TwoStageSummarizer(rewriter), summary_tokens=60)
+
+    return made
+
+
+def estimate(uri, hierarchy, **options):
+    return HierarchicalIndex.estimate(
+        documents(), uri, hierarchy=hierarchy, chunk_size=80, **options
+    )
+
+
+def build(uri, hierarchy):
+    made = HierarchicalIndex.build(documents(), uri, hierarchy=hierarchy, chunk_size=80)
+    return made.last_build
+
+
+@KINDS
+def test_an_estimate_is_near_and_asks_nobody(server, model, hierarchy_of, tmp_path, kind):
+    told = estimate(tmp_path, hierarchy_of(kind))
+    assert server.requests == []
+    n_embedded = sum(map(len, model.batches))
+    report = build(tmp_path, hierarchy_of(kind))
+    assert told.llm_calls == pytest.approx(report.usage.llm_calls, rel=0.15)
+    assert told.prompt_tokens == pytest.approx(report.usage.prompt_tokens, rel=0.15)
+    assert report.usage.completion_tokens <= told.completion_tokens
+    chunks = told.levels[0]["nodes"]
+    assert chunks == report.statistics[0].nodes
+    assert n_embedded >= chunks
+    again = sum(map(len, model.batches)) - n_embedded
+    assert again < n_embedded + report.usage.llm_calls * 40  # chunks are not embedded twice
+
+
+@KINDS
+def test_a_quick_estimate_embeds_nothing_and_holds_the_rest(
+    server, model, hierarchy_of, tmp_path, kind
+):
+    told = estimate(tmp_path, hierarchy_of(kind), quick=True)
+    assert server.requests == model.batches == []
+    usage = build(tmp_path, hierarchy_of(kind)).usage
+    assert told.llm_calls[0] <= usage.llm_calls <= told.llm_calls[1]
+    assert told.prompt_tokens[0] <= usage.prompt_tokens <= told.prompt_tokens[1]
+
+
+def test_what_is_known_costs_nothing(server, hierarchy_of, tmp_path):
+    n_calls = build(tmp_path, hierarchy_of(SemanticHierarchy)).usage.llm_calls
+    told = estimate(tmp_path, hierarchy_of(SemanticHierarchy))
+    assert told.llm_calls == told.prompt_tokens == told.completion_tokens == 0
+    assert told.cached_summaries == n_calls == len(server.requests)
+    other = estimate(tmp_path, hierarchy_of(SemanticHierarchy, prompt="In brief: {text}"))
+    assert other.cached_summaries == 0
+    assert other.llm_calls == n_calls
+
+
+def test_an_estimate_leaves_the_index_as_it_is(hierarchy_of, tmp_path):
+    build(tmp_path, SemanticHierarchy(HashingEmbedding()))
+    before = HierarchicalIndex.open(tmp_path, HashingEmbedding()).info()
+    estimate(tmp_path, hierarchy_of(SemanticHierarchy))
+    assert HierarchicalIndex.open(tmp_path, HashingEmbedding()).info() == before
+
+
+def test_an_extractive_build_costs_nothing(tmp_path):
+    told = estimate(tmp_path, SemanticHierarchy(HashingEmbedding()))
+    assert (told.llm_calls, told.prompt_tokens, told.cached_summaries) == (0, 0, 0)
+    assert len(told.levels) > 1
+
+
+def test_prices_are_of_a_million_tokens():
+    exact = Estimate([], 1, 2_000_000, 500_000, 0)
+    assert exact.price(0.5, 2.0) == 2.0
+    ranged = Estimate([], (0, 1), (0, 2_000_000), (0, 500_000), (0, 0))
+    assert ranged.price(0.5, 2.0) == (0.0, 2.0)
