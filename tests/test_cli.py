@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 from typer.main import get_command
 
@@ -141,6 +142,97 @@ def test_llm_summaries_and_answers(hierindex, folder) -> None:
     assert info["summarizer"] == "m"
 
 
+@pytest.fixture
+def server():
+    count = get_tokenizer()
+    with LoopbackServer(count=lambda text: len(count(text))) as server:
+        yield server
+
+
+@pytest.fixture
+def build(hierindex, folder, server):
+    """Builds an index of the letters with a language model and more flags."""
+    llm = ("--llm", "m", "--llm-base-url", server.base_url)
+    args = ("build", folder, "--index", "L", "--chunk-size", 64, *llm)
+    return lambda *flags: hierindex(*args, *flags)
+
+
+def test_a_dry_run_says_what_a_build_takes(build, server) -> None:
+    status, out, err = build("--dry-run", "--json")
+    told = json.loads(out)
+    assert (status, err, server.requests) == (0, "", [])
+    assert told["price"] is None
+    assert sorted(told) == [
+        "cached_summaries",
+        "completion_tokens",
+        "levels",
+        "llm_calls",
+        "price",
+        "prompt_tokens",
+    ]
+    usage = json.loads(build("--json")[1])["usage"]
+    assert told["llm_calls"] == usage["llm_calls"] == len(server.requests)
+    assert told["prompt_tokens"] == pytest.approx(usage["prompt_tokens"], rel=0.15)
+    again = json.loads(build("--dry-run", "--json")[1])
+    assert (again["llm_calls"], again["cached_summaries"]) == (0, usage["llm_calls"])
+
+
+def test_a_dry_run_for_people(build) -> None:
+    out = build("--dry-run", "--prompt-price", 3, "--completion-price", 15)[1]
+    assert re.search(r"calls +\d+\n", out)
+    assert re.search(r"price, at most +0\.\d\d\n?", out)
+    quick = build("--dry-run", "--quick")[1]
+    assert re.search(r"calls +\d+ to \d+\n", quick)
+    assert "price" not in quick
+
+
+def test_a_token_limit_stops_a_build_that_another_continues(hierindex, build, server) -> None:
+    needed = json.loads(build("--dry-run", "--json")[1])
+    limit = needed["prompt_tokens"] // 2 + needed["completion_tokens"] // needed["llm_calls"]
+    status, out, err = build("--max-llm-tokens", limit)
+    assert (status, out) == (2, "")
+    assert re.fullmatch(r"hierindex: LLM 'm' stopped at its limit: [^\n]+\.\n", err)
+    assert sum(server.answered[1:]) <= limit
+    assert hierindex("info", "--index", "L")[0] == 2
+    status, out, _ = build("--json")
+    usage = json.loads(out)["usage"]
+    prompts = [request.prompt for request in server.requests]
+    assert status == 0
+    assert len(set(prompts)) == len(prompts)
+    assert usage["cached_summaries"] + usage["llm_calls"] == len(prompts)
+    assert usage["cached_summaries"] > 0
+
+
+def test_prompts_can_be_chosen_and_recorded(build, server, tmp_path) -> None:
+    (tmp_path / "mine.txt").write_text("In {n_words} words:\n{fence}\n{text}\n{fence}")
+    for name, said in (("questions", "which questions it answers"), ("mine.txt", "In 140 words")):
+        server.requests.clear()
+        assert build("--prompt", name, "--llm-record", "calls.jsonl")[0] == 0
+        assert all(said in request.prompt for request in server.requests)
+    lines = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
+    assert {line["model"] for line in lines} == {"m"}
+    assert "In 140 words" in lines[-1]["prompt"]
+
+
+def test_grounding_is_shown(hierindex, build) -> None:
+    assert "of the summaries' sentences have support" in build()[1]
+    (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
+    assert json.loads(hierindex("show", root, "--index", "L", "--json")[1])["grounding"] == 1
+    assert "100% supported by its sources" in hierindex("show", root, "--index", "L")[1]
+
+
+def test_what_has_no_support_falls_back(hierindex, build, server) -> None:
+    server.reply = lambda prompt: "Whales sing in winter. Tea is grown on hills in Assam."
+    status, out, err = build("--min-grounding", 0.5, "--json")
+    usage = json.loads(out)["usage"]
+    assert status == 0
+    assert usage["fallbacks"] == usage["llm_calls"] > 0
+    assert re.fullmatch(r"(hierindex: note: m gave no summary for [^\n]+\.\n)+", err)
+    status, out, err = build("--min-grounding", 0.5, "--strict")
+    assert (status, out) == (1, "")
+    assert "its sources do not support it; strict is set" in err
+
+
 def test_environment_and_file_reach_a_command(hierindex, folder, monkeypatch, tmp_path) -> None:
     (tmp_path / "hierindex.toml").write_text('method = "raptor"\nchunk_size = 64\n')
     assert hierindex("build", folder, "--index", "T")[0] == 0
@@ -243,6 +335,7 @@ def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
     assert (status, err) == (2, "hierindex: The index has levels 0 to 0, got level 1.\n")
 
 
+LLM = ["build", "letters", "--index", "W", "--llm", "m", "--llm-base-url", "http://x/v1"]
 BAD_COMMANDS = {
     "level": (["query", "?", "--index", "index", "--level", "9"], 2, "has levels 0 to"),
     "mode": (["query", "?", "--index", "index", "--mode", "up"], 2, "mode is wrong"),
@@ -269,6 +362,16 @@ BAD_COMMANDS = {
         2,
         "Summariser 'no/such-model' cannot be loaded",
     ),
+    "quick": (["build", "letters", "--index", "W", "--quick"], 2, "--quick is for --dry-run"),
+    "prompt": ([*LLM, "--prompt", "y"], 2, "--prompt y is neither"),
+    "nli model": (
+        [*LLM, "--nli-model", "no/such-model"],
+        2,
+        "NLI model 'no/such-model' cannot be loaded",
+    ),
+    "record": ([*LLM, "--llm-record", "none/calls"], 2, "'none/calls' cannot be written"),
+    "grounding": ([*LLM, "--min-grounding", "2"], 2, "min_grounding is wrong"),
+    "tokens": ([*LLM, "--max-llm-tokens", "0"], 2, "max_llm_tokens is wrong"),
     "method": (["build", "letters", "--index", "W", "--method", "magic"], 2, "method is wrong"),
     "address": (["build", "letters", "--index", "W", "--llm", "m"], 2, "needs --llm-base-url"),
     "empty question": (["query", " ", "--index", "index"], 2, "The question is empty"),
@@ -342,6 +445,16 @@ def test_key_is_in_no_message_and_no_file(hierindex, folder, monkeypatch, tmp_pa
     stored = [path.read_bytes() for path in (tmp_path / "W").rglob("*") if path.is_file()]
     assert stored
     assert not any(b"very-secret" in data for data in stored)
+
+
+def test_ctrl_c_is_one_sentence(hierindex, folder, monkeypatch) -> None:
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hierindex.index.build_tree", interrupted)
+    status, out, err = hierindex("build", folder, "--index", "W")
+    assert (status, out) == (130, "")
+    assert re.fullmatch(r"hierindex: Interrupted; [^\n]+\.\n", err)
 
 
 def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:

@@ -5,14 +5,13 @@ import logging
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hierindex.errors import HierindexError, InputError
 
-if TYPE_CHECKING:
-    pass
+INTERRUPTED = 130  # typer's exit status after Ctrl-C
 
 app = typer.Typer(
     name="hierindex",
@@ -249,6 +248,10 @@ def main() -> None:
     logger.setLevel(logging.INFO)
     try:
         app()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            _fail("Interrupted; an index is as it was, and a build goes on where it was.", end.code)
+        raise
     except HierindexError as error:
         _fail(str(error), error.exit_status)
     except Exception as error:  # noqa: BLE001  # the one place where any error becomes a sentence

@@ -82,7 +82,7 @@ def described(info: dict[str, Any]) -> str:
     roots = ", ".join(node_id[:12] for node_id in info["roots"][:5])
     return "\n".join(
         [
-            f"{info['documents']} documents, method {info['method']}, "
+            f"{_counted(info['documents'], 'document')}, method {info['method']}, "
             f"generation {info['generation']}",
             f"embedding model {info['embed_model']}, summaries {info['summarizer']}",
             "",
@@ -101,6 +101,10 @@ def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
     for level in reversed(levels):
         table.add_row(*(n if isinstance(n, str) else _number(n) for n in level.values()))
     return _drawn(table)
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _number(value: float | None) -> str:
