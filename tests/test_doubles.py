@@ -3,9 +3,11 @@
 import asyncio
 import json
 import logging
+import time
 import urllib.request
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from threading import Barrier
 
 import httpx
@@ -18,7 +20,22 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.schema import TextNode
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from llama_index.llms.openai_like import OpenAILike
-from loopback import Fault, LoopbackServer
+from loopback import (
+    CUT_OFF,
+    EMPTY,
+    FILTERED,
+    NO_JSON,
+    NO_QUOTA,
+    OTHER_JSON,
+    REFUSAL,
+    TOO_LONG,
+    WEB_PAGE,
+    Fault,
+    LoopbackServer,
+    Outcome,
+    Tokens,
+    names_words,
+)
 from sentence_transformers import SentenceTransformer
 from tiny_models import (
     SENTENCES,
@@ -174,9 +191,111 @@ def test_retry_after_reaches_the_client():
 
 
 @calls
-def test_empty_completion(call):
-    with LoopbackServer(faults=lambda number: Fault(empty=True)) as server:
-        assert call(server, "Hello") == ""
+@pytest.mark.parametrize("fault", [EMPTY, REFUSAL, CUT_OFF], ids=lambda fault: repr(fault.text))
+def test_a_given_completion(call, fault):
+    with LoopbackServer(faults=lambda number: fault) as server:
+        assert call(server, "Hello out there") == fault.text
+    assert server.answered == (1, 3, len(fault.text.split()))
+
+
+@pytest.mark.parametrize("is_chat_model", [True, False])
+def test_finish_reason_reaches_the_client(is_chat_model):
+    with LoopbackServer(faults={1: CUT_OFF}.get) as server:
+        llm = llm_of(server, is_chat_model=is_chat_model)
+        reasons = [llm.complete("Hello").raw.choices[0].finish_reason for _ in range(2)]
+        *_, last = llm_of(server).stream_complete("Hello")
+    assert reasons == ["stop", "length"]
+    assert last.raw.choices[0].finish_reason == "stop"
+
+
+@calls
+@pytest.mark.parametrize(
+    ("fault", "error", "code"),
+    [
+        (TOO_LONG, openai.BadRequestError, "context_length_exceeded"),
+        (FILTERED, openai.BadRequestError, "content_filter"),
+        (NO_QUOTA, openai.RateLimitError, "insufficient_quota"),
+        (Fault(500, text="Out of memory."), openai.InternalServerError, None),
+    ],
+    ids=str,
+)
+def test_code_and_message_reach_the_client(call, fault, error, code):
+    server = LoopbackServer(faults=lambda number: fault)
+    with server, pytest.raises(error, match=fault.text or f"fault {fault.status}") as caught:
+        call(server, "Hello")
+    assert caught.value.code == code
+    assert server.answered == (0, 0, 0)
+
+
+@pytest.mark.parametrize("call", [complete, acomplete])
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (NO_JSON, json.JSONDecodeError),
+        (OTHER_JSON, TypeError),
+        (WEB_PAGE, AttributeError),
+        (Fault(502, body="<html>Bad gateway</html>"), openai.InternalServerError),
+    ],
+    ids=str,
+)
+def test_garbage_reaches_the_client(call, fault, error):
+    server = LoopbackServer(faults=lambda number: fault)
+    with server, pytest.raises(error):
+        call(server, "Hello")
+    assert server.answered == (0, 0, 0)
+
+
+@calls
+def test_a_delay_outlasts_a_timeout_and_ends_with_it(call):
+    server = LoopbackServer(faults={0: Fault(delay=60)}.get)
+    with server:
+        with pytest.raises(openai.APITimeoutError):
+            call(server, "Hello", timeout=0.1)
+        assert call(server, "Hello", timeout=20) == "Hello"
+    assert server.most_in_flight == 1
+    assert server.outcomes == [Outcome(Fault(delay=60)), Outcome(Fault(), Tokens(1, 1))]
+
+
+def test_a_delay_is_waited_for():
+    with LoopbackServer(faults=lambda number: Fault(delay=0.1)) as server:
+        start = time.perf_counter()
+        assert complete(server, "Hello") == "Hello"
+        assert time.perf_counter() - start >= 0.1
+    assert server.answered == (1, 1, 1)
+
+
+@calls
+def test_a_prompt_over_the_window_is_an_error(call):
+    with LoopbackServer(window=10, count=len) as server:
+        assert call(server, "ten tokens") == "ten tokens"
+        with pytest.raises(openai.BadRequestError, match="is 10 tokens, got 11") as caught:
+            call(server, "ten tokens!")
+    assert caught.value.code == "context_length_exceeded"
+    assert server.answered == (1, 10, 10)
+
+
+def test_the_log_tells_what_became_of_each_request():
+    faults = {1: Fault(429), 2: REFUSAL, 4: Fault(dropped=True), 5: OTHER_JSON}
+    usage = Counter()
+    with LoopbackServer(faults=faults.get, reply=lambda prompt: "As you say.") as server:
+        for number in range(7):
+            with suppress(openai.OpenAIError, TypeError):
+                told = llm_of(server).complete("word " * number).additional_kwargs
+                usage.update(["requests"])
+                usage.update(told)
+    assert [outcome.fault for outcome in server.outcomes] == [
+        faults.get(number, Fault()) for number in range(7)
+    ]
+    assert [number for number in range(7) if server.outcomes[number].tokens] == [0, 2, 3, 6]
+    assert server.outcomes[2].tokens == (2, 8)
+    assert server.answered._asdict() | {"total_tokens": usage["total_tokens"]} == usage
+
+
+def test_a_deterministic_sentence_names_words_of_the_longest_paragraph():
+    prompt = "Be brief.\n\n=== 0a1b ===\nOn day 3 the storm broke the old pier.\n\nSummary:"
+    named = "The passages tell of day, the, storm, broke, old, pier and "
+    assert names_words(prompt).startswith(named)
+    assert names_words(prompt) == names_words(prompt) != names_words(f"{prompt} ")
 
 
 @pytest.mark.parametrize(
