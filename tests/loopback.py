@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from select import select
 from socket import MSG_DONTWAIT, MSG_PEEK, SHUT_RDWR, socket
 from typing import Any, NamedTuple
+from zlib import crc32
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,11 @@ def first_words(prompt: str) -> str:
 
 
 def names_words(prompt: str) -> str:
-    """Return a sentence on some words of the prompt's longest paragraph."""
-    words = re.findall(r"\b[^\W\d_]{3,12}\b", max(prompt.split("\n\n"), key=len))
-    return f"The passages tell of {', '.join(words[:: len(words) // 8 + 1])}."
+    """Return a sentence on words of the prompt's longest paragraph; no two prompts get the same."""
+    longest = max(prompt.split("\n\n"), key=len)
+    words = list(dict.fromkeys(re.findall(r"\b[^\W\d_]{3,12}\b", longest)))
+    named = ", ".join(words[:: len(words) // 8 + 1])
+    return f"The passages tell of {named} and {crc32(prompt.encode())}."
 
 
 def count_words(text: str) -> int:
@@ -153,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
                 text = self.server.reply(request.prompt)
         tokens = Tokens(self.server.count(request.prompt), self.server.count(text))
         whole = completes and not fault.dropped and _is_open(self.connection)
-        # before the client can know
+        # Noted before it is sent, so that a client that has it finds it in the log.
         self.server.outcomes[number] = Outcome(fault, tokens if whole else None)
         try:
             self._answer(request, fault, _answers(request, text, fault.finish_reason, tokens))

@@ -1,0 +1,158 @@
+"""A build whose language model fails in every way: the tree is whole, and nothing is uncounted."""
+
+import asyncio
+import random
+
+import httpx
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core import Document
+from llama_index.llms.openai_like import OpenAILike
+from loopback import (
+    CUT_OFF,
+    EMPTY,
+    FILTERED,
+    NO_JSON,
+    OTHER_JSON,
+    REFUSAL,
+    WEB_PAGE,
+    Fault,
+    LoopbackServer,
+    names_words,
+)
+from tenacity import wait_none
+
+from hierindex import HierarchicalIndex, NodeRecord, SemanticHierarchy
+from hierindex.errors import FallbackWarning
+from hierindex.split import sentence_splitter, split_documents
+from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.two_stage import TwoStageSummarizer
+
+CONCURRENCY = 4
+TIMEOUT = 1.0  # seconds of a request: an answer without a delay takes some milliseconds
+FAULTS = [
+    Fault(429, retry_after=0.01),
+    Fault(500),
+    Fault(502, body="<html>Bad gateway</html>", content_type="text/html"),
+    Fault(dropped=True),
+    EMPTY,
+    REFUSAL,
+    CUT_OFF,
+    FILTERED,
+    NO_JSON,
+    OTHER_JSON,
+    WEB_PAGE,
+    Fault(delay=20 * TIMEOUT),
+]
+PERIOD = 40  # requests in which each fault comes once, which is 30% of them
+WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
+
+
+def documents() -> list[Document]:
+    """Texts in which no two groups read the same."""
+    draw = random.Random(0).choice
+    return [
+        Document(
+            text="\n\n".join(
+                f"In {name} the {draw(WORDS)} of day {i} met {draw(WORDS)} and {draw(WORDS)}."
+                for i in range(100)
+            ),
+            id_=name,
+        )
+        for name in ("Aberdeen", "Bergen", "Cuxhaven", "Dover", "Emden", "Falmouth")
+    ]
+
+
+def faults_of(seed: int):
+    """The faults of a run: the same number of each in any long stretch of requests."""
+
+    def fault(number: int) -> Fault | None:
+        period = [*FAULTS, *[None] * (PERIOD - len(FAULTS))]
+        random.Random(f"{seed} {number // PERIOD}").shuffle(period)
+        return period[number % PERIOD]
+
+    return fault
+
+
+def hierarchy_of(server: LoopbackServer, **settings) -> SemanticHierarchy:
+    llm = OpenAILike(
+        model="tiny",
+        api_base=server.base_url,
+        api_key="k",
+        is_chat_model=True,
+        max_retries=0,
+        timeout=TIMEOUT,
+        **settings,
+    )
+    rewriter = LLMRewriter(llm, concurrency=CONCURRENCY, wait=wait_none())
+    return SemanticHierarchy(HashingEmbedding(), TwoStageSummarizer(rewriter), max_children=4)
+
+
+def build(server, tmp_path):
+    """The nodes and the usage of a whole build."""
+    index = HierarchicalIndex.build(
+        documents(), tmp_path / "index", hierarchy=hierarchy_of(server), chunk_size=60
+    )
+    return index.store.get_nodes(), index.last_build.usage
+
+
+def agrow(server, tmp_path):
+    """The nodes and the usage of a tree that an event loop grows."""
+
+    async def grown():
+        async with httpx.AsyncClient(timeout=TIMEOUT) as client:
+            hierarchy = hierarchy_of(server, async_http_client=client)
+            splitter = sentence_splitter(hierarchy.embed_model, 60)
+            return await hierarchy.agrow(split_documents(documents(), splitter))
+
+    tree = asyncio.run(grown())
+    return tree.nodes, tree.usage
+
+
+def check_whole(nodes) -> None:
+    """Every node but the one root has a parent, and every parent its children."""
+    records = {node.node_id: NodeRecord.from_metadata(node.metadata) for node in nodes}
+    assert sum(not record.parents for record in records.values()) == 1
+    assert max(record.level for record in records.values()) >= 3
+    for node in nodes:
+        assert node.text.strip()
+        assert all(parent in records for parent, _ in records[node.node_id].parents)
+        children = [child.node_id for child in node.child_nodes or ()]
+        assert bool(children) == (records[node.node_id].level > 0)
+        for child in children:
+            assert node.node_id in dict(records[child].parents)
+
+
+@pytest.mark.parametrize("grow", [build, agrow])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_every_group_and_every_request_is_accounted_for(tmp_path, grow, seed):
+    with LoopbackServer(reply=names_words, faults=faults_of(seed), latency=0.002) as server:
+        with pytest.warns(FallbackWarning):
+            nodes, usage = grow(server, tmp_path)
+        sent, answered = len(server.requests), server.answered
+    assert {outcome.fault for outcome in server.outcomes} == {Fault(), *FAULTS}
+
+    check_whole(nodes)
+    records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
+    kinds = [record.kind for record in records if record.level > 0]
+    assert set(kinds) == {"abstractive", "extractive_fallback"}
+    replies = {names_words(request.prompt) for request in server.requests}
+    for node, record in zip(nodes, records, strict=True):
+        assert record.kind != "abstractive" or node.text in replies
+        assert not any(fault.text in node.text for fault in FAULTS if fault.text)
+
+    assert usage.fallbacks == kinds.count("extractive_fallback")
+    assert usage.cached_summaries == 0
+    assert usage.llm_calls == sent
+    assert (usage.prompt_tokens, usage.completion_tokens) == answered[1:]
+    assert 2 <= server.most_in_flight <= CONCURRENCY
+
+
+@pytest.mark.parametrize("grow", [build, agrow])
+def test_a_service_without_faults_leaves_no_extract(tmp_path, grow):
+    with LoopbackServer(reply=names_words) as server:
+        nodes, usage = grow(server, tmp_path)
+    check_whole(nodes)
+    kinds = [NodeRecord.from_metadata(node.metadata).kind for node in nodes]
+    assert kinds.count("abstractive") == usage.llm_calls == len(server.requests) > 40
+    assert usage.fallbacks == kinds.count("extractive_fallback") == 0
