@@ -38,9 +38,26 @@ CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation
 
 
 def save_tiny_bart(folder: Path, window: int = 64) -> None:
-    """Save a seq2seq model that, as bart-large-cnn, fails on inputs longer than its window.
+    """Save a seq2seq model that, as bart-large-cnn, fails on inputs longer than its window."""
+    save_bart(
+        folder,
+        window,
+        vocab_size=256,
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        init_std=0.5,
+    )
 
-    Like bart-large-cnn it has `max_length` and `min_length` in its generation config.
+
+def save_bart(folder: Path, window: int = 1024, **size: float) -> None:
+    """Save a BART of random weights, as large as bart-large unless `size` says otherwise.
+
+    Like bart-large-cnn it has settings of its own in its generation config.
     """
     tokenizer = _tokenizer(
         "<s> $A </s>",
@@ -51,20 +68,10 @@ def save_tiny_bart(folder: Path, window: int = 64) -> None:
         unk_token="<unk>",
         mask_token="<mask>",
     )
-    config = BartConfig(
-        vocab_size=len(tokenizer),
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_position_embeddings=window,
-        init_std=0.5,
-    )
+    config = BartConfig(max_position_embeddings=window, **size)
     with _fixed_seed():
         model = BartForConditionalGeneration(config).eval()
+    model.final_logits_bias[:, len(tokenizer) :] = -1e9  # what the tokenizer does not know
     model.generation_config = GenerationConfig(
         bos_token_id=0,
         pad_token_id=1,
@@ -75,6 +82,8 @@ def save_tiny_bart(folder: Path, window: int = 64) -> None:
         max_length=window // 2,
         min_length=window // 8,
         num_beams=2,
+        early_stopping=True,
+        length_penalty=2.0,
         no_repeat_ngram_size=3,
         suppress_tokens=_not_words(tokenizer),
     )
@@ -83,7 +92,10 @@ def save_tiny_bart(folder: Path, window: int = 64) -> None:
 
 
 def save_tiny_t5(folder: Path, window: int = 64) -> None:
-    """Save a seq2seq model whose window is its tokenizer's only: it takes inputs of any length."""
+    """Save a seq2seq model whose window is its tokenizer's only: it takes inputs of any length.
+
+    As T5 it is to be told its task, by a prefix that its configuration has.
+    """
     tokenizer = _tokenizer(
         "$A </s>", window, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
     )
@@ -95,6 +107,7 @@ def save_tiny_t5(folder: Path, window: int = 64) -> None:
         num_layers=1,
         num_heads=2,
         initializer_factor=5.0,
+        task_specific_params={"summarization": {"prefix": "summarize: "}},
     )
     with _fixed_seed():
         model = T5ForConditionalGeneration(config).eval()

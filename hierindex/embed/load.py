@@ -6,7 +6,7 @@ from typing import cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex.embed.device import accelerator
+from hierindex.device import accelerator
 from hierindex.embed.export import exported_folder
 from hierindex.embed.onnx import OnnxEmbedding
 from hierindex.loading import loading, only_local

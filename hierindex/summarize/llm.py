@@ -42,7 +42,8 @@ class LLMRewriter:
     prompt : str
         With the fields `{text}`, `{fence}` and `{n_words}`; see `hierindex.summarize.prompts`.
     timeout : float
-        Seconds of a request.
+        Seconds of a request. A thread cannot be cut short, so that `rewrite` waits for the
+        client: give it a timeout of its own, as `load_llm` does.
     deadline : float, optional
         Seconds of a whole build, from its beginning.
     token_limit : int, optional
@@ -129,7 +130,7 @@ class LLMRewriter:
             return await loop.run_in_executor(pool, copy_context().run, ask)
 
         try:
-            return _run(self._requests(complete, max_tokens, resources).rewrites(texts))
+            return _run(self._requests(complete, max_tokens, resources, None).rewrites(texts))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # one that hangs is not waited for
 
@@ -139,10 +140,15 @@ class LLMRewriter:
     ) -> list[Rewrite]:
         """As `rewrite`, by the model's own async calls."""
         complete = partial(self.llm.acomplete, **self._options(max_tokens))
-        return await self._requests(complete, max_tokens, resources).rewrites(texts)
+        requests = self._requests(complete, max_tokens, resources, self.timeout)
+        return await requests.rewrites(texts)
 
     def _requests(
-        self, complete: Complete, max_tokens: int, resources: Resources | None
+        self,
+        complete: Complete,
+        max_tokens: int,
+        resources: Resources | None,
+        timeout: float | None,
     ) -> Requests:
         terms = Terms(
             name=self.name,
@@ -151,7 +157,7 @@ class LLMRewriter:
             max_tokens=max_tokens,
             completion_tokens=self.completion_tokens(max_tokens),
             concurrency=self.concurrency,
-            timeout=self.timeout,
+            timeout=timeout,
             deadline=self.deadline,
             token_limit=self.token_limit,
             wait=self.wait,

@@ -59,7 +59,7 @@ class Terms:
     max_tokens: int
     completion_tokens: int
     concurrency: int
-    timeout: float
+    timeout: float | None
     deadline: float | None
     token_limit: int | None
     wait: wait_base

@@ -1,36 +1,52 @@
 """A Hugging Face sequence-to-sequence model as the abstractive stage."""
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
+from hierindex.core.identity import digest
+from hierindex.device import accelerator, fastest_dtype
+from hierindex.errors import InputError
 from hierindex.loading import loading, only_local
-from hierindex.progress import Progress, silent
 from hierindex.summarize.sentences import split_sentences
-from hierindex.summarize.summary import Resources
+from hierindex.summarize.summary import Resources, Usage
 from hierindex.summarize.two_stage import Rewrite
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"
+ONE_BEAM = {"early_stopping": None, "length_penalty": None}  # else transformers warns of them
 
 
 class Seq2SeqRewriter:
     """Summaries by `AutoModelForSeq2SeqLM`, in length-sorted batches, on a GPU if there is one.
 
     A text beyond the model's window is summarised in parts, and the parts' summaries
-    together again, until what is left fits: nothing is cut.
+    together again, until what is left fits: nothing is cut. A model that was trained to be
+    told its task, as T5 was, is told: the prefix for summaries in its configuration goes
+    before every text, and counts against the window.
 
     Parameters
     ----------
     model_name : str
         A name on the hub or a local folder.
     batch_size : int
+        Most texts in one batch, at least 1.
+    min_tokens : int
+        Least tokens of what the model writes, its special ones included; at most a third of
+        the window. By default it may be as brief as it likes: a few sentences leave little to
+        say, and a model made to go on invents.
     num_beams : int
+        Beams of the search, at least 1; with 1 it is greedy.
     device : str, optional
-        As torch names it; a GPU if there is one.
+        As torch names it; by default an accelerator if torch finds one, else "cpu". The model
+        is in bfloat16 on a GPU that computes in it, in float32 elsewhere.
 
     Raises
     ------
+    InputError
+        If a number is out of its range.
     ModelError
         If the model cannot be loaded.
     """
@@ -40,24 +56,34 @@ class Seq2SeqRewriter:
         model_name: str = DEFAULT_SEQ2SEQ_MODEL,
         *,
         batch_size: int = 8,
+        min_tokens: int = 0,
         num_beams: int = 4,
         device: str | None = None,
     ) -> None:
-        import torch
+        _check_at_least(1, batch_size=batch_size, num_beams=num_beams)
+        _check_at_least(0, min_tokens=min_tokens)
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         self.name = model_name
         self.batch_size = batch_size
+        self.min_tokens = min_tokens
         self.num_beams = num_beams
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = device or accelerator() or "cpu"
         with loading(
             f"Summariser {model_name!r} cannot be loaded: it is no local folder of a "
             "sequence-to-sequence model, and no hub gave it; give a folder, or 'extractive'."
         ):
             here = {"trust_remote_code": False, "local_files_only": only_local(model_name)}
             self._tokenizer = AutoTokenizer.from_pretrained(model_name, **here)
-            model = AutoModelForSeq2SeqLM.from_pretrained(model_name, **here)
+            model = AutoModelForSeq2SeqLM.from_pretrained(
+                model_name, dtype=fastest_dtype(self.device), **here
+            )
         self._model = model.to(self.device).eval()
+        if min_tokens > self.window // 3:
+            raise InputError(
+                f"min_tokens must be at most {self.window // 3}, a third of the window of "
+                f"{model_name!r}, got {min_tokens}."
+            )
 
     @cached_property
     def window(self) -> int:
@@ -68,40 +94,68 @@ class Seq2SeqRewriter:
         )
         return min([limit for limit in limits if limit and limit < 1_000_000], default=512)
 
+    @cached_property
+    def prefix(self) -> str:
+        """What the model wants to read before every text; empty for most."""
+        tasks = getattr(self._model.config, "task_specific_params", None) or {}
+        return str(tasks.get("summarization", {}).get("prefix") or "")
+
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes a rewrite."""
-        return {"seq2seq": self.name, "num_beams": self.num_beams}
+        """Everything that shapes a rewrite, but for how device and batch round their numbers.
+
+        So what a GPU wrote, in bfloat16, stands when an index moves to a machine without one.
+        """
+        return {"seq2seq": self.name, "min_tokens": self.min_tokens, "num_beams": self.num_beams}
 
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """One rewrite for each text, in order, of at most `max_tokens` of the model's tokens."""
-        progress = silent if resources is None else resources.progress
-        max_tokens = min(
-            max_tokens, self.window // 3
-        )  # so that parts' summaries are shorter than they
-        current = list(texts)
-        n_tokens = [self._count(text) for text in texts]
-        over = [i for i, n in enumerate(n_tokens) if n > self.window]
-        while over:
-            parts = {i: self._parts(current[i]) for i in over}
-            written = iter(self._generate([part for i in over for part in parts[i]], max_tokens))
-            still_over = []
-            for i in over:
-                current[i] = " ".join(next(written) for _ in parts[i])
-                n = self._count(current[i])
-                if (
-                    self.window < n < n_tokens[i]
-                ):  # a model that makes texts longer is not asked again
-                    still_over.append(i)
-                n_tokens[i] = n
-            over = still_over
-        fits = [i for i, n in enumerate(n_tokens) if n <= self.window]
-        for i, text in zip(
-            fits, self._generate([current[i] for i in fits], max_tokens, progress), strict=True
-        ):
-            current[i] = text
-        return [Rewrite(text or None) for text in current]
+        """One rewrite for each text, in order.
+
+        What the model writes about a text, or about a part of one, is kept as soon as its batch
+        is done, and recalled by the next build. Progress counts texts and parts, so its total
+        grows as parts' summaries are summarised.
+
+        Parameters
+        ----------
+        texts : Sequence[str]
+        max_tokens : int
+            Most of the model's tokens in a rewrite, its special ones included. A third of the
+            window is the most it writes.
+        resources : Resources, optional
+
+        Returns
+        -------
+        list[Rewrite]
+            Its text is None where the model wrote nothing; `cached_summaries` is 1 where all
+            of it was recalled.
+
+        Raises
+        ------
+        InputError
+            If `max_tokens` is less than `min_tokens`.
+        """
+        if max_tokens < self.min_tokens:
+            raise InputError(
+                f"max_tokens must be at least min_tokens, {self.min_tokens}, got {max_tokens}."
+            )
+        resources = Resources() if resources is None else resources
+        limit = min(max_tokens, self.window // 3)  # so that parts' summaries are shorter than they
+        drafts, recalled = list(texts), [True] * len(texts)
+        outputs: dict[str, str] = {}  # by text
+        generated: set[str] = set()  # texts whose outputs were not recalled
+        left = [i for i, text in enumerate(texts) if text.strip()]
+        while left:
+            parts = {i: self._parts(drafts[i]) for i in left}
+            generated |= self._write(chain(*parts.values()), outputs, limit, resources)
+            left = []
+            for i, given in parts.items():
+                whole, drafts[i] = drafts[i], " ".join(filter(None, (outputs[p] for p in given)))
+                recalled[i] &= generated.isdisjoint(given)
+                # A model that makes texts longer is not asked again.
+                if len(given) > 1 and drafts[i] and self._count(drafts[i]) < self._count(whole):
+                    left.append(i)
+        return [_rewrite(text, cached) for text, cached in zip(drafts, recalled, strict=True)]
 
     async def arewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
@@ -112,10 +166,18 @@ class Seq2SeqRewriter:
         )
 
     def _count(self, text: str) -> int:
-        return len(self._tokenizer(text, verbose=False)["input_ids"])
+        return len(self._encoded([text])["input_ids"][0])
+
+    def _encoded(self, texts: Sequence[str], **settings: Any) -> Any:
+        return self._tokenizer([self.prefix + text for text in texts], verbose=False, **settings)
 
     def _parts(self, text: str) -> list[str]:
-        """Whole sentences, as many to a part as the window holds; an endless one is halved."""
+        """The text if the window holds it; else its sentences, as many to a part as it holds.
+
+        An endless sentence is halved.
+        """
+        if self._count(text) <= self.window:
+            return [text]
         parts: list[str] = []
         queue = [sentence.text for sentence in split_sentences(text)][::-1]
         while queue:
@@ -129,33 +191,62 @@ class Seq2SeqRewriter:
                 parts.append(sentence)
         return parts
 
-    def _generate(
-        self, texts: Sequence[str], max_tokens: int, progress: Progress = silent
-    ) -> list[str]:
+    def _write(
+        self, texts: Iterable[str], outputs: dict[str, str], max_tokens: int, resources: Resources
+    ) -> set[str]:
+        """Add what the model wrote or writes to `outputs`; the texts it had to be asked about."""
+        memory = resources.completions
+        keys = {text: self._key(text, max_tokens) for text in texts if text not in outputs}
+        if memory is not None:
+            found = {text: memory.recall(key) for text, key in keys.items()}
+            outputs |= {text: output for text, output in found.items() if output is not None}
+        missing = [text for text in keys if text not in outputs]
+        total = len(outputs) + len(missing)
+        resources.progress("summarize", len(outputs), total)
+        for batch in self._generate(missing, max_tokens):
+            for text, output in batch.items():
+                if output and memory is not None:
+                    memory.keep(keys[text], output)
+            outputs |= batch
+            resources.progress("summarize", len(outputs), total)
+        return set(missing)
+
+    def _key(self, text: str, max_tokens: int) -> str:
+        shaped_by = json.dumps(self.to_dict(), sort_keys=True)
+        return digest("seq2seq", shaped_by, str(max_tokens), text)
+
+    def _generate(self, texts: Sequence[str], max_tokens: int) -> Iterator[dict[str, str]]:
+        """What the model writes about each text, a batch at a time, from the longest texts on."""
         import torch
 
         self._model.generation_config.update(
             max_length=None,
-            min_length=0,
+            min_length=None,
             max_new_tokens=max_tokens,
-            min_new_tokens=None,
+            min_new_tokens=self.min_tokens,
             num_beams=self.num_beams,
             do_sample=False,
+            **(ONE_BEAM if self.num_beams == 1 else {}),
         )
-        written = [""] * len(texts)
-        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        for start in range(0, len(order), self.batch_size):
-            batch = order[start : start + self.batch_size]
-            inputs = self._tokenizer(
-                [texts[i] for i in batch], return_tensors="pt", padding=True, verbose=False
-            ).to(self.device)
+        longest_first = sorted(texts, key=self._count, reverse=True)
+        for start in range(0, len(texts), self.batch_size):
+            batch = longest_first[start : start + self.batch_size]
+            inputs = self._encoded(batch, return_tensors="pt", padding=True).to(self.device)
             with torch.inference_mode():
                 ids = self._model.generate(
                     inputs["input_ids"], attention_mask=inputs["attention_mask"]
                 )
-            for i, text in zip(
-                batch, self._tokenizer.batch_decode(ids, skip_special_tokens=True), strict=True
-            ):
-                written[i] = text.strip()
-            progress("summarize", start + len(batch), len(order))
-        return written
+            written = self._tokenizer.batch_decode(ids, skip_special_tokens=True)
+            yield {text: output.strip() for text, output in zip(batch, written, strict=True)}
+
+
+def _rewrite(text: str, recalled: bool) -> Rewrite:
+    if not text.strip():
+        return Rewrite(None, reason="it wrote nothing")
+    return Rewrite(text, Usage(cached_summaries=int(recalled)))
+
+
+def _check_at_least(least: int, **numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < least:
+            raise InputError(f"{name} must be at least {least}, got {number}.")

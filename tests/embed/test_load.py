@@ -8,7 +8,7 @@ from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from tiny_models import SENTENCES, save_tiny_sentence_transformer
 
 from hierindex import OnnxEmbedding, load_embed_model
-from hierindex.embed import device, load
+from hierindex.embed import load
 from hierindex.embed.load import DEFAULT_EMBED_MODEL
 from hierindex.errors import ModelError
 
@@ -78,44 +78,6 @@ def test_no_torch_is_imported_for_a_model_that_is_exported():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "384 set()\n"
-
-
-@pytest.mark.parametrize(
-    ("cuda", "mps", "found"), [(True, False, "cuda"), (False, True, "mps"), (False, False, None)]
-)
-def test_the_accelerator_is_the_one_that_torch_finds(monkeypatch, cuda, mps, found):
-    import torch
-
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert device.accelerator() == found
-
-
-@pytest.mark.parametrize(
-    ("platform", "machine", "driver", "may_have"),
-    [
-        ("linux", "x86_64", False, False),
-        ("linux", "x86_64", True, True),
-        ("darwin", "x86_64", False, False),
-        ("darwin", "arm64", False, True),
-        ("win32", "AMD64", False, True),
-    ],
-)
-def test_torch_is_asked_only_where_there_may_be_an_accelerator(
-    monkeypatch, tmp_path, platform, machine, driver, may_have
-):
-    asked = []
-    monkeypatch.setattr(device, "DRIVERS", (str(tmp_path / ("." if driver else "none")),))
-    monkeypatch.setattr(device.sys, "platform", platform)
-    monkeypatch.setattr(device.platform, "machine", lambda: machine)
-    import torch
-
-    monkeypatch.delitem(sys.modules, "torch")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: asked.append("cuda"))
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: asked.append("mps"))
-    monkeypatch.setattr(device, "_torch", lambda: torch)
-    assert device.accelerator() is None
-    assert asked == ["cuda", "mps"] * may_have
 
 
 def test_a_copy_of_a_model_is_not_exported_again(folder, tmp_path, own_cache, monkeypatch):

@@ -453,14 +453,22 @@ def test_a_deadline_ends_it_and_leaves_what_was_written(rewrite):
     assert len(server.requests) <= 8
 
 
-@both
-def test_a_timeout_of_the_rewriter_s_own(rewrite):
+def test_a_timeout_of_the_rewriter_s_own():
     with LoopbackServer(faults=lambda number: Fault(delay=5) if number == 0 else None) as server:
         started = time.monotonic()
-        rewrites = rewrite(server, TEXTS[:1], timeout=0.2)
+        rewrites = arewrite(server, TEXTS[:1], timeout=0.2)
     assert rewrites[0].text
     assert time.monotonic() - started < 4
     assert rewrites[0].usage.llm_calls == 2
+
+
+def test_in_a_thread_the_client_s_own_timeout_counts():
+    """What a thread waits for is in flight, and is answered and paid for."""
+    with LoopbackServer(latency=0.3) as server:
+        rewrites = rewrite(server, TEXTS, timeout=0.1, concurrency=2)
+    assert all(r.text for r in rewrites)
+    assert sum(r.usage.llm_calls for r in rewrites) == len(server.requests) == len(TEXTS)
+    assert server.most_in_flight <= 2
 
 
 @both

@@ -3,15 +3,28 @@ import json
 import logging
 
 import pytest
+import torch
 from tiny_models import SENTENCES, save_tiny_bart, save_tiny_bert, save_tiny_t5
+from transformers.utils.logging import warning_once
 
-from hierindex.errors import ModelError
-from hierindex.summarize.seq2seq import Seq2SeqRewriter
+from hierindex.errors import InputError, ModelError
+from hierindex.summarize import seq2seq
+from hierindex.summarize.seq2seq import DEFAULT_SEQ2SEQ_MODEL, Seq2SeqRewriter
+from hierindex.summarize.summary import Resources, Usage
+from hierindex.summarize.two_stage import Rewrite
 
 WINDOW = 64
 SAVE = {"bart": save_tiny_bart, "t5": save_tiny_t5}
+PREFIX = "summarize: "
 LONG = " ".join(SENTENCES * 5)
 ENDLESS = "salt " * 300 + "ice"
+
+
+class Kept(dict):
+    """Completions in a dictionary; empty, it is false, and still there."""
+
+    recall = dict.get
+    keep = dict.__setitem__
 
 
 @pytest.fixture(scope="module", params=SAVE)
@@ -43,6 +56,7 @@ def given(rewriter, monkeypatch):
 @pytest.fixture
 def transformers_log(caplog):
     logger = logging.getLogger("transformers")
+    warning_once.cache_clear()
     logger.addHandler(caplog.handler)
     yield caplog
     logger.removeHandler(caplog.handler)
@@ -52,8 +66,8 @@ def texts_of(rewrites):
     return [rewrite.text for rewrite in rewrites]
 
 
-def words_of(rewriter, ids):
-    return rewriter._tokenizer.decode(ids, skip_special_tokens=True).replace(".", "").split()
+def letters(text):
+    return "".join(text.lower().replace(".", "").split())
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
@@ -76,9 +90,11 @@ def test_batches_are_as_large_as_asked_and_sorted_by_length(folder, monkeypatch)
         return generate(input_ids, **settings)
 
     monkeypatch.setattr(rewriter._model, "generate", recorded)
-    rewriter.rewrite(["salt"] * 3 + [SENTENCES[0]] * 4, max_tokens=8)
-    assert [n for n, _ in shapes] == [3, 3, 1]
-    assert shapes[-1][1] < shapes[0][1]
+    rewriter.rewrite(["salt", *SENTENCES, "Jjjj.", "storm storm"], max_tokens=8)
+    assert [n for n, _ in shapes] == [3, 3, 2]
+    lengths = [length for _, length in shapes]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[-1] == len(rewriter._tokenizer(rewriter.prefix + "storm storm")["input_ids"])
 
 
 @pytest.mark.parametrize(
@@ -87,26 +103,33 @@ def test_batches_are_as_large_as_asked_and_sorted_by_length(folder, monkeypatch)
 def test_a_text_over_the_window_is_split_not_cut(rewriter, given, text):
     rewriter.rewrite([text], max_tokens=12)
     assert max(map(len, given)) <= rewriter.window == WINDOW
-    first_round = [word for ids in sorted_as_in(rewriter, text, given) for word in ids]
-    assert "".join(first_round) == "".join(text.lower().replace(".", "").split())
-
-
-def sorted_as_in(rewriter, text, given):
-    """Words of the parts of the text, in its order; parts come to the model longest first."""
-    left, parts = "".join(text.lower().replace(".", "").split()), []
-    pool = [words_of(rewriter, ids) for ids in given]
-    while left and (fits := [p for p in pool if p and left.startswith("".join(p))]):
-        part = max(fits, key=lambda p: len("".join(p)))
-        pool.remove(part)
-        parts.append(part)
-        left = left[len("".join(part)) :]
-    return parts
+    parts = rewriter._parts(text)
+    assert letters("".join(parts)) == letters(text)
+    assert all(rewriter._tokenizer(rewriter.prefix + part)["input_ids"] in given for part in parts)
 
 
 def test_a_text_within_the_window_is_given_whole_and_once(rewriter, given):
     rewriter.rewrite(SENTENCES, max_tokens=12)
-    expected = [rewriter._tokenizer(text)["input_ids"] for text in SENTENCES]
+    expected = [rewriter._tokenizer(rewriter.prefix + text)["input_ids"] for text in SENTENCES]
     assert sorted(given) == sorted(expected)
+
+
+def test_a_text_twice_is_given_once(rewriter, given):
+    one, other = rewriter.rewrite([SENTENCES[0]] * 2, max_tokens=12)
+    assert one == other
+    assert len(given) == 1
+
+
+def test_the_prefix_of_a_model_is_part_of_its_window(tmp_path):
+    rewriters = {}
+    for name, save in SAVE.items():
+        save(tmp_path / name, WINDOW)
+        rewriters[name] = Seq2SeqRewriter(str(tmp_path / name), device="cpu")
+    assert {name: made.prefix for name, made in rewriters.items()} == {"bart": "", "t5": PREFIX}
+    n_prefix = len(rewriters["t5"]._tokenizer(PREFIX, add_special_tokens=False)["input_ids"])
+    fits = " ".join(["salt"] * (WINDOW - n_prefix - 1))
+    assert rewriters["t5"]._parts(fits) == [fits]
+    assert len(rewriters["t5"]._parts(f"{fits} salt")) == 2
 
 
 @pytest.mark.parametrize("max_tokens", [4, 12, 1000])
@@ -123,9 +146,9 @@ def test_a_model_that_hardly_shortens_is_asked_a_bounded_number_of_times(
 ):
     rewriter, calls = Seq2SeqRewriter(folder, num_beams=1, device="cpu"), []
 
-    def wordy(texts, max_tokens, progress=None):
+    def wordy(texts, max_tokens):
         calls.append(len(texts))
-        return [" ".join(["salt"] * max(1, int(factor * len(text.split())))) for text in texts]
+        yield {text: " ".join(["salt"] * max(1, int(factor * len(text.split())))) for text in texts}
 
     monkeypatch.setattr(rewriter, "_generate", wordy)
     (rewrite,) = rewriter.rewrite([ENDLESS], max_tokens=12)
@@ -139,20 +162,165 @@ def test_no_texts(rewriter, given):
     assert given == []
 
 
-def test_an_empty_rewrite_is_none(rewriter, monkeypatch):
-    monkeypatch.setattr(rewriter, "_generate", lambda texts, *_: [""] * len(texts))
-    assert texts_of(rewriter.rewrite([SENTENCES[0]], max_tokens=12)) == [None]
+@pytest.mark.parametrize("text", [SENTENCES[0], LONG])
+def test_a_model_that_writes_nothing(rewriter, monkeypatch, text):
+    asked, kept = [], Kept()
+
+    def mute(texts, max_tokens):
+        asked.append(texts)
+        yield dict.fromkeys(texts, "")
+
+    monkeypatch.setattr(rewriter, "_generate", mute)
+    (rewrite,) = rewriter.rewrite([text], max_tokens=12, resources=Resources(completions=kept))
+    assert rewrite == Rewrite(None, reason="it wrote nothing")
+    assert len(asked) == 1
+    assert kept == {}
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_a_model_is_not_asked_about_a_blank_text(rewriter, given, blank):
+    assert texts_of(rewriter.rewrite([blank], max_tokens=12)) == [None]
+    assert given == []
 
 
 def test_async_equals_sync(rewriter):
-    texts, told = [*SENTENCES, LONG], []
-    rewrites = rewriter.rewrite(texts, max_tokens=12, progress=lambda *at: told.append(at))
+    texts = [*SENTENCES, LONG]
+    rewrites = rewriter.rewrite(texts, max_tokens=12)
     assert asyncio.run(rewriter.arewrite(texts, max_tokens=12)) == rewrites
-    assert told[-1] == ("summarize", 6, 6)
 
 
-def test_nothing_is_logged(folder, transformers_log):
-    Seq2SeqRewriter(folder, device="cpu").rewrite([*SENTENCES, LONG, ENDLESS], max_tokens=12)
+def test_progress_counts_texts_and_parts(rewriter, given):
+    told = []
+    resources = Resources(progress=lambda *at: told.append(at))
+    rewriter.rewrite(SENTENCES, max_tokens=12, resources=resources)
+    assert told == [("summarize", 0, 5), ("summarize", 5, 5)]
+    rewriter.rewrite([LONG], max_tokens=12, resources=resources)
+    assert told[-1] == ("summarize", len(given) - 5, len(given) - 5)
+
+
+@pytest.mark.parametrize("text", [SENTENCES[0], LONG, ENDLESS])
+def test_what_was_written_is_recalled(rewriter, given, text):
+    resources = Resources(completions=Kept())
+    first = rewriter.rewrite([text], max_tokens=12, resources=resources)
+    n_given, told = len(given), []
+    assert len(resources.completions) == n_given > 0
+    resources.progress = lambda *at: told.append(at)
+    again = rewriter.rewrite([text], max_tokens=12, resources=resources)
+    assert len(given) == n_given
+    assert told[-1] == ("summarize", n_given, n_given)
+    assert [first[0].usage, again[0].usage] == [Usage(), Usage(cached_summaries=1)]
+    assert texts_of(again) == texts_of(first)
+
+
+def test_a_rewrite_that_is_recalled_in_part_is_not_a_cached_one(rewriter, given):
+    kept = Kept()
+    rewriter.rewrite([LONG], max_tokens=12, resources=Resources(completions=kept))
+    kept.popitem()
+    given.clear()
+    texts, resources = [LONG, SENTENCES[0]], Resources(completions=kept)
+    rewrites = rewriter.rewrite(texts, max_tokens=12, resources=resources)
+    assert [rewrite.usage for rewrite in rewrites] == [Usage(), Usage()]
+    assert len(given) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "max_tokens"),
+    [({"num_beams": 1}, 12), ({"min_tokens": 4}, 12), ({}, 11)],
+    ids=["num_beams", "min_tokens", "max_tokens"],
+)
+def test_what_was_written_otherwise_is_not_recalled(folder, settings, max_tokens):
+    resources = Resources(completions=Kept())
+    made = Seq2SeqRewriter(folder, device="cpu", num_beams=2)
+    made.rewrite(SENTENCES, max_tokens=12, resources=resources)
+    other = Seq2SeqRewriter(folder, device="cpu", **{"num_beams": 2, **settings})
+    rewrites = other.rewrite(SENTENCES, max_tokens=max_tokens, resources=resources)
+    assert {rewrite.usage for rewrite in rewrites} == {Usage()}
+    assert len(resources.completions) == 10
+
+
+def test_a_build_killed_half_way_pays_only_for_what_was_in_flight(folder, given, rewriter):
+    rewriter.batch_size = 2
+    kept = Kept()
+
+    def killed(stage, done, total):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rewriter.rewrite(SENTENCES, max_tokens=12, resources=Resources(killed, kept))
+    assert len(kept) == len(given) == 4
+    rewrites = rewriter.rewrite(SENTENCES, max_tokens=12, resources=Resources(completions=kept))
+    assert len(given) == 5
+    assert sum(rewrite.usage.cached_summaries for rewrite in rewrites) == 4
+    assert texts_of(rewrites) == texts_of(rewriter.rewrite(SENTENCES, max_tokens=12))
+
+
+@pytest.mark.parametrize("num_beams", [1, 2])
+def test_a_rewrite_is_of_at_least_so_many_tokens(folder, num_beams, monkeypatch):
+    rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, min_tokens=12, device="cpu")
+    generate, lengths = rewriter._model.generate, []
+
+    def ending(*inputs, **settings):
+        """As if the model would rather end than say anything."""
+        end = rewriter._tokenizer.eos_token_id
+        ids = generate(*inputs, sequence_bias={(end,): 100.0}, **settings)
+        lengths.extend(1 + (ids[:, 1:] == end).int().argmax(dim=1))
+        return ids
+
+    monkeypatch.setattr(rewriter._model, "generate", ending)
+    rewriter.rewrite(SENTENCES, max_tokens=20)
+    assert min(lengths) >= 12
+    rewriter.min_tokens = 0
+    lengths.clear()
+    rewriter.rewrite(SENTENCES, max_tokens=20)
+    assert max(lengths) < 4  # fewer than the models' own settings ask for
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0."),
+        ({"num_beams": 0}, "num_beams must be at least 1, got 0."),
+        ({"min_tokens": -1}, "min_tokens must be at least 0, got -1."),
+        ({"min_tokens": 22}, "min_tokens must be at most 21, a third of the window of"),
+    ],
+)
+def test_numbers_out_of_range(folder, settings, message):
+    with pytest.raises(InputError, match=message):
+        Seq2SeqRewriter(folder, device="cpu", **settings)
+
+
+def test_at_most_is_not_less_than_at_least(folder):
+    rewriter = Seq2SeqRewriter(folder, device="cpu", min_tokens=12)
+    assert rewriter.rewrite([SENTENCES[0]], max_tokens=12)[0].text
+    with pytest.raises(InputError, match="max_tokens must be at least min_tokens, 12, got 11"):
+        rewriter.rewrite([SENTENCES[0]], max_tokens=11)
+
+
+def test_a_model_in_bfloat16(folder, monkeypatch):
+    asked = []
+    monkeypatch.setattr(seq2seq, "accelerator", lambda: "cpu")
+    monkeypatch.setattr(seq2seq, "fastest_dtype", lambda on: asked.append(on) or torch.bfloat16)
+    rewriter = Seq2SeqRewriter(folder, num_beams=2)
+    assert asked == ["cpu"]
+    assert rewriter._model.dtype == torch.bfloat16
+    assert all(texts_of(rewriter.rewrite([*SENTENCES, LONG], max_tokens=12)))
+    monkeypatch.undo()
+    assert rewriter.to_dict() == Seq2SeqRewriter(folder, num_beams=2, device="cpu").to_dict()
+
+
+def test_a_model_is_in_float32_on_a_cpu_however_it_was_saved(folder, tmp_path):
+    half = Seq2SeqRewriter(folder, device="cpu")
+    half._model.half().save_pretrained(tmp_path)
+    half._tokenizer.save_pretrained(tmp_path)
+    assert Seq2SeqRewriter(str(tmp_path), device="cpu")._model.dtype == torch.float32
+
+
+@pytest.mark.parametrize("min_tokens", [0, 4])
+@pytest.mark.parametrize("num_beams", [1, 4])
+def test_nothing_is_logged(folder, transformers_log, num_beams, min_tokens):
+    rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, min_tokens=min_tokens, device="cpu")
+    rewriter.rewrite([*SENTENCES, LONG, ENDLESS], max_tokens=12)
     assert not transformers_log.records
 
 
@@ -163,7 +331,12 @@ def test_loading_shows_no_bar(folder, capfd):
 
 def test_name_and_to_dict(rewriter, folder):
     assert rewriter.name == folder
-    assert rewriter.to_dict() == {"seq2seq": folder, "num_beams": 2}
+    assert rewriter.to_dict() == {"seq2seq": folder, "min_tokens": 0, "num_beams": 2}
+
+
+def test_without_a_name_it_is_bart_and_without_a_hub_there_is_none(no_hub):
+    with pytest.raises(ModelError, match=repr(DEFAULT_SEQ2SEQ_MODEL)):
+        Seq2SeqRewriter()
 
 
 def broken(folder, what):

@@ -1,9 +1,12 @@
-"""Where torch would compute."""
+"""Where torch would compute, and in which type."""
 
 import platform
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
 
 DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # of NVIDIA, of NVIDIA under WSL, of AMD
 
@@ -20,6 +23,21 @@ def accelerator() -> str | None:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else None
+
+
+def fastest_dtype(device: str) -> "torch.dtype":
+    """bfloat16 on a GPU that computes in it, float32 elsewhere.
+
+    Parameters
+    ----------
+    device : str
+        As torch names it.
+    """
+    import torch
+
+    if device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    return torch.float32
 
 
 def _may_have_one() -> bool:
