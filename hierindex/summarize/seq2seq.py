@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
 from hierindex.device import accelerator, fastest_dtype
 from hierindex.errors import InputError
@@ -60,8 +61,9 @@ class Seq2SeqRewriter:
         num_beams: int = 4,
         device: str | None = None,
     ) -> None:
-        _check_at_least(1, batch_size=batch_size, num_beams=num_beams)
-        _check_at_least(0, min_tokens=min_tokens)
+        require(is_whole(batch_size, 1), "batch_size", "an integer of at least 1", batch_size)
+        require(is_whole(num_beams, 1), "num_beams", "an integer of at least 1", num_beams)
+        require(is_whole(min_tokens), "min_tokens", "an integer of at least 0", min_tokens)
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
         self.name = model_name
@@ -244,9 +246,3 @@ def _rewrite(text: str, recalled: bool) -> Rewrite:
     if not text.strip():
         return Rewrite(None, reason="it wrote nothing")
     return Rewrite(text, Usage(cached_summaries=int(recalled)))
-
-
-def _check_at_least(least: int, **numbers: int) -> None:
-    for name, number in numbers.items():
-        if number < least:
-            raise InputError(f"{name} must be at least {least}, got {number}.")
