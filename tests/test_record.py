@@ -6,11 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import modest
 
-from hierindex.record import DETAILS, LEVEL, LEVEL_MAX, RECORD_KEYS, NodeRecord, Quote, Span
+from hierindex.record import (
+    DETAILS,
+    GROUNDING,
+    LEVEL,
+    LEVEL_MAX,
+    RECORD_KEYS,
+    NodeRecord,
+    Quote,
+    Span,
+)
 
 NUMBERS = st.integers(0, 10**12)
 SPANS = st.builds(Span, st.text(), NUMBERS, NUMBERS, st.none() | NUMBERS)
-QUOTES = st.builds(Quote, NUMBERS, NUMBERS, st.none() | SPANS)
+BESIDE = st.lists(SPANS, max_size=3).map(tuple)
+QUOTES = st.builds(Quote, NUMBERS, NUMBERS, st.none() | SPANS, st.booleans(), BESIDE)
 RECORDS = st.builds(
     NodeRecord,
     level=NUMBERS,
@@ -23,6 +33,7 @@ RECORDS = st.builds(
     method=st.text(),
     embed_model=st.text(),
     summarizer=st.text(),
+    grounding=st.none() | st.floats(0, 1),
 )
 
 
@@ -38,11 +49,13 @@ def test_a_record_survives_metadata_and_json(record):
 
 @modest
 @given(RECORDS)
-def test_metadata_is_three_scalars(record):
+def test_metadata_is_scalars_and_has_no_grounding_that_nobody_looked_at(record):
     metadata = record.to_metadata()
-    assert tuple(metadata) == RECORD_KEYS
+    looked_at = [] if record.grounding is None else [GROUNDING]
+    assert [*metadata] == [key for key in RECORD_KEYS if key != GROUNDING or looked_at]
     assert metadata[LEVEL] is record.level
     assert metadata[LEVEL_MAX] is record.level_max
+    assert metadata.get(GROUNDING) is record.grounding
     assert isinstance(metadata[DETAILS], str)
 
 
@@ -92,5 +105,6 @@ def test_a_part_of_a_verbatim_quote_keeps_its_exact_source(document, data):
 
 @pytest.mark.parametrize("source", [None, Span("d", 0, 7), Span("d", 0, 30, 2)])
 def test_a_part_of_any_other_quote_keeps_the_whole_source(source):
-    quote = Quote(10, 20, source, verbatim=False)
-    assert quote.part(12, 15) == Quote(12, 15, source, verbatim=False)
+    beside = (Span("d", 40, 50),)
+    quote = Quote(10, 20, source, verbatim=False, beside=beside)
+    assert quote.part(12, 15) == Quote(12, 15, source, verbatim=False, beside=beside)

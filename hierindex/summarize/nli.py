@@ -13,6 +13,7 @@ from hierindex.loading import loading, only_local
 from hierindex.summarize.grounding import Embed, Pair, Support, support_by_words
 
 ENTAILED = 0.5  # probability
+WINDOW = 512  # tokens, where a model names none
 
 
 class NliGrounding:
@@ -39,7 +40,8 @@ class NliGrounding:
     Notes
     -----
     The premise of a sentence is the sources that have most of its words, as they follow each
-    other in the text; what is beyond the model's window is cut from the premise.
+    other in the text; what is beyond the model's window is cut from the premise. A sentence that
+    fills the window by itself counts as not entailed.
     """
 
     def __init__(
@@ -74,6 +76,8 @@ class NliGrounding:
                 f"NLI model {model_name!r} must have a label 'entailment', it has {sorted(labels)}."
             )
         self._entailment = labels["entailment"]
+        positions = getattr(model.config, "max_position_embeddings", None)
+        self._window = min(self._tokenizer.model_max_length, positions or WINDOW)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that shapes what is found."""
@@ -97,7 +101,9 @@ class NliGrounding:
         import torch
 
         found = np.zeros(len(asked))
-        order = sorted(range(len(asked)), key=lambda i: -len(asked[i][0]))
+        room = self._window - self._tokenizer.num_special_tokens_to_add(pair=True)
+        fits = [n < room for n in self._counts([hypothesis for _, hypothesis in asked])]
+        order = sorted((i for i, fit in enumerate(fits) if fit), key=lambda i: -len(asked[i][0]))
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
             premises, hypotheses = zip(*(asked[i] for i in batch), strict=True)
@@ -106,9 +112,17 @@ class NliGrounding:
                 list(hypotheses),
                 padding=True,
                 truncation="only_first",
+                max_length=self._window,
                 return_tensors="pt",
             ).to(self.device)
             with torch.inference_mode():
                 logits = self._model(**inputs).logits.float()
             found[batch] = logits.softmax(dim=-1)[:, self._entailment].cpu().numpy()
         return found
+
+    def _counts(self, texts: list[str]) -> list[int]:
+        """Tokens of each text, without those that mark its ends."""
+        if not texts:
+            return []
+        tokens = self._tokenizer(texts, add_special_tokens=False, verbose=False)
+        return [*map(len, tokens["input_ids"])]

@@ -10,15 +10,21 @@ FAR_OVER = 4  # times what was asked for; what is over by less loses its last se
 CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # as OpenAI, Anthropic, Google say
 FILTERED = frozenset({"content_filter", "refusal", "SAFETY"})
 THOUGHT = re.compile(r"(?is)\A\s*<(think|thinking|reasoning)>.*?</\1>")
+UNOPENED = re.compile(  # by a chat template that opens the thought itself
+    r"(?is)\A(?:(?!<(?:think|thinking|reasoning)>).)*</(?:think|thinking|reasoning)>"
+)
 THINKING = re.compile(r"(?i)</?(?:think|thinking|reasoning)>")
 MIN_ECHO = 30  # characters of a line of the prompt; shorter ones are said by chance
-REFUSED = re.compile(
-    r"(?i)\A\W*(?:(?:i'm|i am) (?:very |truly )?sorry|sorry,|i apologi[sz]e|as an ai\b"
-    r"|unfortunately, i\b"
-    r"|(?:i|we) (?:can't|cannot|can not|am unable to|am not able to|won't|will not|must decline to)"
-    r" (?:help|assist|comply|fulfil|provide|summari[sz]e|do|process|access|answer|generate|create"
-    r"|continue|discuss)\b"
-    r"|es tut mir leid|je suis désolé|lo siento|mi dispiace|lamento|抱歉|对不起|很抱歉|申し訳)"
+REFUSED = re.compile(  # in what `_plain` gives
+    r"\W*((?:i'm|i am|we're|we are) (?:very |so |truly )?sorry|sorry,|sorry i\b|i apologi[sz]e"
+    r"|as an ai\b|unfortunately, i\b|(?:i'm|i am) afraid (?:that )?i\b"
+    r"|(?:(?:i|we) (?:can't|cannot|can not|won't|will not|must decline to)"
+    r"|(?:i'm|i am|we're|we are) (?:unable|not able) to)"
+    r" (?:help|assist|comply|fulfill?|provide|summari[sz]e|do|process|access|answer|generate|create"
+    r"|continue|discuss|respond|write|produce|engage|be able to)\b"
+    r"|(?:es )?tut mir leid|leider kann ich|je suis désolé|désolé|lo siento|mi dispiace|lamento"
+    r"|desculpe|sinto muito|het spijt me|przykro mi|извините|к сожалению, я\b|죄송"
+    r"|抱歉|对不起|很抱歉|我无法|申し訳)"
 )
 
 
@@ -54,13 +60,15 @@ def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: 
     if finish in CUT:
         raise UnusableError("it was cut off by the limit of an answer's tokens")
     text = THOUGHT.sub("", response.text or "").strip()
-    if THINKING.search(text) and not THINKING.search(source):
-        raise UnusableError("it thought and did not answer")
+    if not THINKING.search(source):
+        text = UNOPENED.sub("", text).strip()
+        if THINKING.search(text):
+            raise UnusableError("it thought and did not answer")
     if not any(map(str.isalnum, text)):
         raise UnusableError("it was empty")
     said = _plain(text)
     refused = REFUSED.match(said)
-    if refused and refused[0] not in _plain(source):
+    if refused and refused[1] not in _plain(source):
         raise UnusableError("it was refused")
     if any(line in said for line in _instructions(prompt, source)):
         raise UnusableError("it repeated the instructions")
@@ -90,6 +98,6 @@ def _plain(text: str) -> str:
 
 
 def _instructions(prompt: str, source: str) -> list[str]:
-    """The lines of a prompt around its source, those that are not said by chance."""
-    lines = map(_plain, prompt.replace(source, "\n").splitlines())
-    return [line for line in lines if len(line) >= MIN_ECHO]
+    """The lines of a prompt that are not its source's own, nor said by chance."""
+    lines, own = map(_plain, prompt.splitlines()), _plain(source)
+    return [line for line in lines if len(line) >= MIN_ECHO and line not in own]

@@ -48,10 +48,15 @@ def check_prompt(template: str) -> None:
     Raises
     ------
     InputError
-        If it has no field `{text}`, or another than those three.
+        If it has no field `{text}`, another than those three, or one with a format of its own,
+        which might cut the text.
     """
     try:
-        fields = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+        fields = {
+            name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            for _, name, spec, conversion in Formatter().parse(template)
+            if name is not None
+        }
     except ValueError as error:
         raise InputError(f"The prompt cannot be read: {error}; write {{{{ for a brace.") from error
     if "text" not in fields or fields - FIELDS:

@@ -37,6 +37,7 @@ from hierindex.summarize.summary import (
 )
 
 EXTRACT_TOKENS = 900  # within the 1,024 that bart-large-cnn reads, and RAPTOR's 900-odd per summary
+DIGITS = 3  # of a share
 BY_EMBEDDING = EmbeddingGrounding()
 
 dispatcher = get_dispatcher(__name__)
@@ -207,8 +208,9 @@ class TwoStageSummarizer:
     def _fails(self, summary: Summary | None) -> bool:
         if summary is None:
             return True
-        least = self.min_grounding
-        return least is not None and summary.grounding is not None and summary.grounding < least
+        if self.min_grounding is None or summary.grounding is None:
+            return False
+        return summary.grounding < round(self.min_grounding, DIGITS)
 
     def _tell(self, failed: dict[int, str], extracts: Sequence[list[Sentence]]) -> None:
         first = next(iter(failed))
@@ -249,7 +251,7 @@ def _with_sources(
     if support.carried is None:
         return replace(summary, grounding=None)
     carried = support.carried | np.array([repeat is not None for repeat in repeated])
-    return replace(summary, grounding=round(float(carried.mean()), 3))
+    return replace(summary, grounding=round(float(carried.mean()), DIGITS))
 
 
 def _repeated(sentence: Sentence, extract: Sequence[Sentence]) -> Quote | None:

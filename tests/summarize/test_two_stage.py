@@ -2,20 +2,27 @@ import asyncio
 import json
 import warnings
 
+import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.llms.openai_like import OpenAILike
 from strategies import modest
 from summarize.groups import RewriterOf, budget_of, check_summary, children, group_of, source_text
 from tiny_models import SENTENCES
 
-from hierindex.errors import FallbackWarning, SummaryError
+from hierindex.errors import FallbackWarning, InputError, SummaryError
+from hierindex.record import Quote, Span
+from hierindex.summarize.events import SummaryFallback
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
+from hierindex.summarize.grounding import EmbeddingGrounding, Support
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.summary import Usage
-from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.summarize.sentences import Sentence
+from hierindex.summarize.summary import Resources, Usage
+from hierindex.summarize.two_stage import Rewrite, TwoStageSummarizer
 
 GROUPS = [group_of(*SENTENCES), group_of(SENTENCES[1], "The lamp is new since the storm.")]
 VERBOSE = "A verbose model says this and that and more. " * 20 + "x" * 2000
@@ -161,3 +168,221 @@ def test_to_dict_names_all_that_shapes_the_text_and_no_secret():
     assert data["extractor"] == SalientSentences().to_dict()
     assert "sk-secret" not in text
     assert "127.0.0.1" not in text
+
+
+def embed(texts):
+    return np.array(HashingEmbedding(dim=512)._get_text_embeddings(list(texts)))
+
+
+def summarized(reply, *groups, resources=None, **settings):
+    summarizer = TwoStageSummarizer(RewriterOf(lambda text: reply), **settings)
+    return summarizer.summarize(groups, budget_of(100), resources or Resources(embed=embed))
+
+
+class Verdicts:
+    """A grounding that says of each sentence whether these words are in it."""
+
+    def __init__(self, *words):
+        self.words = words
+        self.pairs = []
+
+    def to_dict(self):
+        return {"type": "verdicts", "words": self.words}
+
+    def support(self, pairs, embed):
+        self.pairs += pairs
+        return [
+            Support(
+                [[0] for _ in told], np.array([any(w in text for w in self.words) for text in told])
+            )
+            for told, _ in pairs
+        ]
+
+
+def test_a_verbatim_part_of_a_longer_sentence_carries_its_own_span():
+    source = "In the end, The lamp went out. and nobody saw it"
+    sentence = Sentence(source, Quote(0, len(source), Span("d", 70, 70 + len(source), 3)))
+    (summary,) = summarized("The lamp went out. Snow fell.", [sentence])
+    verbatim, other = summary.quotes
+    at = 70 + source.index("The")
+    assert verbatim == Quote(0, 18, Span("d", at, at + 18, 3))
+    assert other.source == sentence.quote.source
+    assert not other.verbatim
+
+
+def test_what_repeats_an_abstractive_sentence_is_not_verbatim():
+    spans = Span("d", 0, 30), Span("d", 90, 120)
+    text = "The lamp went out."
+    quote = Quote(0, len(text), spans[0], verbatim=False, beside=spans[1:])
+    (summary,) = summarized(text, [Sentence(text, quote)])
+    assert summary.quotes == (quote,)
+    assert summary.grounding == 1
+
+
+def test_an_abstractive_sentence_points_to_the_sources_that_support_it():
+    sources = ("The storm broke a window.", "The storm broke a window!", "Votes were counted.")
+    (summary,) = summarized("A window broke, the storm.", group_of(*sources), extract_tokens=None)
+    (quote,) = summary.quotes
+    assert not quote.verbatim
+    assert [span.document for span in quote.sources] == list(sources[:2])
+    assert quote.source.document == sources[0]
+    assert [span.document for span in quote.beside] == [sources[1]]
+
+
+@pytest.mark.parametrize(
+    ("words", "share"),
+    [((), 0.0), (("Snow",), 1 / 3), (("Snow", "Rain"), 2 / 3), (("Snow", "Rain", "Hail"), 1.0)],
+)
+def test_grounding_is_the_share_of_supported_sentences(words, share):
+    (summary,) = summarized(
+        "Snow fell. Rain fell. Hail fell.", GROUPS[0], grounding=Verdicts(*words)
+    )
+    assert summary.grounding == pytest.approx(share, abs=0.001)
+    assert summary.kind == "abstractive"
+
+
+def test_a_verbatim_sentence_is_supported_whatever_the_grounding_says():
+    reply = f"{SENTENCES[0]} Snow fell."
+    (summary,) = summarized(reply, GROUPS[0], grounding=Verdicts())
+    assert summary.grounding == 0.5
+
+
+def test_grounding_sees_what_the_budget_leaves_and_what_the_model_saw():
+    grounding = Verdicts()
+    summarizer = TwoStageSummarizer(
+        RewriterOf(lambda text: "Snow fell today. Rain fell."), grounding=grounding
+    )
+    summarizer.summarize(GROUPS[:1], budget_of(3), Resources(embed=embed))
+    ((told, sources),) = grounding.pairs
+    assert told == ["Snow fell today."]
+    assert sorted(sources) == sorted(SENTENCES)
+
+
+def test_what_embeddings_do_not_find_in_the_sources_is_unsupported():
+    reply = "In winter the road over the mountain is closed by snow. Bananas are yellow."
+    (summary,) = summarized(reply, GROUPS[0], grounding=EmbeddingGrounding(0.6))
+    assert summary.grounding == 0.5
+
+
+@pytest.mark.parametrize("least", [0, 1 / 3, 0.3])
+def test_min_grounding_is_inclusive(least):
+    (summary,) = summarized(
+        "Snow fell. Rain fell. Hail fell.",
+        GROUPS[0],
+        grounding=Verdicts("Snow"),
+        min_grounding=least,
+    )
+    assert summary.kind == "abstractive"
+
+
+@pytest.mark.parametrize("least", [0.34, 0.5, 1])
+def test_too_little_grounding_falls_back_and_says_so(least):
+    settings = {"grounding": Verdicts("Snow"), "min_grounding": least}
+    with pytest.warns(FallbackWarning, match="1 its sources do not support it") as caught:
+        summaries = summarized("Snow fell. Rain fell. Hail fell.", GROUPS[0], **settings)
+    assert "1 of 1 groups" in str(caught[0].message)
+    assert [s.kind for s in summaries] == ["extractive_fallback"]
+    assert summaries[0].usage == Usage(llm_calls=1, fallbacks=1)
+    assert summaries[0].grounding == 1
+    assert all(quote.verbatim for quote in summaries[0].quotes)
+
+
+def test_each_reason_is_told_with_its_number():
+    replies = iter(["Snow fell.", None, "", "Rain fell."])
+    rewriter = RewriterOf(lambda text: next(replies))
+    summarizer = TwoStageSummarizer(rewriter, grounding=Verdicts("Snow"), min_grounding=1)
+    with pytest.warns(FallbackWarning) as caught:
+        summaries = summarizer.summarize(GROUPS * 2, budget_of(99), Resources(embed=embed))
+    told = str(caught[0].message)
+    assert "3 of 4 groups" in told
+    assert "2 it was empty, 1 its sources do not support it" in told
+    assert [s.kind for s in summaries] == ["abstractive"] + ["extractive_fallback"] * 3
+
+
+class Failing(RewriterOf):
+    """Gives no rewrite, for a reason."""
+
+    def rewrite(self, texts, *, max_tokens, resources=None):
+        return [Rewrite(None, self.usage, "it was refused") for _ in texts]
+
+
+@pytest.mark.parametrize(
+    ("rewriter", "reason"),
+    [
+        (Failing(str), "it was refused"),
+        (RewriterOf(lambda text: " "), "it was empty"),
+        (RewriterOf(lambda text: "Snow fell."), "its sources do not support it"),
+    ],
+)
+def test_strict_names_the_group_and_the_reason(rewriter, reason):
+    settings = {"grounding": Verdicts(), "min_grounding": 0.5, "strict": True}
+    group = group_of("A lamp.", "A letter.")[1:]
+    with pytest.raises(SummaryError, match=rf"'A letter\.' at 0: {reason}; strict is set\."):
+        TwoStageSummarizer(rewriter, **settings).summarize([group], budget_of(9))
+
+
+@pytest.mark.parametrize(
+    ("settings", "resources"),
+    [({"grounding": None}, Resources(embed=embed)), ({"min_grounding": 1}, Resources())],
+    ids=["no grounding", "no embeddings"],
+)
+def test_what_was_not_looked_at_is_left_open(settings, resources):
+    reply = f"{SENTENCES[0]} Bananas are yellow."
+    (summary,) = summarized(reply, GROUPS[0], resources=resources, **settings)
+    assert summary.grounding is None
+    assert summary.kind == "abstractive"
+    assert [quote.verbatim for quote in summary.quotes] == [True, False]
+    assert all(quote.source for quote in summary.quotes)
+
+
+def test_min_grounding_needs_a_grounding():
+    with pytest.raises(InputError, match="needs a grounding"):
+        TwoStageSummarizer(RewriterOf(str), grounding=None, min_grounding=0.0)
+
+
+@pytest.mark.parametrize("least", [-0.01, 1.01, float("nan"), "0.5", True])
+def test_min_grounding_is_a_share(least):
+    with pytest.raises(InputError, match=r"min_grounding must be a number in \[0, 1\], got"):
+        TwoStageSummarizer(RewriterOf(str), min_grounding=least)
+
+
+def test_to_dict_names_the_grounding():
+    settings = {"grounding": Verdicts("Snow"), "min_grounding": 0.25}
+    data = TwoStageSummarizer(RewriterOf(str), **settings).to_dict()
+    assert data["grounding"] == {"type": "verdicts", "words": ("Snow",)}
+    assert data["min_grounding"] == 0.25
+    assert TwoStageSummarizer(RewriterOf(str), grounding=None).to_dict()["grounding"] is None
+
+
+@pytest.fixture
+def fallbacks():
+    """What LlamaIndex's dispatcher hears of groups that fell back."""
+    heard = []
+
+    class Listener(BaseEventHandler):
+        def handle(self, event, **kwargs):
+            if isinstance(event, SummaryFallback):
+                heard.append(event)
+
+    root = get_dispatcher()
+    listener = Listener()
+    root.add_event_handler(listener)
+    yield heard
+    root.event_handlers.remove(listener)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_llamaindex_hears_of_each_group_that_fell_back(fallbacks, strict):
+    groups = [group_of("A lamp. A letter.")[1:], [Sentence("Snow.", Quote(0, 5, None))]]
+    summarizer = TwoStageSummarizer(Failing(str), strict=strict)
+    with pytest.raises(SummaryError) if strict else pytest.warns(FallbackWarning):
+        summarizer.summarize(groups, budget_of(9))
+    told = [(e.summarizer, e.reason, e.document, e.start) for e in fallbacks]
+    reason = "function", "it was refused"
+    assert told == [(*reason, "A lamp. A letter.", 8), (*reason, None, None)]
+    assert {e.class_name() for e in fallbacks} == {"SummaryFallback"}
+
+
+def test_llamaindex_hears_nothing_where_all_went_well(fallbacks):
+    summarized("Snow fell.", *GROUPS)
+    assert fallbacks == []

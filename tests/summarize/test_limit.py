@@ -1,0 +1,287 @@
+import asyncio
+import time
+from collections import deque
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import modest
+
+from hierindex.errors import LimitError
+from hierindex.summarize.limit import AdaptiveLimit, TokenLimit
+
+PAUSE = 0.05
+
+
+async def turns(n=60):
+    """Let every task go as far as it can."""
+    for _ in range(n):
+        await asyncio.sleep(0)
+
+
+async def room(limit, n_tasks=20):
+    """How many of so many tasks are in slots at once."""
+    released, n_held = asyncio.Event(), 0
+
+    async def hold():
+        nonlocal n_held
+        async with limit.slot():
+            n_held += 1
+            await released.wait()
+
+    tasks = [asyncio.create_task(hold()) for _ in range(n_tasks)]
+    await turns()
+    most = n_held
+    released.set()
+    await asyncio.gather(*tasks)
+    return most
+
+
+def slowed(limit, n=1):
+    """Told so many times that it is too much, each time by a request sent since the last."""
+    for _ in range(n):
+        limit.slow_down(time.monotonic(), 0)
+
+
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_at_first_as_many_as_asked(most):
+    assert asyncio.run(room(AdaptiveLimit(most))) == most
+
+
+@modest
+@given(
+    st.integers(1, 6),
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("asb.")), max_size=30),
+)
+def test_there_are_never_more_than_asked_and_never_none(most, steps):
+    """Each request takes some turns, then was answered, too many, one of a burst, or failed."""
+
+    async def run():
+        limit, in_flight, seen, begun = AdaptiveLimit(most), 0, [], time.monotonic()
+
+        async def ask(n_turns, end):
+            nonlocal in_flight
+            async with limit.slot():
+                in_flight += 1
+                seen.append(in_flight)
+                await turns(n_turns)
+                in_flight -= 1
+            match end:
+                case "a":
+                    limit.answered()
+                case "s":
+                    slowed(limit)
+                case "b":
+                    limit.slow_down(begun, 0)
+
+        await asyncio.wait_for(asyncio.gather(*(ask(*step) for step in steps)), 20)
+        assert len(seen) == len(steps)
+        assert all(1 <= n <= most for n in seen)
+        assert 1 <= await room(limit) <= most
+
+    asyncio.run(run())
+
+
+def test_one_burst_halves_it_once():
+    async def run():
+        limit, sent = AdaptiveLimit(8), time.monotonic()
+        for _ in range(5):
+            limit.slow_down(sent, 0)
+        assert await room(limit) == 4
+        slowed(limit)
+        assert await room(limit) == 2
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("most", [1, 2, 8])
+def test_it_never_falls_below_one(most):
+    async def run():
+        limit = AdaptiveLimit(most)
+        slowed(limit, 10)
+        assert await room(limit) == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("most", [1, 2, 8])
+def test_it_grows_by_about_one_with_each_round_of_answers(most):
+    async def run():
+        limit, rooms = AdaptiveLimit(most), []
+        slowed(limit, 10)
+        while not rooms or rooms[-1] < most:
+            rooms.append(await room(limit))
+            for _ in range(rooms[-1]):
+                limit.answered()
+        assert all(0 <= b - a <= 1 for a, b in pairwise(rooms))
+        assert len(rooms) <= 2 * most
+        for _ in range(50):
+            limit.answered()
+        assert await room(limit) == most
+
+    asyncio.run(run())
+
+
+def test_those_that_wait_are_let_in_when_it_grows():
+    async def run():
+        limit, order = AdaptiveLimit(2), []
+        slowed(limit)
+
+        async def ask(i):
+            async with limit.slot():
+                order.append(i)
+                await turns(3)
+            limit.answered()
+
+        await asyncio.wait_for(asyncio.gather(*map(ask, range(6))), 20)
+        assert order == list(range(6))
+        assert await room(limit) == 2
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("waits", [[PAUSE], [PAUSE, 0.0], [0.0, PAUSE], [PAUSE / 2, PAUSE]])
+def test_nothing_is_sent_for_the_longest_pause_asked_for(waits):
+    async def run():
+        limit, began = AdaptiveLimit(4), time.monotonic()
+        for wait in waits:
+            limit.slow_down(began, wait)
+
+        async def sent():
+            async with limit.slot():
+                return time.monotonic() - began
+
+        seconds = await asyncio.gather(*(sent() for _ in range(4)))
+        assert all(PAUSE <= s < 20 for s in seconds)
+
+    asyncio.run(run())
+
+
+def test_a_pause_holds_for_those_that_pause_already():
+    async def run():
+        limit, began = AdaptiveLimit(4), time.monotonic()
+        limit.slow_down(began, PAUSE)
+
+        async def sent():
+            async with limit.slot():
+                return time.monotonic() - began
+
+        task = asyncio.create_task(sent())
+        await turns()
+        limit.slow_down(began, 2 * PAUSE)
+        assert await task >= 2 * PAUSE
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("pause", [0, 60])
+def test_a_request_that_is_given_up_frees_its_place(pause):
+    async def run():
+        limit = AdaptiveLimit(1)
+        limit.slow_down(time.monotonic(), pause)
+
+        async def hold():
+            async with limit.slot():
+                await asyncio.sleep(60)
+
+        task = asyncio.create_task(hold())
+        await turns()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        limit._resume = 0.0  # its pause is over
+        assert await asyncio.wait_for(room(limit), 20) == 1
+
+    asyncio.run(run())
+
+
+def test_a_request_that_fails_frees_its_place():
+    async def run():
+        limit = AdaptiveLimit(1)
+        with pytest.raises(ZeroDivisionError):
+            async with limit.slot():
+                _ = 1 / 0
+        assert await asyncio.wait_for(room(limit), 20) == 1
+
+    asyncio.run(run())
+
+
+@st.composite
+def requests(draw):
+    """Pairs of what is reserved and what is spent, no more than that."""
+    reserved = draw(st.lists(st.integers(0, 40), max_size=20))
+    return [(n, draw(st.integers(0, n))) for n in reserved]
+
+
+@modest
+@given(st.integers(1, 200), st.integers(0, 60), requests(), st.integers(1, 5))
+def test_tokens_are_never_overspent_and_none_is_refused_too_soon(most, before, asked, n_workers):
+    async def run():
+        limit, queue = TokenLimit(most, before), deque(asked)
+        spent, in_flight, refused = before, 0, []
+
+        async def work():
+            nonlocal spent, in_flight
+            while queue:
+                n_reserved, n_spent = queue.popleft()
+                try:
+                    await limit.reserve(n_reserved)
+                except LimitError:
+                    refused.append(n_reserved)
+                    assert in_flight == 0
+                    assert spent + n_reserved > most
+                    continue
+                in_flight += n_reserved
+                assert spent + in_flight <= most
+                await turns(n_spent % 4)
+                spent, in_flight = spent + n_spent, in_flight - n_reserved
+                await limit.settle(n_reserved, n_spent)
+
+        await asyncio.wait_for(asyncio.gather(*(work() for _ in range(n_workers))), 20)
+        assert spent <= max(most, before)
+        assert not refused or before + sum(n for n, _ in asked) > most
+
+    asyncio.run(run())
+
+
+def test_it_waits_for_those_in_flight_before_it_refuses():
+    async def run():
+        limit = TokenLimit(10)
+        await limit.reserve(6)
+        waiting = asyncio.create_task(limit.reserve(6))
+        await turns()
+        assert not waiting.done()
+        await limit.settle(6, 4)
+        await asyncio.wait_for(waiting, 20)
+        refused = asyncio.create_task(limit.reserve(6))
+        await turns()
+        assert not refused.done()
+        await limit.settle(6, 6)
+        with pytest.raises(LimitError):
+            await refused
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("before", "n_tokens"), [(0, 10), (9, 1), (10, 0)])
+def test_what_just_fits_is_let_through(before, n_tokens):
+    asyncio.run(TokenLimit(10, before).reserve(n_tokens))
+
+
+@pytest.mark.parametrize(("before", "n_tokens"), [(0, 11), (9, 2), (10, 1)])
+def test_one_token_more_is_refused_with_the_numbers(before, n_tokens):
+    told = rf"{before} tokens are spent.* {n_tokens} more than the 10 "
+    with pytest.raises(LimitError, match=told):
+        asyncio.run(TokenLimit(10, before).reserve(n_tokens))
+
+
+def test_a_request_may_turn_out_dearer_and_nothing_follows():
+    async def run():
+        limit = TokenLimit(10)
+        await limit.reserve(5)
+        await limit.settle(5, 12)
+        with pytest.raises(LimitError, match="12 tokens are spent"):
+            await limit.reserve(1)
+
+    asyncio.run(run())
