@@ -279,9 +279,9 @@ def test_a_rewrite_is_of_at_least_so_many_tokens(folder, num_beams, monkeypatch)
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0."),
-        ({"num_beams": 0}, "num_beams must be at least 1, got 0."),
-        ({"min_tokens": -1}, "min_tokens must be at least 0, got -1."),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0."),
+        ({"num_beams": 0}, "num_beams must be an integer of at least 1, got 0."),
+        ({"min_tokens": -1}, "min_tokens must be an integer of at least 0, got -1."),
         ({"min_tokens": 22}, "min_tokens must be at most 21, a third of the window of"),
     ],
 )
