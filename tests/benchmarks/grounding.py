@@ -1,0 +1,58 @@
+"""Whether grounding tells the sentences of a summary's own text from those of another.
+
+Summaries that people wrote, of reports, chapters and meetings; what they were written from is
+an extract of 900 tokens of the same text, or of the text half a set further on. Prints the area
+under the ROC curve of a sentence's likeness to its nearest source, own against foreign, the
+calibrated threshold, and the share of sentences supported by own and by foreign sources at it
+and at the threshold where there is nothing to calibrate it.
+
+Usage: python tests/benchmarks/grounding.py FOLDER   (of the evaluation data)
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from extractive import GOLD, rows
+from sklearn.metrics import roc_auc_score
+
+from hierindex import SalientSentences, load_embed_model
+from hierindex.embed.embedder import Embedder
+from hierindex.summarize.grounding import THRESHOLD, calibrated_threshold
+from hierindex.summarize.sentences import split_sentences
+from hierindex.summarize.summary import Budget
+from hierindex.summarize.two_stage import EXTRACT_TOKENS
+
+
+def main(folder: Path) -> None:
+    embedder = Embedder(load_embed_model())
+    budget = Budget(EXTRACT_TOKENS, embedder.count_text_tokens)
+    head = ("summaries", "sentences", "AUC", "threshold", "own", "foreign", f"own {THRESHOLD}")
+    print(f"{'':<16}" + "".join(f"{column:>12}" for column in (*head, f"foreign {THRESHOLD}")))
+    for name, gold in GOLD.items():
+        text_of = {d["doc_id"]: d["text"] for d in rows(folder / name)}
+        pairs = gold(folder / name)
+        groups = [split_sentences("\n\n".join(text_of[d] for d in docs)) for docs, _ in pairs]
+        sources = SalientSentences().extract(groups, budget)
+        told = [split_sentences(summary) for _, summary in pairs]
+        vectors = [
+            (embedder.embed([s.text for s in summary]), embedder.embed([s.text for s in source]))
+            for summary, source in zip(told, sources, strict=True)
+        ]
+        away = len(vectors) // 2
+        foreign_of = [vectors[(i + away) % len(vectors)][1] for i in range(len(vectors))]
+        own = np.concatenate([(S @ T.T).max(axis=1) for S, T in vectors])
+        foreign = np.concatenate(
+            [(S @ T.T).max(axis=1) for (S, _), T in zip(vectors, foreign_of, strict=True)]
+        )
+        area = roc_auc_score([1] * len(own) + [0] * len(foreign), np.concatenate([own, foreign]))
+        threshold = calibrated_threshold(vectors)
+        shares = [(x >= t).mean() for t in (threshold, THRESHOLD) for x in (own, foreign)]
+        figures = f"{len(told):>12}{len(own):>12}{area:>12.3f}{threshold:>12.3f}"
+        print(f"{name:<16}{figures}" + "".join(f"{share:>12.1%}" for share in shares), flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
+        sys.exit("Usage: python tests/benchmarks/grounding.py FOLDER")
+    main(Path(sys.argv[1]))
