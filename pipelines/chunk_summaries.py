@@ -1,0 +1,53 @@
+"""A summary of each chunk: a chunk is found by its summary, and read in full.
+
+Usage: python pipelines/chunk_summaries.py FOLDER INDEX "QUESTION" [MODEL BASE_URL]
+
+With a model behind an OpenAI-compatible address, a summary says what its chunk is about and which
+questions it answers.
+"""
+
+import sys
+
+from llama_index.core import Document, SimpleDirectoryReader
+from llama_index.core.ingestion import IngestionPipeline
+
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    HierarchyStore,
+    LLMRewriter,
+    TwoStageSummarizer,
+    load_embed_model,
+    sentence_splitter,
+)
+from hierindex.llm import load_llm
+from hierindex.summarize.prompts import QUESTIONS_PROMPT
+
+
+def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
+    """Summarise each chunk, find the nearest summaries, and print their chunks."""
+    embed_model, summarizer = load_embed_model(), None
+    if model_and_address:
+        rewriter = LLMRewriter(load_llm(*model_and_address), prompt=QUESTIONS_PROMPT)
+        summarizer = TwoStageSummarizer(rewriter, extract_tokens=None)
+    documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
+    chunks = sentence_splitter(embed_model)(documents)
+    alone = [  # each a document of its own, so that each has a summary
+        Document(id_=f"{chunk.ref_doc_id}#{i}", text=chunk.get_content())
+        for i, chunk in enumerate(chunks)
+    ]
+    hierarchy = DocumentHierarchy(embed_model, summarizer, summary_tokens=80, group_documents=False)
+    IngestionPipeline(
+        transformations=[embed_model, hierarchy], vector_store=HierarchyStore(uri)
+    ).run(nodes=alone)
+
+    index = HierarchicalIndex.open(uri, embed_model)
+    for found in index.as_retriever(level=1, top_k=3).retrieve(question):
+        (chunk,) = (index.node(child.node_id) for child in found.node.child_nodes or ())
+        print(f"{found.get_score():.3f} {found.node.get_content()}\n\n{chunk.get_content()}\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (4, 6):
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
