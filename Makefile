@@ -3,7 +3,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow format bench bench-clustering bench-extractive
+.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-seq2seq
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -40,6 +40,9 @@ bench-extractive: $(READY)  ## and extracts, beside bert-extractive-summarizer: 
 	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group bench
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py speed $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py quality $(DATA)
+
+bench-seq2seq: $(READY)  ## and rewriting in batches, by a bart-large of random weights
+	$(BIN)/python tests/benchmarks/seq2seq.py
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv
