@@ -3,7 +3,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-seq2seq
+.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -40,6 +40,12 @@ bench-extractive: $(READY)  ## and extracts, beside bert-extractive-summarizer: 
 	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group bench
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py speed $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py quality $(DATA)
+
+bench-llm: $(READY)  ## and a language model's wall clock, estimates and grounding: make bench-llm CORPUS=folder DATA=folder
+	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
+	$(BIN)/python -W ignore tests/benchmarks/llm.py $(CORPUS)
+	$(BIN)/python -W ignore tests/benchmarks/estimate.py $(CORPUS)
+	$(BIN)/python -W ignore tests/benchmarks/grounding.py $(DATA)
 
 bench-seq2seq: $(READY)  ## and rewriting in batches, by a bart-large of random weights
 	$(BIN)/python tests/benchmarks/seq2seq.py
