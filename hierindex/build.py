@@ -88,16 +88,18 @@ def build_tree(
         before = store.report() if store.exists() else {}
         held = {d for row in store.columns("documents")["documents"] for d in row}
     hashes = {document.doc_id: document.hash for document in documents}
+    difference = _difference(held, before.get("documents", {}), hashes)
     with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
         grown = hierarchy.grow(chunks, store.get_nodes, cache.vectors, cache.completions, progress)
         with watch("write"):
             kept = {"documents": hashes, "usage": asdict(grown.usage)}
             generation = store.replace(grown.nodes, kept)
-            cache.forget_the_rest()
+            gone = bool(difference["changed"] or difference["removed"])
+            cache.forget_the_rest(something_is_gone=gone)
     timings = sorted([*watch.timings, *grown.timings], key=lambda t: STAGES.index(t.stage))
     return BuildReport(
         generation=generation,
-        **_difference(held, before.get("documents", {}), hashes),
+        **difference,
         skipped=skipped,
         usage=grown.usage,
         grounding=_grounding(grown.nodes),

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from hierindex.embed.embedder import fingerprint
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.progress import Progress
 from hierindex.record import NodeRecord
-from hierindex.store.cache import open_cache
+from hierindex.store.cache import Cache, cache_file, open_cache
 from hierindex.store.lance import HierarchyStore
 from hierindex.timing import Stopwatch
 
@@ -65,8 +66,9 @@ def estimate_tree(
     progress = progress or hierarchy.progress
     rehearsal = hierarchy.rehearsal(quick=quick)
     _, _, chunks = read_and_split(sources, hierarchy, splitter, chunk_size, progress, Stopwatch())
+    known = cache_file(store.uri).exists()
     model = None if quick else fingerprint(hierarchy.embedder.embed_model)
-    with open_cache(store.uri, model) as cache:
+    with nullcontext(Cache()) if quick else open_cache(store.uri, model) as cache:
         grown = rehearsal.grow(
             chunks, store.get_nodes, cache.vectors, cache.completions, progress=progress
         )
@@ -79,15 +81,15 @@ def estimate_tree(
         completion_tokens=usage.completion_tokens,
         cached_summaries=usage.cached_summaries,
     )
-    return _widened(exact, store.exists()) if quick else exact
+    return _widened(exact, known) if quick else exact
 
 
-def _widened(estimate: Estimate, has_index: bool) -> Estimate:
-    """The estimate as ranges; what is known of an index cannot be told without its vectors."""
+def _widened(estimate: Estimate, may_be_known: bool) -> Estimate:
+    """The estimate as ranges; what is known already cannot be told without vectors."""
 
     def wide(n: Number) -> tuple[int, int]:
         low, high = _pair(n)
-        return 0 if has_index else int(low / WIDTH), int(high * WIDTH + 1)
+        return 0 if may_be_known else int(low / WIDTH), int(high * WIDTH + 1)
 
     chunks, *above = estimate.levels
     return Estimate(
@@ -95,7 +97,7 @@ def _widened(estimate: Estimate, has_index: bool) -> Estimate:
         llm_calls=wide(estimate.llm_calls),
         prompt_tokens=wide(estimate.prompt_tokens),
         completion_tokens=wide(estimate.completion_tokens),
-        cached_summaries=(0, wide(estimate.llm_calls)[1] if has_index else 0),
+        cached_summaries=(0, wide(estimate.llm_calls)[1] if may_be_known else 0),
     )
 
 

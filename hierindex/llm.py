@@ -2,15 +2,16 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 from llama_index.core.llms import LLM
-from tenacity import retry_if_exception, stop_after_attempt
-from tenacity.wait import wait_base, wait_random_exponential
+from tenacity.wait import wait_random_exponential
 
 from hierindex.errors import ModelError
 
@@ -25,6 +26,21 @@ MEANING = {
 ATTEMPTS = 5
 WAIT = wait_random_exponential(multiplier=0.5, max=20)
 TRY_AGAIN = frozenset({408, 409, 429})  # HTTP statuses; so is any from 500 on
+# Modules of clients, with the base class of their errors.
+CLIENTS = (
+    ("openai", "OpenAIError"),
+    ("anthropic", "AnthropicError"),
+    ("groq", "GroqError"),
+    ("ollama", "ResponseError"),
+    ("mistralai.models", "SDKError"),
+    ("cohere.core", "ApiError"),
+    ("google.genai.errors", "APIError"),
+    ("google.api_core.exceptions", "GoogleAPIError"),
+    ("botocore.exceptions", "BotoCoreError"),
+    ("botocore.exceptions", "ClientError"),
+)
+SHAPING = ("temperature", "system_prompt", "reasoning_effort", "top_p", "seed", "max_tokens")
+SECRET = re.compile("(?i)key|token|secret|password|credential|header|url|base")
 TIMEOUT = 120.0  # seconds of a request
 # Codes of OpenAI's errors, which compatible servers use as well, and what others say instead.
 USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
@@ -54,7 +70,7 @@ def load_llm(
     Returns
     -------
     LLM
-        Without retries of its own, which would be counted nowhere: see `retrying`.
+        Without retries of its own, which would be counted nowhere.
 
     Raises
     ------
@@ -78,61 +94,96 @@ def load_llm(
     return llm
 
 
-def retrying(wait: wait_base = WAIT) -> dict[str, Any]:
-    """How a request that may pass is tried again, for tenacity."""
-    return {
-        "retry": retry_if_exception(may_pass),
-        "stop": stop_after_attempt(ATTEMPTS),
-        "wait": wait,
-        "reraise": True,
-    }
+def without_retries(llm: LLM, timeout: float) -> LLM:
+    """The model, or a copy whose client neither tries again by itself nor waits longer.
+
+    What a client tries again is counted nowhere, and each of its requests would be several.
+    """
+    wanted = {"max_retries": 0, "timeout": timeout}
+    fields = type(llm).model_fields
+    changes = {k: v for k, v in wanted.items() if k in fields and getattr(llm, k) != v}
+    if not changes:
+        return llm
+    copy = llm.model_copy(update=changes)
+    for name, client in (copy.__pydantic_private__ or {}).items():
+        if hasattr(client, "with_options"):  # of OpenAI's kind, made before
+            setattr(copy, name, client.with_options(max_retries=0, timeout=timeout))
+    return copy
+
+
+def shaping(llm: LLM) -> dict[str, Any]:
+    """The settings of a model that shape what it writes; no address and no secret."""
+    described = {key: getattr(llm, key, None) for key in SHAPING}
+    extra = getattr(llm, "additional_kwargs", None) or {}
+    described |= {key: value for key, value in extra.items() if not SECRET.search(key)}
+    return {key: value for key, value in described.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What the failure of a request means.
+
+    Parameters
+    ----------
+    kind : {"again", "busy", "gone", "final", "text", "length"}
+        Another attempt may succeed; it may when the service has had a pause; nothing answers at
+        the address; no request will succeed; none for this text; none for a text so long.
+    reason : str
+    pause : float
+        Seconds that the service asks to be left alone; 0 where it does not say.
+    """
+
+    kind: Literal["again", "busy", "gone", "final", "text", "length"]
+    reason: str
+    pause: float = 0.0
+
+
+def failure_of(error: Exception) -> Failure:
+    """What an error of a client means for the text, and for all others."""
+    status, code = _status(error), _code(error)
+    if status is None:
+        if reason := refusal(error):
+            return Failure("gone", reason)
+        timed_out = isinstance(error, TimeoutError) or "timed out" in str(error).lower()
+        return Failure("again", "the service did not answer in time" if timed_out else str(error))
+    if status in (400, 413, 422) and (code in TOO_LONG or TOO_LONG_SAID.search(str(error))):
+        return Failure("length", "it is too long for the model")
+    if code in FILTERED:
+        return Failure("text", "the service refuses this text")
+    if reason := refusal(error):
+        return Failure("final", reason)
+    pause = _retry_after(error)
+    busy = status == 429 or (status == 503 and pause)
+    return Failure(
+        "busy" if busy else "again", f"the service answered with HTTP status {status}", pause
+    )
 
 
 def service_errors() -> tuple[type[Exception], ...]:
-    """What clients raise when a service fails, OpenAI's client included where it is installed."""
-    try:
-        import openai
-    except ModuleNotFoundError:
-        return (OSError, httpx.HTTPError)
-    return (OSError, httpx.HTTPError, openai.OpenAIError)
-
-
-def may_pass(error: BaseException) -> bool:
-    """Whether another attempt may succeed."""
-    if not isinstance(error, service_errors()) or _code(error) in USED_UP:
-        return False
-    status = status_of(error)
-    return status is None or status in TRY_AGAIN or status >= 500
+    """What clients raise when a service fails, of those that are imported."""
+    modules = ((sys.modules.get(module), name) for module, name in CLIENTS)
+    found = (getattr(module, name, None) for module, name in modules if module is not None)
+    return (OSError, httpx.HTTPError, *(kind for kind in found if isinstance(kind, type)))
 
 
 def refusal(error: Exception) -> str | None:
     """Why asking again or asking for another text is of no use; None if it may be."""
-    status = status_of(error)
+    status = _status(error)
     if status is None:
         if not any(isinstance(cause, httpx.ConnectError) for cause in _causes(error)):
             return None
         url = getattr(getattr(error, "request", None), "url", None)
         where = "its address" if url is None else f"{url.scheme}://{url.netloc.decode()}"
         return f"nothing answers at {where}, start the service or correct the address"
-    if may_pass(error):
+    if _code(error) in USED_UP:
+        return "the quota is used up"
+    if status in TRY_AGAIN or status >= 500:
         return None
-    meaning = "the quota is used up" if _code(error) in USED_UP else MEANING.get(status)
-    return f"the service answered with HTTP status {status}, {meaning or 'the request is refused'}"
+    meaning = MEANING.get(status, "the request is refused")
+    return f"the service answered with HTTP status {status}, {meaning}"
 
 
-def is_too_long(error: Exception) -> bool:
-    """Whether the service says that the prompt is longer than the model reads."""
-    if status_of(error) not in (400, 413, 422):
-        return False
-    return _code(error) in TOO_LONG or bool(TOO_LONG_SAID.search(str(error)))
-
-
-def is_filtered(error: Exception) -> bool:
-    """Whether the service refuses this one text, for what it says."""
-    return _code(error) in FILTERED
-
-
-def retry_after(error: Exception) -> float:
+def _retry_after(error: Exception) -> float:
     """Seconds that the service asks to be left alone; 0 where it does not say."""
     said = getattr(getattr(error, "response", None), "headers", {}).get("retry-after", "")
     try:
@@ -145,7 +196,7 @@ def retry_after(error: Exception) -> float:
         return 0.0
 
 
-def status_of(error: BaseException) -> int | None:
+def _status(error: BaseException) -> int | None:
     """The HTTP status that the service answered with; None where it did not answer."""
     status = getattr(error, "status_code", None)
     return status or getattr(getattr(error, "response", None), "status_code", None)

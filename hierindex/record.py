@@ -136,9 +136,9 @@ class NodeRecord:
                 to,
                 None if source is None else Span(*source),
                 verbatim,
-                tuple(Span(*span) for span in beside),
+                *(tuple(Span(*span) for span in spans) for spans in beside),
             )
-            for at, to, source, verbatim, beside in details["quotes"]
+            for at, to, source, verbatim, *beside in details["quotes"]
         )
         return cls(
             level=metadata[LEVEL],

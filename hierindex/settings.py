@@ -44,7 +44,7 @@ class Settings(BaseSettings):
     max_llm_tokens: int | None = Field(default=None, ge=1)
     prompt: str = "summary"
     min_grounding: float | None = Field(default=None, ge=0, le=1)
-    nli_model: str | None = None
+    grounding: str = "embedding"
     strict: bool = False
     prompt_price: float | None = Field(default=None, ge=0)  # of a million tokens
     completion_price: float | None = Field(default=None, ge=0)

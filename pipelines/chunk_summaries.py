@@ -36,7 +36,9 @@ def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
         Document(id_=f"{chunk.ref_doc_id}#{i}", text=chunk.get_content())
         for i, chunk in enumerate(chunks)
     ]
-    hierarchy = DocumentHierarchy(embed_model, summarizer, summary_tokens=80, group_documents=False)
+    hierarchy = DocumentHierarchy(
+        embed_model=embed_model, summarizer=summarizer, summary_tokens=80, group_documents=False
+    )
     IngestionPipeline(
         transformations=[embed_model, hierarchy], vector_store=HierarchyStore(uri)
     ).run(nodes=alone)

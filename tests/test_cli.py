@@ -372,7 +372,7 @@ BAD_COMMANDS = {
     "quick": (["build", "letters", "--index", "W", "--quick"], 2, "--quick is for --dry-run"),
     "prompt": ([*LLM, "--prompt", "y"], 2, "--prompt y is neither"),
     "nli model": (
-        [*LLM, "--nli-model", "no/such-model"],
+        [*LLM, "--grounding", "no/such-model"],
         2,
         "NLI model 'no/such-model' cannot be loaded",
     ),

@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
-    {"errors", "record", "progress", "settings", "loading", "timing", "device"},
+    {"errors", "record", "progress", "settings", "loading", "timing", "threads", "device"},
     {"core", "llm"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "split", "retrieve", "respond", "demo"},

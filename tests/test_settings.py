@@ -128,7 +128,7 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
         "max_llm_tokens": 1,
         "prompt": "questions",
         "min_grounding": 0.5,
-        "nli_model": "n",
+        "grounding": "n",
         "strict": True,
         "prompt_price": 0.5,
         "completion_price": 1.5,

@@ -63,8 +63,9 @@ def build(
     min_grounding: Annotated[
         float | None, typer.Option(help="Share of a summary that its sources must support.")
     ] = None,
-    nli_model: Annotated[
-        str | None, typer.Option(help="Judges that support, by name or folder.")
+    grounding: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="embedding, none, or an NLI model by name or folder."),
     ] = None,
     strict: Annotated[
         bool | None, typer.Option("--strict/--no-strict", help="Fail where a summary fails.")
@@ -106,7 +107,7 @@ def build(
         llm_record=llm_record,
         prompt=prompt,
         min_grounding=min_grounding,
-        nli_model=nli_model,
+        grounding=grounding,
         strict=strict,
         prompt_price=prompt_price,
         completion_price=completion_price,

@@ -2,16 +2,19 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 from hierindex.llm import load_llm
 from hierindex.settings import Settings
-from hierindex.summarize.choice import as_summarizer
+from hierindex.summarize.extractive import ExtractiveSummarizer
+from hierindex.summarize.grounding import EmbeddingGrounding, Grounding
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.nli import NliGrounding
 from hierindex.summarize.prompts import PROMPTS
+from hierindex.summarize.seq2seq import Seq2SeqRewriter
 from hierindex.summarize.summary import Summarizer
 from hierindex.summarize.two_stage import TwoStageSummarizer
 
@@ -42,6 +45,11 @@ def llm_of(settings: Settings) -> "LLM | None":
         raise InputError(
             "--llm needs --llm-base-url: nothing is sent to an address that is not named."
         )
+    if urlsplit(settings.llm_base_url).scheme not in ("http", "https"):
+        raise InputError(
+            "--llm-base-url must be an address such as http://localhost:8000/v1, got "
+            f"{settings.llm_base_url!r}."
+        )
     return load_llm(
         settings.llm,
         settings.llm_base_url,
@@ -56,27 +64,35 @@ def _summarizer(settings: Settings) -> Summarizer:
         raise InputError(
             f"--llm writes the summaries itself; leave out --summarizer {settings.summarizer}."
         )
-    made = (
-        as_summarizer(settings.summarizer)
-        if llm is None
-        else TwoStageSummarizer(
-            LLMRewriter(
-                llm,
-                concurrency=settings.llm_concurrency,
-                prompt=_prompt(settings.prompt),
-                timeout=settings.llm_timeout,
-                deadline=settings.llm_deadline,
-                token_limit=settings.max_llm_tokens,
-                record=settings.llm_record,
-            )
-        )
+    if llm is None and settings.summarizer == "extractive":
+        return ExtractiveSummarizer()
+    grounding = _grounding(settings.grounding)
+    rewriter = Seq2SeqRewriter(settings.summarizer) if llm is None else _rewriter(llm, settings)
+    return TwoStageSummarizer(
+        rewriter,
+        strict=settings.strict,
+        grounding=grounding,
+        min_grounding=settings.min_grounding,
     )
-    if isinstance(made, TwoStageSummarizer):
-        made.strict = settings.strict
-        made.min_grounding = settings.min_grounding
-        if settings.nli_model is not None:
-            made.grounding = NliGrounding(settings.nli_model)
-    return made
+
+
+def _rewriter(llm: "LLM", settings: Settings) -> LLMRewriter:
+    return LLMRewriter(
+        llm,
+        concurrency=settings.llm_concurrency,
+        prompt=_prompt(settings.prompt),
+        timeout=settings.llm_timeout,
+        deadline=settings.llm_deadline,
+        token_limit=settings.max_llm_tokens,
+        record=settings.llm_record,
+    )
+
+
+def _grounding(given: str) -> Grounding | None:
+    """What judges whether sources support a summary, by its name or that of an NLI model."""
+    if given == "none":
+        return None
+    return EmbeddingGrounding() if given == "embedding" else NliGrounding(given)
 
 
 def _prompt(given: str) -> str:

@@ -6,7 +6,6 @@ import json
 import multiprocessing
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -172,7 +171,7 @@ class Hierarchy(TransformComponent):
             In the place of the hierarchy's own.
         """
         growth = self._begin(nodes, reuse)
-        resources = self._resources(memory, completions)
+        resources = self._resources(completions)
         work = _next(growth, None)
         while not isinstance(work, Grown):
             resources.progress = told = _named(work, progress or self.progress)
@@ -194,7 +193,7 @@ class Hierarchy(TransformComponent):
     ) -> Grown:
         """As `grow`, without blocking the event loop."""
         growth = self._begin(nodes, reuse)
-        resources = self._resources(memory, completions)
+        resources = self._resources(completions)
         work = await asyncio.to_thread(_next, growth, None)
         while not isinstance(work, Grown):
             resources.progress = told = _named(work, progress or self.progress)
@@ -269,8 +268,9 @@ class Hierarchy(TransformComponent):
         _refuse_slices()
         return grow_nodes(nodes, self._recipe(), reuse)
 
-    def _resources(self, memory: Memory | None, completions: Completions | None) -> Resources:
-        return Resources(completions=completions, embed=partial(self.embedder.embed, memory=memory))
+    def _resources(self, completions: Completions | None) -> Resources:
+        # Sentences are embedded without a memory, which would not know whose they are.
+        return Resources(completions=completions, embed=self.embedder.embed)
 
     def _recipe(self) -> Recipe:
         shaped_by = {

@@ -25,11 +25,16 @@ class Cache:
     vectors: VectorCache | None = None
     completions: CompletionCache | None = None
 
-    def forget_the_rest(self) -> None:
-        """Delete what this build had no use for: nothing stays of a text that is gone."""
-        for kept in (self.vectors, self.completions):
-            if kept is not None:
-                kept.forget_the_rest()
+    def forget_the_rest(self, *, something_is_gone: bool) -> None:
+        """Delete what this build had no use for: nothing stays of a text that is gone.
+
+        Completions are paid for: they stay for another prompt or model to come back to, unless
+        a document was changed or removed.
+        """
+        if self.vectors is not None:
+            self.vectors.forget_the_rest()
+        if self.completions is not None and something_is_gone:
+            self.completions.forget_the_rest()
 
 
 @contextmanager

@@ -20,6 +20,7 @@ Embed = Callable[[Sequence[str]], Floats2d]
 THRESHOLD = 0.5  # cosine, where there are too few pairs to calibrate it
 CALIBRATED_FROM = 20  # sentences
 CHANCE = 0.05  # of a sentence to find support in the sources of another summary
+SAME = 0.999  # cosine of a source that both summaries have
 MOST = 3  # sources of a sentence
 NEARLY = 0.9  # of the best source's likeness: what supports the sentence as well
 
@@ -88,8 +89,12 @@ def calibrated_threshold(vectors: Sequence[tuple[Floats2d, Floats2d]]) -> float:
         A cosine: the 95th percentile of the sentences' nearest foreign sources.
     """
     away = len(vectors) // 2  # those next to each other may be of one document
-    foreign = [vectors[(i + away) % len(vectors)][1] for i in range(len(vectors))]
-    nearest = [(S @ T.T).max(axis=1) for (S, _), T in zip(vectors, foreign, strict=True) if T.size]
+    nearest = []
+    for i, (S, own) in enumerate(vectors):
+        T = vectors[(i + away) % len(vectors)][1]
+        foreign = T[(T @ own.T).max(axis=1, initial=-1.0) < SAME]
+        if len(foreign):
+            nearest.append((S @ foreign.T).max(axis=1))
     found = np.concatenate(nearest) if away and nearest else np.zeros(0)
     return float(np.quantile(found, 1 - CHANCE)) if len(found) >= CALIBRATED_FROM else THRESHOLD
 

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 
 from hierindex.errors import LimitError
 
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 30.0  # seconds, where the service asks for none
+
 
 class AdaptiveLimit:
     """So many requests at once as the service bears.
@@ -26,6 +28,8 @@ class AdaptiveLimit:
         self._limit = float(most)
         self._in_flight = 0
         self._slowed = self._resume = 0.0  # as time.monotonic tells
+        self._next_pause = FIRST_PAUSE
+        self.busy_since: float | None = None  # without an answer
         self._freed = asyncio.Condition()
 
     @asynccontextmanager
@@ -46,16 +50,28 @@ class AdaptiveLimit:
     def answered(self) -> None:
         """A request was answered."""
         self._limit = min(self._most, self._limit + 1 / self._limit)
+        self._next_pause, self.busy_since = FIRST_PAUSE, None
 
-    def slow_down(self, sent: float, wait: float) -> None:
-        """A request that was sent then was too many; nothing is sent for so many seconds.
+    def slow_down(self, sent: float, pause: float) -> None:
+        """A request that was sent then was too many; nothing is sent for a while.
 
         Those that were in flight together say it together, and count once.
+
+        Parameters
+        ----------
+        sent : float
+            As `time.monotonic` tells.
+        pause : float
+            Seconds that the service asks for; where it does not say, 0: then the pause is twice
+            the last one.
         """
         now = time.monotonic()
+        self.busy_since = self.busy_since or now
         if sent >= self._slowed:
             self._limit, self._slowed = max(1.0, self._limit / 2), now
-        self._resume = max(self._resume, now + wait)
+            if not pause:
+                pause, self._next_pause = self._next_pause, min(LONGEST_PAUSE, 2 * self._next_pause)
+        self._resume = max(self._resume, now + pause)
 
 
 class TokenLimit:

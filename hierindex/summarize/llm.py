@@ -1,27 +1,26 @@
 """Any LlamaIndex language model as the abstractive stage."""
 
-import asyncio
 import json
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
-from llama_index.core.llms import LLM
+from llama_index.core.llms import LLM, CustomLLM
 from tenacity.wait import wait_base
 
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
-from hierindex.llm import TIMEOUT, WAIT
+from hierindex.llm import TIMEOUT, WAIT, shaping, without_retries
 from hierindex.summarize.prompts import SUMMARY_PROMPT, check_prompt, summary_prompt
 from hierindex.summarize.requests import Complete, Requests, Terms
 from hierindex.summarize.summary import Resources
+from hierindex.summarize.transcript import Transcript
 from hierindex.summarize.two_stage import Rewrite
+from hierindex.threads import in_daemon_thread, run_apart
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
 ROOM = 4  # times the tokens of a summary that an answer may have, before it is cut off
@@ -35,17 +34,18 @@ class LLMRewriter:
     Parameters
     ----------
     llm : LLM
-        Any. Switch its own retries off, so that `llm_calls` counts every request.
+        Any. A copy is used whose client does not try again by itself, where it says that it
+        would, so that `llm_calls` counts every request.
     concurrency : int
         Most requests in flight at once; fewer for a while, when the service says (HTTP 429) that
         it is too many.
     prompt : str
         With the fields `{text}`, `{fence}` and `{n_words}`; see `hierindex.summarize.prompts`.
     timeout : float
-        Seconds of a request. A thread cannot be cut short, so that `rewrite` waits for the
-        client: give it a timeout of its own, as `load_llm` does.
+        Seconds of a request. A thread cannot be cut short, so that `rewrite` leaves it to the
+        client, which is told of it where it has a setting `timeout`.
     deadline : float, optional
-        Seconds of a whole build, from its beginning.
+        Seconds of a whole build, from when its chunks are there.
     token_limit : int, optional
         Tokens of a whole build, of prompts and answers together. A request that might exceed
         it is not sent.
@@ -84,14 +84,19 @@ class LLMRewriter:
             require(positive, name, "a number of seconds above 0", seconds)
         allowed = token_limit is None or is_whole(token_limit, 1)
         require(allowed, "token_limit", "an integer of at least 1", token_limit)
+        if token_limit is not None and "max_tokens" not in type(llm).model_fields:
+            raise InputError(
+                f"token_limit needs a model whose answers can be bounded, {type(llm).__name__} has "
+                "no max_tokens."
+            )
         check_prompt(prompt)
-        self.llm = llm
+        self.llm = without_retries(llm, timeout)
         self.concurrency = concurrency
         self.prompt = prompt
         self.timeout = timeout
         self.deadline = deadline
         self.token_limit = token_limit
-        self.record = None if record is None else _appendable(Path(record))
+        self.transcript = None if record is None else Transcript(record)
         self.wait = wait
 
     @property
@@ -101,8 +106,8 @@ class LLMRewriter:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that shapes a rewrite; no address and no key."""
-        temperature = getattr(self.llm, "temperature", None)
-        return {"llm": self.name, "temperature": temperature, "prompt": self.prompt}
+        settings = json.dumps(shaping(self.llm), sort_keys=True, default=repr)
+        return {"llm": self.name, "settings": digest(settings), "prompt": self.prompt}
 
     def completion_tokens(self, max_tokens: int) -> int:
         """Most tokens of an answer, its thinking included: the model's own, or some times those."""
@@ -122,26 +127,28 @@ class LLMRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """One rewrite for each text, in order; `max_tokens` bounds the words that are asked for."""
-        pool = ThreadPoolExecutor(self.concurrency)
-
-        async def complete(prompt: str) -> CompletionResponse:
-            ask = partial(self.llm.complete, prompt, **self._options(max_tokens))
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(pool, copy_context().run, ask)
-
-        try:
-            return _run(self._requests(complete, max_tokens, resources, None).rewrites(texts))
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # one that hangs is not waited for
+        complete = self._in_threads(max_tokens)
+        return run_apart(self._requests(complete, max_tokens, resources, None).rewrites(texts))
 
     @dispatcher.span
     async def arewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """As `rewrite`, by the model's own async calls."""
-        complete = partial(self.llm.acomplete, **self._options(max_tokens))
-        requests = self._requests(complete, max_tokens, resources, self.timeout)
+        """As `rewrite`, by the model's own async calls, if it has any."""
+        if isinstance(self.llm, CustomLLM) and type(self.llm).acomplete is CustomLLM.acomplete:
+            requests = self._requests(self._in_threads(max_tokens), max_tokens, resources, None)
+        else:
+            complete = partial(self.llm.acomplete, **self._options(max_tokens))
+            requests = self._requests(complete, max_tokens, resources, self.timeout)
         return await requests.rewrites(texts)
+
+    def _in_threads(self, max_tokens: int) -> Complete:
+        ask = partial(self.llm.complete, **self._options(max_tokens))
+
+        async def complete(prompt: str) -> CompletionResponse:
+            return await in_daemon_thread(partial(ask, prompt))
+
+        return complete
 
     def _requests(
         self,
@@ -161,7 +168,7 @@ class LLMRewriter:
             deadline=self.deadline,
             token_limit=self.token_limit,
             wait=self.wait,
-            record=self.record,
+            transcript=self.transcript,
         )
         return Requests(terms, complete, resources or Resources())
 
@@ -170,21 +177,3 @@ class LLMRewriter:
         if "max_tokens" not in type(self.llm).model_fields:
             return {}
         return {"max_tokens": self.completion_tokens(max_tokens)}
-
-
-def _run(rewrites: Coroutine[Any, Any, list[Rewrite]]) -> list[Rewrite]:
-    """Run on an event loop of its own; in a notebook, whose thread has one, in another thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(rewrites)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(copy_context().run, asyncio.run, rewrites).result()
-
-
-def _appendable(path: Path) -> Path:
-    try:
-        path.open("a").close()
-    except OSError as error:
-        raise InputError(f"The record {str(path)!r} cannot be written: {error}.") from error
-    return path

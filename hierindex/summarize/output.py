@@ -28,6 +28,12 @@ REFUSED = re.compile(  # in what `_plain` gives
 )
 
 
+HEADING = re.compile(
+    r"(?i)\A(?:sure|certainly|of course|okay|here(?: is|'s|\u2019s)|summary)\b"
+    r"[^\n]{0,100}:[ *]*(?=\n)"
+)
+
+
 class UnusableError(Exception):
     """What a model wrote is no summary; another attempt may give one if `again`."""
 
@@ -64,6 +70,7 @@ def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: 
         text = UNOPENED.sub("", text).strip()
         if THINKING.search(text):
             raise UnusableError("it thought and did not answer")
+    text = _without_heading(text, prompt)
     if not any(map(str.isalnum, text)):
         raise UnusableError("it was empty")
     said = _plain(text)
@@ -72,7 +79,10 @@ def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: 
         raise UnusableError("it was refused")
     if any(line in said for line in _instructions(prompt, source)):
         raise UnusableError("it repeated the instructions")
-    if len(get_tokenizer()(text)) > FAR_OVER * max_tokens:
+    n_tokens = len(get_tokenizer()(text))
+    if n_tokens > max_tokens and _plain(source).startswith(said):
+        raise UnusableError("it repeated the passages")
+    if n_tokens > FAR_OVER * max_tokens:
         raise UnusableError("it was far too long")
     return text
 
@@ -95,6 +105,14 @@ def _get(raw: Any, key: str) -> Any:
 def _plain(text: str) -> str:
     """Lower-case, with straight apostrophes and single blanks."""
     return " ".join(text.lower().replace("\u2019", "'").split())
+
+
+def _without_heading(text: str, prompt: str) -> str:
+    """The text without the prompt's last line, and without "Here is a summary:" before it."""
+    last = prompt.strip().splitlines()[-1].strip() if prompt.strip() else ""
+    if last.endswith(":"):
+        text = text.removeprefix(last).strip()
+    return HEADING.sub("", text, count=1).strip()
 
 
 def _instructions(prompt: str, source: str) -> list[str]:

@@ -7,6 +7,7 @@ from string import Formatter
 
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
+from hierindex.summarize.sentences import SURROGATE
 
 SUMMARY_PROMPT = """\
 Summarise the passages between the two lines that read {fence}. They are excerpts of one or
@@ -71,6 +72,7 @@ def summary_prompt(text: str, *, max_tokens: int, template: str = SUMMARY_PROMPT
 
     The fence is derived from the text, so the same text gives the same prompt.
     """
+    text = SURROGATE.sub("\ufffd", text)  # those are no UTF-8, and no JSON
     fence = f"=== {digest('fence', text)} ==="
     n_words = max(1, int(max_tokens * 0.7))  # English has some 1.4 tokens a word
     return template.format(fence=fence, text=text, n_words=n_words)

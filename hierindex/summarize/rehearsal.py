@@ -6,10 +6,12 @@ from typing import Any
 
 from llama_index.core.utils import get_tokenizer
 
+from hierindex.errors import InputError
+from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import Embed, Grounding, Pair, Support, support_by_words
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Resources, Summarizer, Usage
-from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer
+from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer, of_each
 
 
 def rehearsed(summarizer: Summarizer) -> Summarizer:
@@ -18,9 +20,19 @@ def rehearsed(summarizer: Summarizer) -> Summarizer:
     What is known already stands where it would; for the rest, the extract's beginning. Its
     usage has the requests that would be sent, the tokens of their prompts, and the most that
     the answers may have.
+
+    Raises
+    ------
+    InputError
+        If it is of another kind, that would have to be asked.
     """
-    if not isinstance(summarizer, TwoStageSummarizer):
+    if isinstance(summarizer, ExtractiveSummarizer):
         return summarizer
+    if not isinstance(summarizer, TwoStageSummarizer):
+        raise InputError(
+            f"What {type(summarizer).__name__} would cost is not known: only extractive summaries "
+            "and those of a TwoStageSummarizer can be rehearsed."
+        )
     rehearsal = copy(summarizer)
     rehearsal.rewriter = _Rehearsal(summarizer.rewriter)
     rehearsal.grounding = summarizer.grounding and _Unlooked(summarizer.grounding)
@@ -42,7 +54,8 @@ class _Rehearsal:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """What each text would cost."""
-        return [self._rewrite(text, max_tokens, resources) for text in texts]
+        distinct = dict.fromkeys(texts)
+        return of_each(texts, {t: self._rewrite(t, max_tokens, resources) for t in distinct})
 
     async def arewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None

@@ -1,52 +1,44 @@
-"""From texts to a language model's rewrites: each asked, checked, tried again, split, given up.
+"""From texts to a language model's rewrites: each asked, checked, tried again, halved, given up.
 
 The tasks of one event loop pull texts, as many at once as may be in flight. What is shared
 between them, the limits and what was spent, stands in one object.
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, retry_if_exception
 from tenacity.wait import wait_base
 
 from hierindex.errors import LimitError, ModelError
-from hierindex.llm import (
-    ATTEMPTS,
-    is_filtered,
-    is_too_long,
-    refusal,
-    retry_after,
-    service_errors,
-    status_of,
-)
+from hierindex.llm import ATTEMPTS, Failure, failure_of, service_errors
 from hierindex.summarize.limit import AdaptiveLimit, TokenLimit
-from hierindex.summarize.output import UnusableError, checked, finish_reason
+from hierindex.summarize.output import UnusableError, checked
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources, Usage
-from hierindex.summarize.two_stage import Rewrite
+from hierindex.summarize.transcript import Transcript
+from hierindex.summarize.two_stage import Rewrite, of_each
 
 Complete = Callable[[str], Awaitable[CompletionResponse]]
 
 UNUSABLE = 2  # answers to one prompt; at temperature 0 a third would be no other
-PATIENCE = 8  # texts that fail before the first that does not
-MAX_PAUSE = 300.0  # seconds that a service may ask to be left alone
+PATIENCE = 8  # texts that fail one after the other for the service's failures
+MAX_PAUSE = 300.0  # seconds in which a busy service may answer nothing
+MAX_HALVINGS = 4  # of one text: what is too long in sixteen parts is too long for another reason
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 """What clients raise where an answer is not what they expect: a proxy's page, for one."""
 
 
-class _PassingError(Exception):
-    """The service failed, and may not fail again."""
+class _ServiceError(Exception):
+    """The service failed to answer a request; see `Failure`."""
 
-
-class _TooLongError(Exception):
-    """The prompt is longer than the model reads."""
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.reason)
+        self.kind = failure.kind
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ class Terms:
     deadline: float | None
     token_limit: int | None
     wait: wait_base
-    record: Path | None
+    transcript: Transcript | None
 
 
 @dataclass
@@ -73,7 +65,6 @@ class _Bill:
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass
 class Requests:
     """The requests of one level.
 
@@ -86,213 +77,202 @@ class Requests:
         Whose `usage` grows with every request.
     """
 
-    terms: Terms
-    complete: Complete
-    resources: Resources
-    stopped: LimitError | None = None
-    n_written: int = 0
-    n_failed: int = 0
-    limit: AdaptiveLimit = field(init=False)
-    tokens: TokenLimit | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        usage = self.resources.usage
-        self.limit = AdaptiveLimit(self.terms.concurrency)
-        if self.terms.token_limit is not None:
-            spent = usage.prompt_tokens + usage.completion_tokens
-            self.tokens = TokenLimit(self.terms.token_limit, spent)
+    def __init__(self, terms: Terms, complete: Complete, resources: Resources) -> None:
+        self.terms = terms
+        self.complete = complete
+        self.resources = resources
+        self.limit = AdaptiveLimit(terms.concurrency)
+        spent = resources.usage.prompt_tokens + resources.usage.completion_tokens
+        allowed = terms.token_limit
+        self.tokens = None if allowed is None else TokenLimit(allowed, spent)
+        self.stopped: LimitError | None = None
+        self.n_failed = 0  # texts, one after the other
+        self.told_by_counted = 1.0  # tokens of prompts, the service's count by ours
 
     async def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
-        """One rewrite for each text, in order.
+        """One rewrite for each text, in order; what is there twice is asked for once.
 
         Raises
         ------
         LimitError
-            If tokens or time are used up; what was sent before is answered and kept.
+            If tokens or time are used up. Of tokens, what is in flight is waited for; of time,
+            it is lost.
         ModelError
-            If the service refuses, or answers nothing at all.
+            If the service refuses, or fails again and again.
         """
-        done: dict[int, Rewrite] = {}
-        left = iter(enumerate(texts))
+        distinct = list(dict.fromkeys(texts))
+        done: dict[str, Rewrite] = {}
+        left = iter(distinct)
 
         async def work() -> None:
-            for i, text in left:
-                done[i] = await self._rewrite(text)
-                self.resources.progress("summarize", len(done), len(texts), self._cost())
+            for text in left:
+                done[text] = await self._rewrite(text)
+                self.resources.progress("summarize", len(done), len(distinct), self._cost())
 
         try:
             async with asyncio.timeout(self._seconds_left()), asyncio.TaskGroup() as tasks:
-                for _ in range(min(self.terms.concurrency, len(texts))):
+                for _ in range(min(self.terms.concurrency, len(distinct))):
                     tasks.create_task(work())
         except BaseExceptionGroup as failures:  # the first cancels the others
-            raise failures.exceptions[0] from None
+            raise failures.exceptions[0] from failures.exceptions[0].__cause__
         except TimeoutError:
-            self.stopped = LimitError(f"the {self.terms.deadline:g} seconds are over")
+            self.stopped = self._over()
         if self.stopped is not None:
             raise LimitError(
-                f"LLM {self.terms.name!r} stopped at its limit: {self.stopped}; what it wrote is "
-                "kept with an index, so build again with a higher limit."
+                f"LLM {self.terms.name!r} stopped at its limit, after {self._cost()}: "
+                f"{self.stopped}; what it wrote is kept with an index, and the next build goes on."
             )
-        return [done[i] for i in range(len(texts))]
+        return of_each(texts, done)
 
-    async def _rewrite(self, text: str) -> Rewrite:
+    async def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
         """A text's rewrite: an earlier one, or the model's; of halves, if it is too long."""
         key, completions = self.terms.key(text), self.resources.completions
-        if completions is not None and (known := completions.recall(key)) is not None:
-            return Rewrite(known, Usage(cached_summaries=1))
+        if completions is not None:
+            known = await asyncio.to_thread(completions.recall, key)
+            if known is not None:
+                return Rewrite(known, Usage(cached_summaries=1))
         if self.stopped:
             return Rewrite(None)
+        rewrite = await self._asked_for(text, n_halvings)
+        if rewrite.text is not None and completions is not None:
+            await asyncio.to_thread(completions.keep, key, rewrite.text)
+        return rewrite
+
+    async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
+        """The model's rewrite, or why there is none."""
         bill = _Bill()
         try:
             written = await self._written(text, bill)
-        except _TooLongError:
-            return _with(bill.usage, await self._rewritten_in_halves(text))
         except LimitError as error:
             self.stopped = error
             return Rewrite(None, bill.usage)
-        except (_PassingError, UnusableError) as error:
-            self._failed(error)
+        except UnusableError as error:
             return Rewrite(None, bill.usage, str(error))
-        self.n_written += 1
-        if completions is not None:
-            completions.keep(key, written)
+        except _ServiceError as error:
+            if error.kind == "length" and n_halvings < MAX_HALVINGS:
+                return _with(bill.usage, await self._rewritten_in_halves(text, n_halvings + 1))
+            self._count_failure(error)
+            return Rewrite(None, bill.usage, str(error))
+        self.n_failed = 0
         return Rewrite(written, bill.usage)
 
-    async def _rewritten_in_halves(self, text: str) -> Rewrite:
+    async def _rewritten_in_halves(self, text: str, n_halvings: int) -> Rewrite:
         """The rewrite of the rewrites of a text's halves."""
-        halves = _halves(text)
-        if len(halves) < 2:
-            return Rewrite(None, Usage(), "it is too long for the model")
-        rewrites = [await self._rewrite(half) for half in halves]
-        usage = _sum(rewrite.usage for rewrite in rewrites)
-        joined = "\n\n".join(rewrite.text or "" for rewrite in rewrites)
-        if lost := next((rewrite for rewrite in rewrites if rewrite.text is None), None):
-            return Rewrite(None, usage, lost.reason)
+        usage, written = Usage(), list[str]()
+        for half in _halves(text):
+            rewrite = await self._rewrite(half, n_halvings)
+            usage = _sum([usage, rewrite.usage])
+            if rewrite.text is None:
+                return Rewrite(None, usage, rewrite.reason)
+            written.append(rewrite.text)
+        joined = "\n\n".join(written)
         if len(joined) >= len(text):
             return Rewrite(None, usage, "it is too long for the model, which does not shorten it")
-        return _with(usage, await self._rewrite(joined))
+        return _with(usage, await self._rewrite(joined, n_halvings))
 
     async def _written(self, text: str, bill: _Bill) -> str:
         """What the model wrote, tried again where that may help."""
-        n_unusable = 0
+        n_unusable = n_failed = 0
 
         def again(error: BaseException) -> bool:
-            nonlocal n_unusable
-            if isinstance(error, UnusableError):
-                n_unusable += 1
-                return error.again and n_unusable < UNUSABLE
-            return isinstance(error, _PassingError)
+            nonlocal n_unusable, n_failed
+            match error:
+                case UnusableError():
+                    n_unusable += 1
+                    return error.again and n_unusable < UNUSABLE
+                case _ServiceError(kind="busy"):
+                    return True  # the limit waits, and gives up in time
+                case _ServiceError(kind="again"):
+                    n_failed += 1
+                    return n_failed < ATTEMPTS
+            return False
 
         attempts = AsyncRetrying(
-            retry=retry_if_exception(again),
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=self.terms.wait,
-            reraise=True,
+            retry=retry_if_exception(again), wait=self.terms.wait, reraise=True
         )
         return await attempts(self._asked, text, bill)
 
     async def _asked(self, text: str, bill: _Bill) -> str:
         """What the model wrote in answer to one request, if it is a summary."""
         prompt, terms = self.terms.prompt(text), self.terms
-        async with self.limit.slot():
-            reserved = await self._reserve(prompt)
-            spent = Usage(llm_calls=1)
-            try:
-                response = await self._answered(prompt)
-                spent += _tokens(prompt, response)
-            finally:
-                bill.usage += spent
-                self.resources.usage += spent
-                if self.tokens is not None:
-                    await self.tokens.settle(
-                        reserved, spent.prompt_tokens + spent.completion_tokens
-                    )
-        self.limit.answered()
-        fault = None
+        counted = len(get_tokenizer()(prompt))
+        at_most = int(counted * self.told_by_counted) + 1 + terms.completion_tokens
+        if self.tokens is not None:
+            await self.tokens.reserve(at_most)
+        spent, response, fault, cost = Usage(llm_calls=1), None, None, 0
         try:
+            async with self.limit.slot():
+                cost = at_most  # of a request whose outcome is not known
+                response = await self._answered(prompt)
+            spent += _tokens(prompt, response)
+            cost = spent.prompt_tokens + spent.completion_tokens
+            self.told_by_counted = max(self.told_by_counted, spent.prompt_tokens / counted)
             return checked(response, prompt, text, terms.max_tokens)
-        except UnusableError as error:
+        except (UnusableError, _ServiceError, ModelError) as error:
             fault = str(error)
             raise
         finally:
-            self._note(prompt, response, spent, fault)
-
-    async def _reserve(self, prompt: str) -> int:
-        """Reserve the most that a request can cost."""
-        if self.tokens is None:
-            return 0
-        n_tokens = len(get_tokenizer()(prompt)) + self.terms.completion_tokens
-        await self.tokens.reserve(n_tokens)
-        return n_tokens
+            if cost:  # it was sent
+                bill.usage += spent
+                self.resources.usage += spent
+                if terms.transcript is not None:
+                    terms.transcript.add(terms.name, prompt, response, spent, fault)
+            if self.tokens is not None:
+                await self.tokens.settle(at_most, cost)
 
     async def _answered(self, prompt: str) -> CompletionResponse:
         """The service's response, its failures told apart."""
         sent = time.monotonic()
         try:
-            return await asyncio.wait_for(self.complete(prompt), self.terms.timeout)
+            response = await asyncio.wait_for(self.complete(prompt), self.terms.timeout)
         except UNREADABLE as error:
-            raise _PassingError(f"the answer cannot be read ({error})") from error
+            reason = f"the answer cannot be read ({error})"
+            raise _ServiceError(Failure("again", reason)) from error
         except service_errors() as error:
-            raise self._meaning(error, sent) from error
+            raise self._meaning(failure_of(error), sent) from error
+        self.limit.answered()
+        return response
 
-    def _meaning(self, error: Exception, sent: float) -> Exception:
-        """What a failure means for the text, and for all others."""
-        if is_too_long(error):
-            return _TooLongError()
-        if is_filtered(error):
-            return UnusableError("the service refuses this text", again=False)
-        if reason := refusal(error):
-            return ModelError(f"LLM {self.terms.name!r} cannot be used: {reason}.")
-        status = status_of(error)
-        if status == 429:
-            if (wait := retry_after(error)) > MAX_PAUSE:
+    def _meaning(self, failure: Failure, sent: float) -> Exception:
+        """What a failure means for all texts, or else for this one."""
+        name, usage = self.terms.name, self.resources.usage
+        if failure.kind == "gone" and usage.completion_tokens:  # it was there
+            failure = replace(failure, kind="again")
+        if failure.kind in ("gone", "final"):
+            return ModelError(f"LLM {name!r} cannot be used: {failure.reason}.")
+        if failure.kind == "busy":
+            self.limit.slow_down(sent, failure.pause)
+            since = self.limit.busy_since or sent
+            if failure.pause > MAX_PAUSE or time.monotonic() - since > MAX_PAUSE:
                 return ModelError(
-                    f"LLM {self.terms.name!r} asks not to be asked for {wait:.0f} seconds; what it "
-                    "wrote is kept with an index, build again then."
+                    f"LLM {name!r} is busy and asks not to be asked for {failure.pause:.0f} "
+                    "seconds; what it wrote is kept with an index, build again later."
                 )
-            self.limit.slow_down(sent, wait)
-        if status is not None:
-            return _PassingError(f"the service answered with HTTP status {status}")
-        timed_out = isinstance(error, TimeoutError) or "timed out" in str(error).lower()
-        return _PassingError("the service did not answer in time" if timed_out else f"{error}")
+        return _ServiceError(failure)
 
-    def _failed(self, error: Exception) -> None:
-        """Give up a service that has not answered one of many texts."""
-        self.n_failed += isinstance(error, _PassingError)
-        if self.n_failed >= PATIENCE and not self.n_written:
+    def _count_failure(self, error: Exception) -> None:
+        """Give up a service that fails text after text."""
+        self.n_failed += 1
+        if self.n_failed >= PATIENCE:
             raise ModelError(
-                f"LLM {self.terms.name!r} answered none of {self.n_failed} texts, each tried "
-                f"{ATTEMPTS} times; last, {error}."
+                f"LLM {self.terms.name!r} failed for {self.n_failed} texts one after the other, "
+                f"last because {error}; what it wrote is kept with an index."
             )
 
     def _seconds_left(self) -> float | None:
         if self.terms.deadline is None:
             return None
-        return max(0.0, self.resources.started + self.terms.deadline - time.monotonic())
+        left = self.resources.started + self.terms.deadline - time.monotonic()
+        return max(0.0, left)
+
+    def _over(self) -> LimitError:
+        return LimitError(f"the {self.terms.deadline:g} seconds are over")
 
     def _cost(self) -> str:
         usage = self.resources.usage
         return (
             f"{usage.llm_calls:,} calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens"
         )
-
-    def _note(
-        self, prompt: str, response: CompletionResponse, usage: Usage, fault: str | None
-    ) -> None:
-        """Record a request and its answer, where that is asked for."""
-        if self.terms.record is None:
-            return
-        line = {
-            "model": self.terms.name,
-            "prompt": prompt,
-            "completion": response.text,
-            "finish_reason": finish_reason(response),
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "fault": fault,
-        }
-        with self.terms.record.open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def _tokens(prompt: str, response: CompletionResponse) -> Usage:
@@ -313,9 +293,8 @@ def _with(usage: Usage, rewrite: Rewrite) -> Rewrite:
 def _sum(parts: Iterable[Usage]) -> Usage:
     """What parts of one summary cost; it is cached if all of them are."""
     total = sum(parts, Usage())
-    return replace(
-        total, cached_summaries=int(bool(total.cached_summaries and not total.llm_calls))
-    )
+    cached = bool(total.cached_summaries and not total.llm_calls)
+    return replace(total, cached_summaries=int(cached))
 
 
 def _halves(text: str) -> list[str]:

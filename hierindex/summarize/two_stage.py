@@ -3,9 +3,9 @@
 import asyncio
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
@@ -50,6 +50,19 @@ class Rewrite:
     text: str | None
     usage: Usage = field(default_factory=Usage)
     reason: str | None = None
+
+
+def of_each(texts: Sequence[str], rewrites: Mapping[str, Rewrite]) -> list[Rewrite]:
+    """The rewrite of each text; one that is there twice was paid for once."""
+    seen, found = set[str](), []
+    for text in texts:
+        rewrite = rewrites[text]
+        if text in seen:
+            usage = Usage(cached_summaries=int(rewrite.text is not None))
+            rewrite = replace(rewrite, usage=usage)
+        seen.add(text)
+        found.append(rewrite)
+    return found
 
 
 class Rewriter(Protocol):
@@ -182,7 +195,7 @@ class TwoStageSummarizer:
         for i, summary in zip(failed, fallback, strict=True):
             usage = rewrites[i].usage + Usage(fallbacks=1)
             summaries[i] = replace(summary, kind="extractive_fallback", usage=usage)
-        return [summary for summary in summaries if summary is not None]
+        return cast(list[Summary], summaries)
 
     def _supported(
         self,

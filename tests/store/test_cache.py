@@ -33,7 +33,7 @@ def test_what_a_build_did_not_use_is_forgotten(tmp_path):
         keep_all(cache, "a")
     with open_cache(str(tmp_path), "m") as cache:
         keep_all(cache, "b")
-        cache.forget_the_rest()
+        cache.forget_the_rest(something_is_gone=True)
         assert known(cache, "a") == (False, False)
         assert known(cache, "b") == (True, True)
 
@@ -42,7 +42,7 @@ def test_an_embedding_model_that_does_not_tell_what_it_is_has_no_vectors(tmp_pat
     with open_cache(str(tmp_path), None) as cache:
         assert cache.vectors is None
         cache.completions.keep("a", "text")
-        cache.forget_the_rest()
+        cache.forget_the_rest(something_is_gone=True)
         assert cache.completions.recall("a") == "text"
 
 
@@ -98,7 +98,7 @@ def test_a_build_goes_on_without_a_cache_that_is_locked(tmp_path, monkeypatch, c
         holder.execute("BEGIN EXCLUSIVE")
         with open_cache(str(tmp_path), "m") as cache:
             assert cache == Cache(None, None)
-            cache.forget_the_rest()
+            cache.forget_the_rest(something_is_gone=True)
     assert "not kept between builds: database is locked" in caplog.text
     with open_cache(str(tmp_path), "m") as cache:
         assert known(cache, "a") == (True, True)
@@ -117,7 +117,7 @@ def test_a_build_goes_on_where_its_cache_is_only_to_be_read(tmp_path, monkeypatc
         keep_all(cache, "b")
         assert known(cache, "a") == (True, True)
         assert known(cache, "b") == (False, False)
-        cache.forget_the_rest()
+        cache.forget_the_rest(something_is_gone=True)
     assert caplog.text.count("attempt to write a readonly database") == 4
 
 
