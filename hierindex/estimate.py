@@ -1,6 +1,5 @@
 """What a build would cost, before it is built."""
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -11,8 +10,8 @@ from llama_index.core.node_parser import NodeParser
 from hierindex.build import Source, read_and_split
 from hierindex.embed.embedder import fingerprint
 from hierindex.hierarchy.driver import Hierarchy
+from hierindex.hierarchy.growth import reuse_nothing
 from hierindex.progress import Progress
-from hierindex.record import NodeRecord
 from hierindex.store.cache import Cache, cache_file, open_cache
 from hierindex.store.lance import HierarchyStore
 from hierindex.timing import Stopwatch
@@ -27,7 +26,7 @@ Number = int | tuple[int, int]
 class Estimate:
     """What a build would ask of a language model.
 
-    `levels` has the nodes written at each level; `completion_tokens` is the most that the
+    `levels` has the nodes of each level's cut; `completion_tokens` is the most that the
     answers may have; `cached_summaries` are known already, and cost nothing. Of a quick
     estimate, each number is a pair of the least and the most.
     """
@@ -69,13 +68,11 @@ def estimate_tree(
     known = cache_file(store.uri).exists()
     model = None if quick else fingerprint(hierarchy.embedder.embed_model)
     with nullcontext(Cache()) if quick else open_cache(store.uri, model) as cache:
-        grown = rehearsal.grow(
-            chunks, store.get_nodes, cache.vectors, cache.completions, progress=progress
-        )
-    nodes = Counter(NodeRecord.from_metadata(node.metadata).level for node in grown.nodes)
+        reuse = reuse_nothing if quick else store.get_nodes
+        grown = rehearsal.grow(chunks, reuse, cache.vectors, cache.completions, progress=progress)
     usage = grown.usage
     exact = Estimate(
-        levels=[{"level": level, "nodes": nodes[level]} for level in sorted(nodes)],
+        levels=[{"level": level.level, "nodes": level.nodes} for level in grown.statistics],
         llm_calls=usage.llm_calls,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,

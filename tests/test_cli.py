@@ -221,7 +221,7 @@ def test_prompts_can_be_chosen_and_recorded(build, server, tmp_path) -> None:
 
 
 def test_grounding_is_shown(hierindex, build) -> None:
-    assert "of the summaries' sentences have support" in build()[1]
+    assert "Grounding of what it wrote: 1.00" in build()[1]
     (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
     assert json.loads(hierindex("show", root, "--index", "L", "--json")[1])["grounding"] == 1
     assert "100% supported by its sources" in hierindex("show", root, "--index", "L")[1]

@@ -33,10 +33,10 @@ def built(report: dict[str, Any]) -> str:
             ]
         ),
     ]
-    if report["usage"]["llm_calls"] or report["usage"]["fallbacks"]:
+    if any(report["usage"].values()):
         lines.append(_usage(report["usage"]))
     if report["grounding"] is not None:
-        lines.append(f"{report['grounding']:.0%} of the summaries' sentences have support.")
+        lines.append(f"Grounding of what it wrote: {report['grounding']:.2f} on average.")
     lines += [f"Skipped {skipped['path']}: {skipped['reason']}." for skipped in report["skipped"]]
     return "\n".join(lines)
 
@@ -160,7 +160,7 @@ def _wrapped(text: str) -> str:
 
 def _usage(usage: dict[str, int]) -> str:
     return (
-        f"{usage['llm_calls']} calls, {usage['prompt_tokens']:,} prompt tokens, "
+        f"{_counted(usage['llm_calls'], 'call')}, {usage['prompt_tokens']:,} prompt tokens, "
         f"{usage['completion_tokens']:,} completion tokens, {usage['cached_summaries']} kept "
         f"summaries, {usage['fallbacks']} fallbacks"
     )

@@ -105,8 +105,8 @@ class TokenLimit:
             await self._settled.wait_for(lambda: self._holds(n_tokens) or not self._reserved)
             if not self._holds(n_tokens):
                 raise LimitError(
-                    f"{self._spent:,} tokens are spent, and the next request may cost {n_tokens:,} "
-                    f"more than the {self._most:,} that are allowed hold"
+                    f"{self._spent:,} of the {self._most:,} tokens that it may take are spent, and "
+                    f"the next request may take {n_tokens:,}"
                 )
             self._reserved += n_tokens
 

@@ -64,7 +64,7 @@ def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: 
     if finish in FILTERED:
         raise UnusableError("it was refused", again=False)
     if finish in CUT:
-        raise UnusableError("it was cut off by the limit of an answer's tokens")
+        raise UnusableError("it was cut off (a model that thinks needs more completion tokens)")
     text = THOUGHT.sub("", response.text or "").strip()
     if not THINKING.search(source):
         text = UNOPENED.sub("", text).strip()

@@ -62,8 +62,8 @@ def check_prompt(template: str) -> None:
         raise InputError(f"The prompt cannot be read: {error}; write {{{{ for a brace.") from error
     if "text" not in fields or fields - FIELDS:
         raise InputError(
-            "A prompt has the field {text}, and if it likes {fence} and {n_words}, got "
-            f"{sorted(fields)}."
+            "A prompt has the field {text}, and if it likes {fence} and {n_words}, without "
+            f"formats, got {sorted(fields)}; write {{{{ for a brace."
         )
 
 

@@ -87,6 +87,7 @@ class Requests:
         self.tokens = None if allowed is None else TokenLimit(allowed, spent)
         self.stopped: LimitError | None = None
         self.n_failed = 0  # texts, one after the other
+        self.last_failure = ""
         self.told_by_counted = 1.0  # tokens of prompts, the service's count by ours
 
     async def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
@@ -100,6 +101,8 @@ class Requests:
         ModelError
             If the service refuses, or fails again and again.
         """
+        if self._seconds_left() == 0:
+            raise self._stop(self._over())
         distinct = list(dict.fromkeys(texts))
         done: dict[str, Rewrite] = {}
         left = iter(distinct)
@@ -118,10 +121,9 @@ class Requests:
         except TimeoutError:
             self.stopped = self._over()
         if self.stopped is not None:
-            raise LimitError(
-                f"LLM {self.terms.name!r} stopped at its limit, after {self._cost()}: "
-                f"{self.stopped}; what it wrote is kept with an index, and the next build goes on."
-            )
+            raise self._stop(self.stopped)
+        if distinct and self.n_failed == len(distinct) and not self._has_answered():
+            raise self._given_up()
         return of_each(texts, done)
 
     async def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
@@ -235,8 +237,8 @@ class Requests:
 
     def _meaning(self, failure: Failure, sent: float) -> Exception:
         """What a failure means for all texts, or else for this one."""
-        name, usage = self.terms.name, self.resources.usage
-        if failure.kind == "gone" and usage.completion_tokens:  # it was there
+        name = self.terms.name
+        if failure.kind == "gone" and self._has_answered():  # it was there
             failure = replace(failure, kind="again")
         if failure.kind in ("gone", "final"):
             return ModelError(f"LLM {name!r} cannot be used: {failure.reason}.")
@@ -252,12 +254,18 @@ class Requests:
 
     def _count_failure(self, error: Exception) -> None:
         """Give up a service that fails text after text."""
-        self.n_failed += 1
+        self.n_failed, self.last_failure = self.n_failed + 1, str(error).rstrip(".")
         if self.n_failed >= PATIENCE:
-            raise ModelError(
-                f"LLM {self.terms.name!r} failed for {self.n_failed} texts one after the other, "
-                f"last because {error}; what it wrote is kept with an index."
-            )
+            raise self._given_up()
+
+    def _given_up(self) -> ModelError:
+        return ModelError(
+            f"LLM {self.terms.name!r} failed for {self.n_failed} texts one after the other, each "
+            f"tried again and again; last, {self.last_failure}."
+        )
+
+    def _has_answered(self) -> bool:
+        return self.resources.usage.completion_tokens > 0
 
     def _seconds_left(self) -> float | None:
         if self.terms.deadline is None:
@@ -266,7 +274,13 @@ class Requests:
         return max(0.0, left)
 
     def _over(self) -> LimitError:
-        return LimitError(f"the {self.terms.deadline:g} seconds are over")
+        return LimitError(f"the time it may take, {self.terms.deadline:g} s, is over")
+
+    def _stop(self, limit: LimitError) -> LimitError:
+        return LimitError(
+            f"LLM {self.terms.name!r} stopped at its limit, after {self._cost()}: {limit}; the "
+            "next build of the index goes on from there."
+        )
 
     def _cost(self) -> str:
         usage = self.resources.usage
