@@ -128,7 +128,7 @@ with open_cache(folder, "m") as cache:
         cache.completions.recall("of both")
         cache.completions.keep("of both", name)
         cache.completions.keep(f"{name} {i}", "paid for")
-    cache.forget_the_rest()
+    cache.forget_the_rest(something_is_gone=True)
 """
 
 

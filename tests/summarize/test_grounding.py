@@ -128,10 +128,15 @@ def test_without_embeddings_sources_are_found_by_words_and_the_rest_is_open():
 
 
 def level(*cosines_of_each):
-    """Summaries with their sources: EAST, and sentences of these cosines with it."""
+    """Summaries with a source each, and sentences of these cosines with their foreign one."""
+    n = len(cosines_of_each)
+    axes = np.eye(n + 1)
     return [
-        (np.array([[c, np.sqrt(1 - c * c)] for c in cosines]), np.array([EAST]))
-        for cosines in cosines_of_each
+        (
+            np.array([c * axes[(i + n // 2) % n] + np.sqrt(1 - c * c) * axes[n] for c in cosines]),
+            axes[i : i + 1],
+        )
+        for i, cosines in enumerate(cosines_of_each)
     ]
 
 
@@ -149,7 +154,7 @@ def test_a_calibrated_threshold_is_reached_by_five_percent_of_what_is_foreign(n)
         [],
         level([0.1] * 100),
         level([0.1] * (CALIBRATED_FROM - 2), [0.1]),
-        [(S, np.zeros((0, 2))) for S, _ in level([0.1] * 50, [0.1] * 50)],
+        [(S, np.zeros((0, 3))) for S, _ in level([0.1] * 50, [0.1] * 50)],
     ],
     ids=["none", "one summary", "19 sentences", "no sources"],
 )
@@ -193,3 +198,9 @@ def test_true_sources_support_what_was_written_from_them():
     for support in supports:
         assert support.carried.all()
         assert [sources[0] for sources in support.sources] == list(range(8))
+
+
+def test_a_source_that_both_have_is_no_foreign_one():
+    """Of texts that are there twice, all would find support."""
+    S, T = level([0.1] * 50, [0.1] * 50)[0]
+    assert calibrated_threshold([(S, T), (S, T)]) == THRESHOLD

@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import time
 from collections import deque
 from itertools import pairwise
@@ -11,6 +12,7 @@ from strategies import modest
 from hierindex.errors import LimitError
 from hierindex.summarize.limit import AdaptiveLimit, TokenLimit
 
+HARDLY = 1e-6  # seconds; 0 would be a service that does not say
 PAUSE = 0.05
 
 
@@ -41,7 +43,7 @@ async def room(limit, n_tasks=20):
 def slowed(limit, n=1):
     """Told so many times that it is too much, each time by a request sent since the last."""
     for _ in range(n):
-        limit.slow_down(time.monotonic(), 0)
+        limit.slow_down(time.monotonic(), HARDLY)
 
 
 @pytest.mark.parametrize("most", [1, 2, 7])
@@ -73,7 +75,7 @@ def test_there_are_never_more_than_asked_and_never_none(most, steps):
                 case "s":
                     slowed(limit)
                 case "b":
-                    limit.slow_down(begun, 0)
+                    limit.slow_down(begun, HARDLY)
 
         await asyncio.wait_for(asyncio.gather(*(ask(*step) for step in steps)), 20)
         assert len(seen) == len(steps)
@@ -87,7 +89,7 @@ def test_one_burst_halves_it_once():
     async def run():
         limit, sent = AdaptiveLimit(8), time.monotonic()
         for _ in range(5):
-            limit.slow_down(sent, 0)
+            limit.slow_down(sent, HARDLY)
         assert await room(limit) == 4
         slowed(limit)
         assert await room(limit) == 2
@@ -175,7 +177,7 @@ def test_a_pause_holds_for_those_that_pause_already():
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("pause", [0, 60])
+@pytest.mark.parametrize("pause", [HARDLY, 60])
 def test_a_request_that_is_given_up_frees_its_place(pause):
     async def run():
         limit = AdaptiveLimit(1)
@@ -271,7 +273,7 @@ def test_what_just_fits_is_let_through(before, n_tokens):
 
 @pytest.mark.parametrize(("before", "n_tokens"), [(0, 11), (9, 2), (10, 1)])
 def test_one_token_more_is_refused_with_the_numbers(before, n_tokens):
-    told = rf"{before} tokens are spent.* {n_tokens} more than the 10 "
+    told = f"{before} of the 10 tokens .* may take {n_tokens}$"
     with pytest.raises(LimitError, match=told):
         asyncio.run(TokenLimit(10, before).reserve(n_tokens))
 
@@ -281,7 +283,29 @@ def test_a_request_may_turn_out_dearer_and_nothing_follows():
         limit = TokenLimit(10)
         await limit.reserve(5)
         await limit.settle(5, 12)
-        with pytest.raises(LimitError, match="12 tokens are spent"):
+        with pytest.raises(LimitError, match="12 of the 10 tokens"):
             await limit.reserve(1)
+
+    asyncio.run(run())
+
+
+def test_where_the_service_does_not_say_pauses_grow_until_it_answers():
+    async def pauses(limit, n):
+        found = []
+        for _ in range(n):
+            limit.slow_down(time.monotonic(), 0)
+            began = time.monotonic()
+            async with limit.slot():
+                found.append(time.monotonic() - began)
+        return found
+
+    async def run():
+        limit = AdaptiveLimit(2)
+        first = await pauses(limit, 3)
+        assert all(later >= 1.5 * earlier for earlier, later in itertools.pairwise(first))
+        assert limit.busy_since is not None
+        limit.answered()
+        assert limit.busy_since is None
+        assert (await pauses(limit, 1))[0] < first[-1]
 
     asyncio.run(run())

@@ -115,4 +115,5 @@ def test_another_text_has_another_fence(template):
 
 
 def test_a_text_of_any_characters_has_a_prompt():
-    assert "\ud800" in summary_prompt("half of a character: \ud800", max_tokens=9)
+    prompt = summary_prompt("half of a character: \ud800", max_tokens=9)
+    assert "half of a character: \ufffd" in prompt.encode().decode()
