@@ -99,15 +99,17 @@ def without_retries(llm: LLM, timeout: float) -> LLM:
 
     What a client tries again is counted nowhere, and each of its requests would be several.
     """
-    wanted = {"max_retries": 0, "timeout": timeout}
-    fields = type(llm).model_fields
-    changes = {k: v for k, v in wanted.items() if k in fields and getattr(llm, k) != v}
+    changes: dict[str, Any] = {}
+    if getattr(llm, "max_retries", 0):
+        changes["max_retries"] = 0
+    if (getattr(llm, "timeout", None) or 0) > timeout:
+        changes["timeout"] = timeout
     if not changes:
         return llm
     copy = llm.model_copy(update=changes)
     for name, client in (copy.__pydantic_private__ or {}).items():
         if hasattr(client, "with_options"):  # of OpenAI's kind, made before
-            setattr(copy, name, client.with_options(max_retries=0, timeout=timeout))
+            setattr(copy, name, client.with_options(**changes))
     return copy
 
 
