@@ -137,7 +137,7 @@ def test_llm_summaries_and_answers(hierindex, folder) -> None:
         assert answer["answer_kind"] == "llm"
         assert answer["answer"] == "The keeper wrote of the storm."
         assert answer["usage"]["llm_calls"] == len(server.requests) - n_before == 1
-        assert "calls" in hierindex(*question, *llm)[1]
+        assert "1 call, " in hierindex(*question, *llm)[1]
     info = json.loads(hierindex("info", "--index", "L", "--json")[1])
     assert info["summarizer"] == "m"
 
@@ -197,7 +197,7 @@ def test_a_token_limit_stops_a_build_that_another_continues(hierindex, build, se
     limit = needed["prompt_tokens"] // 2 + needed["completion_tokens"] // needed["llm_calls"]
     status, out, err = build("--max-llm-tokens", limit)
     assert (status, out) == (2, "")
-    assert re.fullmatch(r"hierindex: LLM 'm' stopped at its limit: [^\n]+\.\n", err)
+    assert re.fullmatch(r"hierindex: LLM 'm' stopped at its limit, [^\n]+\.\n", err)
     assert sum(server.answered[1:]) <= limit
     assert hierindex("info", "--index", "L")[0] == 2
     status, out, _ = build("--json")
