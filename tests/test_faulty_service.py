@@ -124,7 +124,7 @@ def check_whole(nodes) -> None:
 
 
 @pytest.mark.parametrize("grow", [build, agrow])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_every_group_and_every_request_is_accounted_for(tmp_path, grow, seed):
     with LoopbackServer(reply=names_words, faults=faults_of(seed), latency=0.002) as server:
         with pytest.warns(FallbackWarning):

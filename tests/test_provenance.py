@@ -61,7 +61,7 @@ def check(node: TextNode, source: dict[str, Document]) -> None:
     """A node's quotes stand in documents as in the node, and all its sentences have one."""
     quotes = NodeRecord.from_metadata(node.metadata).quotes
     owned = [False] * len(node.text)
-    for at, to, span, verbatim in quotes:
+    for at, to, span, verbatim, _ in quotes:
         document = source[span.document]
         assert verbatim
         assert document.text[span.start : span.end] == node.text[at:to]

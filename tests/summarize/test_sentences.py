@@ -57,7 +57,7 @@ def test_sentences_are_all_of_the_text_once_and_know_their_source(quoted):
     sentences = split_sentences(text, quotes)
     owners = [-1] * len(text)
     for i, sentence in enumerate(sentences):
-        at, to, source, _ = sentence.quote
+        at, to, source, *_ = sentence.quote
         assert sentence.text == text[at:to]
         assert sentence.text == sentence.text.strip() != ""
         assert len(sentence.text) <= MAX_CHARS
