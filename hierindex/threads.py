@@ -25,10 +25,8 @@ def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:
     future = asyncio.run_coroutine_threadsafe(inside(), loop)
     try:
         return future.result()
-    except BaseException:
-        future.cancel()
-        raise
     finally:
+        future.cancel()  # if it is not done: this thread was interrupted
         asyncio.run_coroutine_threadsafe(_settled(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
