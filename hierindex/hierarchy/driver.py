@@ -6,6 +6,8 @@ import json
 import multiprocessing
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -18,7 +20,7 @@ from hierindex.core.bounds import Caps
 from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import Grouper
-from hierindex.embed.embedder import Embedder, Memory
+from hierindex.embed.embedder import Embedder, Memory, fingerprint
 from hierindex.embed.hashed import HashedEmbedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.errors import InputError
@@ -35,6 +37,7 @@ from hierindex.hierarchy.growth import (
 )
 from hierindex.hierarchy.metadata import Merge
 from hierindex.progress import Progress, silent
+from hierindex.store.cache import Cache, open_cache
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
 from hierindex.summarize.rehearsal import rehearsed
 from hierindex.summarize.summary import Completions, Resources, Summarizer
@@ -73,6 +76,10 @@ class Hierarchy(TransformComponent):
         Part of every id: two namespaces may hold the same document.
     metadata_rules : dict[str, Merge]
         Replaces, for single keys, how a parent's metadata is merged; see `merged_metadata`.
+    cache : str or Path, optional
+        Folder in which a pipeline keeps vectors, and what models wrote, so that they are not
+        paid for twice; best that of the index, whose deletions then reach it. `build` has its
+        own.
     progress : Progress
         Called with a stage, the steps done and the steps in all.
     """
@@ -90,6 +97,7 @@ class Hierarchy(TransformComponent):
     seed: int = Field(default=0, ge=0, lt=2**32)
     namespace: str = ""
     metadata_rules: dict[str, Merge] = Field(default_factory=dict, exclude=True, repr=False)
+    cache: str | Path | None = Field(default=None, exclude=True)
     progress: Progress = Field(default=silent, exclude=True, repr=False)
 
     method: ClassVar[str]
@@ -141,11 +149,15 @@ class Hierarchy(TransformComponent):
         InputError
             If nodes are not chunks with text, or the pipeline hands over a slice of them.
         """
-        return list(self.grow(nodes).nodes)
+        with self._cache() as cache:
+            grown = self.grow(nodes, memory=cache.vectors, completions=cache.completions)
+        return list(grown.nodes)
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
         """As `__call__`, without blocking the event loop."""
-        return list((await self.agrow(nodes)).nodes)
+        with self._cache() as cache:
+            grown = await self.agrow(nodes, memory=cache.vectors, completions=cache.completions)
+        return list(grown.nodes)
 
     @dispatcher.span
     def grow(
@@ -267,6 +279,11 @@ class Hierarchy(TransformComponent):
     def _begin(self, nodes: Sequence[BaseNode], reuse: Reuse) -> Growth:
         _refuse_slices()
         return grow_nodes(nodes, self._recipe(), reuse)
+
+    def _cache(self) -> AbstractContextManager[Cache]:
+        if self.cache is None:
+            return nullcontext(Cache())
+        return open_cache(str(self.cache), fingerprint(self.embedder.embed_model))
 
     def _resources(self, completions: Completions | None) -> Resources:
         # Sentences are embedded without a memory, which would not know whose they are.

@@ -41,6 +41,8 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
             return TwoStageSummarizer(LLMRewriter(given))
         case Summarizer() if not isinstance(given, type):
             return given
+    if hasattr(given, "arewrite"):
+        raise InputError(f"Pass summarizer=TwoStageSummarizer(...) around {type(given).__name__}.")
     raise InputError(
         "summarizer must be a Summarizer, a LlamaIndex LLM, a model's name or None, "
         f"got {type(given).__name__}."

@@ -16,7 +16,8 @@ from hierindex.core.identity import digest
 from hierindex.errors import InputError
 from hierindex.llm import TIMEOUT, WAIT, shaping, without_retries
 from hierindex.summarize.prompts import SUMMARY_PROMPT, check_prompt, summary_prompt
-from hierindex.summarize.requests import Complete, Requests, Terms
+from hierindex.summarize.requests import Requests
+from hierindex.summarize.service import Complete, Terms
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.transcript import Transcript
 from hierindex.summarize.two_stage import Rewrite

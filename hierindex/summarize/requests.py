@@ -1,68 +1,27 @@
-"""From texts to a language model's rewrites: each asked, checked, tried again, halved, given up.
+"""From texts to a language model's rewrites: recalled, asked for, tried again, halved, given up.
 
-The tasks of one event loop pull texts, as many at once as may be in flight. What is shared
-between them, the limits and what was spent, stands in one object.
+The tasks of one event loop pull texts, as many at once as may be in flight; they share one
+`Service`, with its limits, and what the build has spent.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from llama_index.core.base.llms.types import CompletionResponse
-from llama_index.core.utils import get_tokenizer
 from tenacity import AsyncRetrying, retry_if_exception
-from tenacity.wait import wait_base
 
 from hierindex.errors import LimitError, ModelError
-from hierindex.llm import ATTEMPTS, Failure, failure_of, service_errors
-from hierindex.summarize.limit import AdaptiveLimit, TokenLimit
-from hierindex.summarize.output import UnusableError, checked
+from hierindex.llm import ATTEMPTS
+from hierindex.summarize.output import UnusableError
 from hierindex.summarize.sentences import split_sentences
+from hierindex.summarize.service import Bill, Complete, Service, ServiceError, Terms
 from hierindex.summarize.summary import Resources, Usage
-from hierindex.summarize.transcript import Transcript
 from hierindex.summarize.two_stage import Rewrite, of_each
-
-Complete = Callable[[str], Awaitable[CompletionResponse]]
 
 UNUSABLE = 2  # answers to one prompt; at temperature 0 a third would be no other
 PATIENCE = 8  # texts that fail one after the other for the service's failures
-MAX_PAUSE = 300.0  # seconds in which a busy service may answer nothing
 MAX_HALVINGS = 4  # of one text: what is too long in sixteen parts is too long for another reason
-UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
-"""What clients raise where an answer is not what they expect: a proxy's page, for one."""
-
-
-class _ServiceError(Exception):
-    """The service failed to answer a request; see `Failure`."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.reason)
-        self.kind = failure.kind
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a language model is asked, and under which limits; see `LLMRewriter`."""
-
-    name: str
-    prompt: Callable[[str], str]
-    key: Callable[[str], str]
-    max_tokens: int
-    completion_tokens: int
-    concurrency: int
-    timeout: float | None
-    deadline: float | None
-    token_limit: int | None
-    wait: wait_base
-    transcript: Transcript | None
-
-
-@dataclass
-class _Bill:
-    """What the requests for one text have cost so far."""
-
-    usage: Usage = field(default_factory=Usage)
 
 
 class Requests:
@@ -79,16 +38,11 @@ class Requests:
 
     def __init__(self, terms: Terms, complete: Complete, resources: Resources) -> None:
         self.terms = terms
-        self.complete = complete
+        self.service = Service(terms, complete, resources)
         self.resources = resources
-        self.limit = AdaptiveLimit(terms.concurrency)
-        spent = resources.usage.prompt_tokens + resources.usage.completion_tokens
-        allowed = terms.token_limit
-        self.tokens = None if allowed is None else TokenLimit(allowed, spent)
         self.stopped: LimitError | None = None
         self.n_failed = 0  # texts, one after the other
         self.last_failure = ""
-        self.told_by_counted = 1.0  # tokens of prompts, the service's count by ours
 
     async def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
         """One rewrite for each text, in order; what is there twice is asked for once.
@@ -122,7 +76,7 @@ class Requests:
             self.stopped = self._over()
         if self.stopped is not None:
             raise self._stop(self.stopped)
-        if distinct and self.n_failed == len(distinct) and not self._has_answered():
+        if distinct and self.n_failed == len(distinct) and not self.service.has_answered:
             raise self._given_up()
         return of_each(texts, done)
 
@@ -142,7 +96,7 @@ class Requests:
 
     async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
         """The model's rewrite, or why there is none."""
-        bill = _Bill()
+        bill = Bill()
         try:
             written = await self._written(text, bill)
         except LimitError as error:
@@ -150,7 +104,7 @@ class Requests:
             return Rewrite(None, bill.usage)
         except UnusableError as error:
             return Rewrite(None, bill.usage, str(error))
-        except _ServiceError as error:
+        except ServiceError as error:
             if error.kind == "length" and n_halvings < MAX_HALVINGS:
                 return _with(bill.usage, await self._rewritten_in_halves(text, n_halvings + 1))
             self._count_failure(error)
@@ -172,7 +126,7 @@ class Requests:
             return Rewrite(None, usage, "it is too long for the model, which does not shorten it")
         return _with(usage, await self._rewrite(joined, n_halvings))
 
-    async def _written(self, text: str, bill: _Bill) -> str:
+    async def _written(self, text: str, bill: Bill) -> str:
         """What the model wrote, tried again where that may help."""
         n_unusable = n_failed = 0
 
@@ -182,9 +136,9 @@ class Requests:
                 case UnusableError():
                     n_unusable += 1
                     return error.again and n_unusable < UNUSABLE
-                case _ServiceError(kind="busy"):
+                case ServiceError(kind="busy"):
                     return True  # the limit waits, and gives up in time
-                case _ServiceError(kind="again"):
+                case ServiceError(kind="again"):
                     n_failed += 1
                     return n_failed < ATTEMPTS
             return False
@@ -192,65 +146,7 @@ class Requests:
         attempts = AsyncRetrying(
             retry=retry_if_exception(again), wait=self.terms.wait, reraise=True
         )
-        return await attempts(self._asked, text, bill)
-
-    async def _asked(self, text: str, bill: _Bill) -> str:
-        """What the model wrote in answer to one request, if it is a summary."""
-        prompt, terms = self.terms.prompt(text), self.terms
-        counted = len(get_tokenizer()(prompt))
-        at_most = int(counted * self.told_by_counted) + 1 + terms.completion_tokens
-        if self.tokens is not None:
-            await self.tokens.reserve(at_most)
-        spent, response, fault, cost = Usage(llm_calls=1), None, None, 0
-        try:
-            async with self.limit.slot():
-                cost = at_most  # of a request whose outcome is not known
-                response = await self._answered(prompt)
-            spent += _tokens(prompt, response)
-            cost = spent.prompt_tokens + spent.completion_tokens
-            self.told_by_counted = max(self.told_by_counted, spent.prompt_tokens / counted)
-            return checked(response, prompt, text, terms.max_tokens)
-        except (UnusableError, _ServiceError, ModelError) as error:
-            fault = str(error)
-            raise
-        finally:
-            if cost:  # it was sent
-                bill.usage += spent
-                self.resources.usage += spent
-                if terms.transcript is not None:
-                    terms.transcript.add(terms.name, prompt, response, spent, fault)
-            if self.tokens is not None:
-                await self.tokens.settle(at_most, cost)
-
-    async def _answered(self, prompt: str) -> CompletionResponse:
-        """The service's response, its failures told apart."""
-        sent = time.monotonic()
-        try:
-            response = await asyncio.wait_for(self.complete(prompt), self.terms.timeout)
-        except UNREADABLE as error:
-            reason = f"the answer cannot be read ({error})"
-            raise _ServiceError(Failure("again", reason)) from error
-        except service_errors() as error:
-            raise self._meaning(failure_of(error), sent) from error
-        self.limit.answered()
-        return response
-
-    def _meaning(self, failure: Failure, sent: float) -> Exception:
-        """What a failure means for all texts, or else for this one."""
-        name = self.terms.name
-        if failure.kind == "gone" and self._has_answered():  # it was there
-            failure = replace(failure, kind="again")
-        if failure.kind in ("gone", "final"):
-            return ModelError(f"LLM {name!r} cannot be used: {failure.reason}.")
-        if failure.kind == "busy":
-            self.limit.slow_down(sent, failure.pause)
-            since = self.limit.busy_since or sent
-            if failure.pause > MAX_PAUSE or time.monotonic() - since > MAX_PAUSE:
-                return ModelError(
-                    f"LLM {name!r} is busy and asks not to be asked for {failure.pause:.0f} "
-                    "seconds; what it wrote is kept with an index, build again later."
-                )
-        return _ServiceError(failure)
+        return await attempts(self.service.rewritten, text, bill)
 
     def _count_failure(self, error: Exception) -> None:
         """Give up a service that fails text after text."""
@@ -263,9 +159,6 @@ class Requests:
             f"LLM {self.terms.name!r} failed for {self.n_failed} texts one after the other, each "
             f"tried again and again; last, {self.last_failure}."
         )
-
-    def _has_answered(self) -> bool:
-        return self.resources.usage.completion_tokens > 0
 
     def _seconds_left(self) -> float | None:
         if self.terms.deadline is None:
@@ -287,16 +180,6 @@ class Requests:
         return (
             f"{usage.llm_calls:,} calls, {usage.prompt_tokens + usage.completion_tokens:,} tokens"
         )
-
-
-def _tokens(prompt: str, response: CompletionResponse) -> Usage:
-    """The service's own count, where it gives one."""
-    told = response.additional_kwargs
-    return Usage(
-        prompt_tokens=told.get("prompt_tokens") or len(get_tokenizer()(prompt)),
-        completion_tokens=told.get("completion_tokens")
-        or len(get_tokenizer()(response.text or "")),
-    )
 
 
 def _with(usage: Usage, rewrite: Rewrite) -> Rewrite:

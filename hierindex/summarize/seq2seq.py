@@ -17,6 +17,7 @@ from hierindex.summarize.summary import Resources, Usage
 from hierindex.summarize.two_stage import Rewrite
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"
+ALIKE = 0.8  # of a batch's longest text has its shortest: the rest would be padding
 ONE_BEAM = {"early_stopping": None, "length_penalty": None}  # else transformers warns of them
 
 
@@ -33,7 +34,7 @@ class Seq2SeqRewriter:
     model_name : str
         A name on the hub or a local folder.
     batch_size : int
-        Most texts in one batch, at least 1.
+        Most texts in one batch, at least 1; those of a batch are of about one length.
     min_tokens : int
         Least tokens of what the model writes, its special ones included; at most a third of
         the window. By default it may be as brief as it likes: a few sentences leave little to
@@ -230,9 +231,7 @@ class Seq2SeqRewriter:
             do_sample=False,
             **(ONE_BEAM if self.num_beams == 1 else {}),
         )
-        longest_first = sorted(texts, key=self._count, reverse=True)
-        for start in range(0, len(texts), self.batch_size):
-            batch = longest_first[start : start + self.batch_size]
+        for batch in self._batches(texts):
             inputs = self._encoded(batch, return_tensors="pt", padding=True).to(self.device)
             with torch.inference_mode():
                 ids = self._model.generate(
@@ -240,6 +239,18 @@ class Seq2SeqRewriter:
                 )
             written = self._tokenizer.batch_decode(ids, skip_special_tokens=True)
             yield {text: output.strip() for text, output in zip(batch, written, strict=True)}
+
+    def _batches(self, texts: Sequence[str]) -> list[list[str]]:
+        """Texts of about one length together, the longest first."""
+        counts = {text: self._count(text) for text in texts}
+        batches: list[list[str]] = []
+        for text in sorted(counts, key=lambda text: counts[text], reverse=True):
+            batch = batches[-1] if batches else []
+            if batch and len(batch) < self.batch_size and counts[text] >= ALIKE * counts[batch[0]]:
+                batch.append(text)
+            else:
+                batches.append([text])
+        return batches
 
 
 def _rewrite(text: str, recalled: bool) -> Rewrite:

@@ -124,6 +124,11 @@ class TwoStageSummarizer:
         grounding: Grounding | None = BY_EMBEDDING,
         min_grounding: float | None = None,
     ) -> None:
+        if not hasattr(rewriter, "arewrite"):
+            raise InputError(
+                "rewriter must be a Seq2SeqRewriter or an LLMRewriter, got "
+                f"{type(rewriter).__name__}."
+            )
         within = min_grounding is None or (is_number(min_grounding) and 0 <= min_grounding <= 1)
         require(within, "min_grounding", "a number in [0, 1]", min_grounding)
         if min_grounding is not None and grounding is None:

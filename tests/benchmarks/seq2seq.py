@@ -21,8 +21,8 @@ from hierindex import Seq2SeqRewriter
 from hierindex.device import accelerator
 from hierindex.loading import quiet
 
-LENGTHS = np.linspace(200, 900, 8, dtype=int)  # tokens of the extracts, each word one
-MAX_TOKENS = 32
+LENGTHS = np.linspace(600, 900, 8, dtype=int)  # tokens of the extracts, each word one
+MAX_TOKENS = 48
 BATCH_SIZES = (1, 4, 8)
 BEAMS = (1, 4)
 

@@ -15,6 +15,7 @@ from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import ImageNode, NodeRelationship, TextNode
+from loopback import LoopbackServer
 
 from hierindex import (
     DocumentHierarchy,
@@ -22,15 +23,18 @@ from hierindex import (
     ExtractiveSynthesizer,
     HierarchyStore,
     InputError,
+    LLMRewriter,
     Mixture,
     NodeRecord,
     Percentile,
     RaptorHierarchy,
     SemanticHierarchy,
     TargetSize,
+    TwoStageSummarizer,
     WindowWarning,
 )
 from hierindex.hierarchy.driver import Hierarchy
+from hierindex.llm import load_llm
 
 TOPICS = [
     text.split()
@@ -498,6 +502,27 @@ class TestInAPipeline:
         before = sorted(store.columns("id")["id"])
         pipeline.run(nodes=chunks_of(documents_of("a", "b")))
         assert sorted(store.columns("id")["id"]) == before
+
+    def test_a_cache_keeps_what_models_made(self, tmp_path) -> None:
+        """Of a run and the next, sync or async, with another pipeline and another model object."""
+        chunks = chunks_of(documents_of(*"abc"))
+        with LoopbackServer() as server:
+
+            def pipeline(embed_model: HashingEmbedding) -> IngestionPipeline:
+                rewriter = LLMRewriter(load_llm("tiny", server.base_url))
+                summarizer = TwoStageSummarizer(rewriter, grounding=None)
+                hierarchy = SemanticHierarchy(
+                    embed_model, summarizer, cache=tmp_path, max_children=4
+                )
+                return IngestionPipeline(transformations=[hierarchy])
+
+            nodes = pipeline(HashingEmbedding(model_name="known")).run(nodes=chunks)
+            asked, again = len(server.requests), HashingEmbedding(model_name="known")
+            assert asked
+            assert pipeline(again).run(nodes=chunks) == nodes
+            assert asyncio.run(pipeline(again).arun(nodes=chunks)) == nodes
+            assert len(server.requests) == asked
+        assert not again.batches
 
     def test_slices_are_refused(self) -> None:
         pipeline = IngestionPipeline(

@@ -153,7 +153,7 @@ def test_a_busy_service_is_waited_for(rewrite):
 
 @both
 def test_a_service_that_is_always_busy_is_given_up(rewrite, monkeypatch):
-    monkeypatch.setattr("hierindex.summarize.requests.MAX_PAUSE", 0.3)
+    monkeypatch.setattr("hierindex.summarize.service.MAX_PAUSE", 0.3)
     server = LoopbackServer(faults=always(Fault(429)))
     with server, pytest.raises(ModelError, match="is busy"):
         rewrite(server, TEXTS[:2])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.llms import MockLLM
 from llama_index.llms.openai_like import OpenAILike
 from strategies import modest
 from summarize.groups import RewriterOf, budget_of, check_summary, children, group_of, source_text
@@ -333,6 +334,12 @@ def test_what_was_not_looked_at_is_left_open(settings, resources):
     assert summary.kind == "abstractive"
     assert [quote.verbatim for quote in summary.quotes] == [True, False]
     assert all(quote.source for quote in summary.quotes)
+
+
+@pytest.mark.parametrize("given", [MockLLM(), None, "facebook/bart-large-cnn"])
+def test_a_rewriter_is_none_of_what_it_is_made_of(given):
+    with pytest.raises(InputError, match=f"LLMRewriter, got {type(given).__name__}"):
+        TwoStageSummarizer(given)
 
 
 def test_min_grounding_needs_a_grounding():
