@@ -94,7 +94,8 @@ def test_batches_are_of_about_one_length_the_longest_first(folder, monkeypatch):
     rewriter.rewrite(["salt", *SENTENCES, "Jjjj.", *alike], max_tokens=8)
     assert all(min(lengths) >= 0.8 * max(lengths) for _, lengths in shapes)
     lengths = [length for _, batch in shapes for length in batch]
-    assert lengths == sorted(lengths, reverse=True) and len(lengths) == 2 + len(SENTENCES) + 4
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(lengths) == 2 + len(SENTENCES) + 4
     assert max(n for n, _ in shapes) == 3
 
 
