@@ -20,7 +20,7 @@ from hierindex.estimate import Estimate, estimate_tree
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.progress import Progress
-from hierindex.record import LEVEL_MAX, RECORD_KEYS, NodeRecord
+from hierindex.record import RECORD_KEYS, NodeRecord
 from hierindex.respond.answer import Answer, answer
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level
@@ -164,7 +164,7 @@ class HierarchicalIndex:
         return self._embed_model
 
     def as_retriever(self, **options: Any) -> HierarchyRetriever:
-        """A retriever; see `HierarchyRetriever` for mode, level, top_k, token_budget, filters."""
+        """A retriever; options as for `HierarchyRetriever`."""
         return HierarchyRetriever(self.store, self.embed_model, **options)
 
     def as_query_engine(
@@ -172,7 +172,7 @@ class HierarchicalIndex:
         *,
         llm: LLM | None = None,
         response_mode: str | None = None,
-        level: int | None = None,
+        level: int | Sequence[int] | None = None,
         synthesizer: dict[str, Any] | None = None,
         **retriever: Any,
     ) -> RetrieverQueryEngine:
@@ -183,8 +183,8 @@ class HierarchicalIndex:
         llm : LLM, optional
         response_mode : str, optional
             See `query_engine`.
-        level : int, optional
-            Ask this level alone.
+        level : int or sequence of int, optional
+            Ask this level alone, or these.
         synthesizer : dict, optional
             For the response synthesizer: templates, streaming, `answer_tokens` and the like.
         **retriever
@@ -196,8 +196,8 @@ class HierarchicalIndex:
             If the options do not go together.
         """
         choose_mode(response_mode, llm)  # now and not after the embedding model is loaded
-        if level is not None:
-            check_level(level, self.store.columns(LEVEL_MAX)[LEVEL_MAX])
+        for each in [level] if isinstance(level, int) else level or ():
+            check_level(each, self.store.highest_level())
         return query_engine(
             self.as_retriever(level=level, **retriever),
             self.embed_model,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 LEVEL = "level"
 LEVEL_MAX = "level_max"
 GROUNDING = "grounding"
+WHOLE_DOCUMENT = "whole_document"
 DETAILS = "hierindex"
 PAGE = "page"  # metadata key of a chunk's first page
 PAGE_LABEL = "page_label"  # that of a document which is one page, as LlamaIndex's PDF readers give
@@ -81,7 +82,8 @@ class NodeRecord:
     `parents` pairs ids with weights that sum to 1, strongest first; it is empty for a
     root. `n_tokens` counts the embedding model's tokens of the embedded text. `grounding` is
     the share of its sentences that its sources support, 1 for verbatim text, and None where
-    that was not looked at.
+    that was not looked at. `whole_document` is the document all of whose chunks it holds, of
+    the highest such node; else empty.
     """
 
     level: int = 0
@@ -95,6 +97,7 @@ class NodeRecord:
     embed_model: str = ""
     summarizer: str = ""
     grounding: float | None = 1.0
+    whole_document: str = ""
 
     @property
     def citations(self) -> list[Span]:
@@ -112,6 +115,7 @@ class NodeRecord:
             "method": self.method,
             "embed_model": self.embed_model,
             "summarizer": self.summarizer,
+            WHOLE_DOCUMENT: self.whole_document,
         }
         text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
         grounding = {} if self.grounding is None else {GROUNDING: self.grounding}

@@ -19,6 +19,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
     "loading": {"errors"},
+    "respond": {"retrieve"},
     "estimate": {"build"},
     "index": {"build", "estimate"},
 }

@@ -22,6 +22,7 @@ from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
+from hierindex.hierarchy.whole import note_whole_documents
 from hierindex.record import NodeRecord
 from hierindex.summarize.events import LevelSummarized
 from hierindex.summarize.sentences import split_sentences
@@ -129,6 +130,7 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, reuse: Reuse) -> Grow
         with watch("cluster", None):
             statistics = level_statistics(end.value, levels)
     with watch("link", None):
+        note_whole_documents(drafts)
         for draft in drafts:
             draft.note(
                 method=recipe.method,

@@ -16,23 +16,31 @@ from hierindex.errors import HierindexError, ModelError
 from hierindex.llm import refusal, service_errors
 from hierindex.record import NodeRecord
 from hierindex.respond.extractive import CITATIONS
+from hierindex.retrieve.found import Found
 from hierindex.summarize.summary import Usage
 
 
 @dataclass(frozen=True)
 class Source:
-    """A node that the answer stands on; `citations` are its places in documents."""
+    """A node that the answer stands on.
+
+    `citations` are its places in documents, `path` the ids from its parent up to its root.
+    """
 
     id: str
     level: int
     score: float
     text: str
     citations: list[dict[str, Any]]
+    path: list[str]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer; `citations` are those of its sentences, in order, where it is extractive."""
+    """An answer; `citations` are those of its sentences, in order, where it is extractive.
+
+    `why` tells of the levels that were asked, where they were chosen for the question.
+    """
 
     answer: str
     answer_kind: Literal["extractive", "llm"]
@@ -40,6 +48,7 @@ class Answer:
     sources: list[Source]
     usage: Usage
     seconds: dict[str, float]
+    why: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain dictionaries, lists and numbers."""
@@ -88,6 +97,7 @@ def answer(
             "search": round(found - embedded, 3),
             "respond": round(responded - found, 3),
         },
+        why=next((node.why for node in nodes if isinstance(node, Found)), None),
     )
 
 
@@ -119,4 +129,5 @@ def _source(found: NodeWithScore) -> Source:
         score=round(found.get_score(), 6),
         text=found.node.get_content(MetadataMode.NONE),
         citations=[span.to_json() for span in record.citations],
+        path=found.path if isinstance(found, Found) else [],
     )

@@ -1,50 +1,82 @@
-"""Search at one level of the tree, or at all levels together."""
+"""From a question to nodes: candidates of some levels, best first, as many as are to be read."""
 
-from typing import Literal
+import asyncio
+from collections.abc import Sequence
+from typing import Literal, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.base_selector import BaseSelector
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index.core.vector_stores.types import (
-    FilterOperator,
-    MetadataFilter,
-    MetadataFilters,
-    VectorStoreQuery,
-    VectorStoreQueryResult,
-)
+from llama_index.core.vector_stores.types import MetadataFilters
 
+from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.errors import InputError, LevelError
-from hierindex.record import LEVEL, LEVEL_MAX
-from hierindex.retrieve.budget import within_budget
+from hierindex.retrieve.auto import Choice, choose_levels, select_levels
+from hierindex.retrieve.documents import all_of_documents, best_of_documents
+from hierindex.retrieve.found import placed
+from hierindex.retrieve.merging import merged
+from hierindex.retrieve.search import BY, By, Search, cuts
+from hierindex.retrieve.selection import selected
+from hierindex.retrieve.traversal import traversal
+from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
 
-Mode = Literal["collapsed", "level"]
+Mode = Literal["collapsed", "level", "traversal", "document", "auto"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+WITH_LEVEL = ("level", "traversal")
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
+N_DOCUMENTS = 3
+SPARE = 3  # candidates for each node that is taken: some are passed over or merged
 
 
 class HierarchyRetriever(BaseRetriever):
-    """Nodes of a tree that are most similar to a question.
+    """Nodes of a tree that are most like a question, each with its path to the root.
 
     Parameters
     ----------
     store : HierarchyStore
     embed_model : BaseEmbedding
         The one that the tree was built with.
-    mode : {"collapsed", "level"}, optional
-        All levels together, or the cut at `level`; by default whichever `level` implies.
-    level : int, optional
-        0 for chunks, upwards. A node that passed up a level belongs to that cut, too.
+    mode : {"collapsed", "level", "traversal", "document", "auto"}, optional
+        All levels together; the cut at `level`; from the roots down to `level`, along the best;
+        documents by their summaries, and their chunks; or the levels that the scores, or the
+        `selector`, choose for the question. By default "collapsed", or "level" if one is given.
+    level : int or sequence of int, optional
+        0 for chunks, upwards; several only with mode "level". A node that passed up a level
+        belongs to that cut, too.
     top_k : int
         Nodes at most.
     token_budget : int, optional
         Tokens at most of all nodes together; None for no bound.
     filters : MetadataFilters, optional
+        What a node must be to be found.
+    by : {"dense", "hybrid", "text"}
+        Whether meaning, words or both count; see `HierarchyStore` for their scores.
+    beam : int, optional
+        Nodes that a traversal keeps at each step; `top_k` by default.
+    n_documents : int
+        Documents that mode "document" reads.
+    whole_documents : bool
+        Whether it returns all their chunks in their order, as far as the budget goes, and not
+        the best `top_k`.
+    merge : bool
+        Whether a parent takes the place of its children where more than half of them are found.
+    mmr : float in [0, 1], optional
+        Maximal marginal relevance: 1 orders by likeness to the question alone, 0 by unlikeness
+        to what stands before. None leaves the order as it is.
+    selector : BaseSelector, optional
+        LlamaIndex's `LLMMultiSelector` and the like, to choose the levels of mode "auto".
+    postprocessors : sequence of BaseNodePostprocessor
+        See the candidates, some three times `top_k`, before the best of them are taken.
 
     Raises
     ------
     InputError
-        If mode and level do not go together, or a number is not positive.
+        If options do not go together, or a number is out of its range.
     LevelError
         While retrieving, if the tree has no such level.
     """
@@ -55,72 +87,132 @@ class HierarchyRetriever(BaseRetriever):
         embed_model: BaseEmbedding,
         *,
         mode: Mode | None = None,
-        level: int | None = None,
+        level: int | Sequence[int] | None = None,
         top_k: int = TOP_K,
         token_budget: int | None = TOKEN_BUDGET,
         filters: MetadataFilters | None = None,
+        by: By = "dense",
+        beam: int | None = None,
+        n_documents: int = N_DOCUMENTS,
+        whole_documents: bool = False,
+        merge: bool = False,
+        mmr: float | None = None,
+        selector: BaseSelector | None = None,
+        postprocessors: Sequence[BaseNodePostprocessor] = (),
     ) -> None:
         super().__init__()
-        mode = mode or ("collapsed" if level is None else "level")
-        if mode not in ("collapsed", "level"):
-            raise InputError(f"mode must be 'collapsed' or 'level', got {mode!r}.")
-        if (mode == "level") != (level is not None):
-            raise InputError(
-                f"mode 'level' needs a level and no other takes one, got {mode!r}, {level}."
-            )
-        if level is not None and type(level) is not int:
-            raise InputError(f"level must be a whole number, got {level!r}.")
-        if top_k < 1 or (token_budget is not None and token_budget < 1):
-            raise InputError(
-                f"top_k and token_budget must be at least 1, got {top_k} and {token_budget}."
-            )
+        levels = _levels(level)
+        self._mode = mode or ("level" if levels else "collapsed")
+        require(self._mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
+        _check_levels(self._mode, levels)
+        require(by in BY, "by", f"one of {', '.join(BY)}", by)
+        counts = {"top_k": top_k, "n_documents": n_documents}
+        given = {"token_budget": token_budget, "beam": beam}
+        counts |= {name: count for name, count in given.items() if count is not None}
+        for name, count in counts.items():
+            require(is_whole(count, 1), name, "an integer of at least 1", count)
+        within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
+        require(within, "mmr", "a number in [0, 1]", mmr)
         self._store = store
         self._embed_model = embed_model
-        self._level = level
+        self._given = levels
         self._top_k = top_k
         self._token_budget = token_budget
         self._filters = filters
+        self._by = by
+        self._beam = beam or top_k
+        self._n_documents = n_documents
+        self._whole_documents = self._mode == "document" and whole_documents
+        self._merge = merge
+        self._mmr = mmr
+        self._selector = selector
+        self._postprocessors = postprocessors
+
+    def retrieve_all(self, questions: Sequence[str]) -> list[list[NodeWithScore]]:
+        """What is found for each question, in order."""
+        return [self.retrieve(question) for question in questions]
+
+    async def aretrieve_all(self, questions: Sequence[str]) -> list[list[NodeWithScore]]:
+        """As `retrieve_all`, all at once."""
+        return await asyncio.gather(*map(self.aretrieve, questions))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = query_bundle.embedding or self._embed_model.get_query_embedding(
-            query_bundle.query_str
+        embedding = query_bundle.embedding or self._embed_model.get_agg_embedding_from_queries(
+            query_bundle.embedding_strs
         )
-        result = self._store.query(self._query(embedding))
-        if not result.ids and self._level is not None:
-            check_level(self._level, self._store.columns(LEVEL_MAX)[LEVEL_MAX])
-        return self._found(result)
+        found, why = wait_for(self._candidates(self._search(query_bundle, embedding)))
+        for postprocessor in self._postprocessors:
+            found = postprocessor.postprocess_nodes(found, query_bundle)
+        return list(wait_for(placed(self._selected(found), self._store, why)))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = query_bundle.embedding or await self._embed_model.aget_query_embedding(
-            query_bundle.query_str
+        model, questions = self._embed_model, query_bundle.embedding_strs
+        embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(questions)
+        found, why = await self._candidates(self._search(query_bundle, embedding))
+        for postprocessor in self._postprocessors:
+            found = await postprocessor.apostprocess_nodes(found, query_bundle)
+        return list(await placed(self._selected(found), self._store, why))
+
+    def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
+        question = query_bundle.query_str
+        return Search(self._store, question, embedding, self._by, self._filters)
+
+    async def _candidates(self, search: Search) -> tuple[list[NodeWithScore], str | None]:
+        """More nodes than are to be read, best first, and why of their levels."""
+        choice = None
+        if self._mode == "auto":
+            choice = await self._choice(search)
+        found = await self._found(search, choice.levels if choice else self._given)
+        if not found and self._given:
+            await self._check_there(self._given)
+        if self._merge:
+            found = await merged(found, self._store)
+        if self._mmr is not None:
+            found = await self._diverse(found, search.embedding, self._mmr)
+        return found, choice and choice.why
+
+    async def _found(self, search: Search, levels: Sequence[int]) -> list[NodeWithScore]:
+        n = SPARE * self._top_k
+        match self._mode:
+            case "traversal":
+                return await traversal(search, n, beam=self._beam, level=max(levels, default=0))
+            case "document" if self._whole_documents:
+                return await all_of_documents(search, n_documents=self._n_documents)
+            case "document":
+                return await best_of_documents(search, n, n_documents=self._n_documents)
+            case "collapsed":
+                return await search.best(n)
+        return await search.best(n, cuts(levels))
+
+    async def _choice(self, search: Search) -> Choice:
+        if self._selector is None:
+            return await choose_levels(search)
+        return await select_levels(self._store, search.question, self._selector)
+
+    async def _diverse(
+        self, found: Sequence[NodeWithScore], embedding: list[float], mmr: float
+    ) -> list[NodeWithScore]:
+        by_id = {node.node.node_id: node for node in found}
+        nodes = await self._store.aget_nodes(list(by_id))
+        vectors = [node.get_embedding() for node in nodes]
+        ids = [node.node_id for node in nodes]
+        _, order = get_top_k_mmr_embeddings(
+            embedding, vectors, similarity_top_k=len(ids), embedding_ids=ids, mmr_threshold=mmr
         )
-        result = await self._store.aquery(self._query(embedding))
-        if not result.ids and self._level is not None:
-            check_level(self._level, (await self._store.acolumns(LEVEL_MAX))[LEVEL_MAX])
-        return self._found(result)
+        return [by_id[node_id] for node_id in order]
 
-    def _query(self, embedding: list[float]) -> VectorStoreQuery:
-        filters: list[MetadataFilter | MetadataFilters] = []
-        if self._level is not None:
-            filters += [
-                MetadataFilter(key=LEVEL, value=self._level, operator=FilterOperator.LTE),
-                MetadataFilter(key=LEVEL_MAX, value=self._level, operator=FilterOperator.GTE),
-            ]
-        if self._filters is not None:
-            filters.append(self._filters)
-        return VectorStoreQuery(
-            query_embedding=embedding,
-            similarity_top_k=self._top_k,
-            filters=MetadataFilters(filters=filters) if filters else None,
-        )
+    def _selected(self, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        top_k = None if self._whole_documents else self._top_k
+        return selected(found, top_k, self._token_budget)
 
-    def _found(self, result: VectorStoreQueryResult) -> list[NodeWithScore]:
-        pairs = zip(result.nodes or [], result.similarities or [], strict=True)
-        found = [NodeWithScore(node=node, score=score) for node, score in pairs]
-        return within_budget(found, self._token_budget)
+    async def _check_there(self, levels: Sequence[int]) -> None:
+        if await self._store.aexists():
+            highest = await self._store.ahighest_level()
+            for level in levels:
+                check_level(level, highest)
 
 
-def check_level(level: int, level_max: list[int]) -> None:
+def check_level(level: int, highest: int) -> None:
     """Refuse a level that no node reaches.
 
     Raises
@@ -128,6 +220,22 @@ def check_level(level: int, level_max: list[int]) -> None:
     LevelError
         Names the levels that there are.
     """
-    highest = max(level_max, default=0)
     if not 0 <= level <= highest:
         raise LevelError(f"The index has levels 0 to {highest}, got level {level}.")
+
+
+def _levels(level: int | Sequence[int] | None) -> tuple[int, ...]:
+    levels = () if level is None else (level,) if isinstance(level, int) else tuple(level)
+    if any(type(each) is not int for each in levels):
+        raise InputError(f"level must be a whole number, or several, got {level!r}.")
+    return tuple(sorted(set(levels)))
+
+
+def _check_levels(mode: str, levels: Sequence[int]) -> None:
+    if levels and mode not in WITH_LEVEL:
+        modes = " and ".join(WITH_LEVEL)
+        raise InputError(f"level is for the modes {modes}, got mode {mode!r}.")
+    if mode == "level" and not levels:
+        raise InputError("mode 'level' needs a level.")
+    if mode == "traversal" and len(levels) > 1:
+        raise InputError(f"mode 'traversal' ends at one level, got {list(levels)}.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Op = FilterOperator
 COMPARED = {Op.EQ: "eq", Op.NE: "ne", Op.LT: "lt", Op.LTE: "lte", Op.GT: "gt", Op.GTE: "gte"}
 EITHER = (FilterCondition.OR, FilterCondition.NOT)  # NOT: none of them holds
-TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int}
+TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
 assert TYPE_OF.keys() == SCALARS.keys()
 
 
@@ -51,6 +51,7 @@ def filtered_by(node: BaseNode) -> dict[str, Any]:
         "kind": record.kind,
         "level": record.level,
         "level_max": record.level_max,
+        "whole_document": record.whole_document,
         "documents": documents,
     }
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.record import LEVEL_MAX
 from hierindex.store.async_first import AsyncFirstStore, wait_for
 from hierindex.store.cache import cache_file, forget, remove
 from hierindex.store.checks import by_ids, check_dimension, vector_of
@@ -231,13 +232,29 @@ class HierarchyStore(AsyncFirstStore):
         wait_for(self._existing())
 
     def exists(self) -> bool:
-        """Whether there is a table."""
-        return wait_for(self._table()) is not None
+        """See `aexists`."""
+        return wait_for(self.aexists())
 
-    async def acolumns(self, *names: str) -> dict[str, list[Any]]:
-        """Whole columns of the table; no rows where there is no table."""
-        columns: dict[str, list[Any]] = (await self._select(*names)).to_pydict()
+    async def aexists(self) -> bool:
+        """Whether there is a table."""
+        return await self._table() is not None
+
+    def highest_level(self) -> int:
+        """See `ahighest_level`."""
+        return wait_for(self.ahighest_level())
+
+    async def acolumns(
+        self, *names: str, node_ids: Collection[str] | None = None
+    ) -> dict[str, list[Any]]:
+        """Columns of the table, of these nodes or of all; no rows where there is no table."""
+        where = None if node_ids is None else by_ids(node_ids)
+        columns: dict[str, list[Any]] = (await self._select(*names, where=where)).to_pydict()
         return columns
+
+    async def ahighest_level(self) -> int:
+        """The highest cut that there is; 0 where there is no table."""
+        column = (await self._select(LEVEL_MAX))[LEVEL_MAX]
+        return max(column.unique().to_pylist(), default=0)
 
     def report(self) -> dict[str, Any]:
         """The report of the build that wrote the table; empty where a pipeline filled it."""

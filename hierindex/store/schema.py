@@ -11,7 +11,13 @@ from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
 
-SCALARS = {"id": pa.string(), "level": pa.int32(), "level_max": pa.int32(), "kind": pa.string()}
+SCALARS = {
+    "id": pa.string(),
+    "level": pa.int32(),
+    "level_max": pa.int32(),
+    "kind": pa.string(),
+    "whole_document": pa.string(),
+}
 """Columns that filters reach without reading metadata."""
 
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "1"}
@@ -86,6 +92,7 @@ def _row(node: BaseNode, n_dims: int) -> dict[str, Any]:
         "level": record.level,
         "level_max": record.level_max,
         "kind": record.kind,
+        "whole_document": record.whole_document,
         "n_tokens": record.n_tokens,
         "text": node.get_content(metadata_mode=MetadataMode.NONE),
         "documents": list(record.documents) or [node.ref_doc_id or node.node_id],

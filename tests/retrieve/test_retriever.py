@@ -3,16 +3,21 @@ import asyncio
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import QueryBundle
+from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
+from llama_index.core.llms import CustomLLM
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import QueryBundle, TextNode
+from llama_index.core.selectors import LLMMultiSelector
 from llama_index.core.vector_stores.types import (
     FilterCondition,
     FilterOperator,
     MetadataFilter,
     MetadataFilters,
 )
-from store.trees import HIERARCHIES, record, tree
+from store.trees import HIERARCHIES, NOUNS, SIZES, record, tree
 
-from hierindex.errors import HierindexError, InputError, LevelError
+from hierindex.errors import HierindexError, InputError, LevelError, ModelError
+from hierindex.hierarchy.transforms import DocumentHierarchy
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.lance import HierarchyStore
 
@@ -37,12 +42,48 @@ def embed_model():
     return HashingEmbedding()
 
 
+@pytest.fixture
+def counted(monkeypatch):
+    """The queries that a store is asked."""
+    queries, aquery = [], HierarchyStore.aquery
+
+    async def counting(self, query, **options):
+        queries.append(query)
+        return await aquery(self, query, **options)
+
+    monkeypatch.setattr(HierarchyStore, "aquery", counting)
+    return queries
+
+
+class Says(CustomLLM):
+    """Says what it is told to."""
+
+    reply: str
+
+    @property
+    def metadata(self):
+        return LLMMetadata()
+
+    def complete(self, prompt, formatted=False, **options):
+        return CompletionResponse(text=self.reply)
+
+    def stream_complete(self, prompt, formatted=False, **options):
+        raise NotImplementedError
+
+
 def ids(found):
     return [n.node.node_id for n in found]
 
 
 def cut(nodes, level):
     return [n for n in nodes if record(n).level <= level <= record(n).level_max]
+
+
+def descent(nodes, node):
+    """Ids of all nodes under one."""
+    by_id = {n.node_id: n for n in nodes}
+    below = [by_id[child.node_id] for child in node.child_nodes or ()]
+    return [i for n in below for i in [n.node_id, *descent(nodes, n)]]
 
 
 def highest(nodes):
@@ -87,17 +128,29 @@ def test_a_row_that_passed_up_is_in_each_of_its_cuts(tmp_path, embed_model):
 
 @pytest.mark.parametrize("mode", ["collapsed", None])
 def test_collapsed_sees_all_levels_best_first(store, nodes, embed_model, mode):
-    found = HierarchyRetriever(store, embed_model, mode=mode, **ALL).retrieve(QUESTION)
-    assert sorted(ids(found)) == sorted(n.node_id for n in nodes)
-    assert {record(n.node).level for n in found} == set(range(highest(nodes) + 1))
     question = embed_model.get_query_embedding(QUESTION)
     cosine = {n.node_id: np.dot(n.embedding, question) for n in nodes}
-    np.testing.assert_allclose([n.score for n in found], [cosine[i] for i in ids(found)], atol=1e-5)
-    assert (np.diff([n.score for n in found]) <= 0).all()
+    for level in range(highest(nodes) + 1):
+        options = {"mode": mode, "filters": where(level=level), **ALL}
+        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        assert sorted(ids(found)) == sorted(n.node_id for n in nodes if record(n).level == level)
+        scores = [n.score for n in found]
+        np.testing.assert_allclose(scores, [cosine[i] for i in ids(found)], atol=1e-5)
+        assert (np.diff(scores) <= 0).all()
+
+
+@pytest.mark.parametrize("top_k", [3, 9, 1000])
+def test_no_parent_is_found_with_all_its_children(store, nodes, embed_model, top_k):
+    options = {"top_k": top_k, "token_budget": None}
+    found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+    assert len(found) == min(top_k, sum(record(n).level == 0 for n in nodes))
+    for n in found:
+        children = {child.node_id for child in n.node.child_nodes or ()}
+        assert not children or children - set(ids(found))
 
 
 @pytest.mark.parametrize("top_k", [1, 3, 1000])
-@pytest.mark.parametrize("level", [None, 0, 1])
+@pytest.mark.parametrize("level", [0, 1])
 def test_top_k_are_the_first_of_all(store, embed_model, top_k, level):
     options = {"level": level, "token_budget": None}
     of_all = HierarchyRetriever(store, embed_model, top_k=1000, **options).retrieve(QUESTION)
@@ -135,12 +188,21 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
     ("options", "says"),
     [
         pytest.param({"mode": "level"}, "'level' needs a level", id="level without level"),
-        pytest.param({"mode": "collapsed", "level": 1}, "no other takes one", id="level elsewhere"),
-        pytest.param({"mode": "traversal"}, "got 'traversal'", id="unknown mode"),
-        pytest.param({"top_k": 0}, "at least 1, got 0", id="no top_k"),
-        pytest.param({"top_k": -1}, "at least 1, got -1", id="negative top_k"),
-        pytest.param({"token_budget": 0}, "at least 1, got 10 and 0", id="no budget"),
-        pytest.param({"token_budget": -5}, "and -5", id="negative budget"),
+        pytest.param({"mode": "level", "level": []}, "'level' needs a level", id="of no levels"),
+        pytest.param({"mode": "collapsed", "level": 1}, "level is for the modes", id="collapsed"),
+        pytest.param({"mode": "auto", "level": [0, 1]}, "got mode 'auto'", id="level of auto"),
+        pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
+        pytest.param({"mode": "traversal", "level": (0, 1)}, "ends at one", id="two ends"),
+        pytest.param({"mode": "nearest"}, "mode must be one of collapsed, .*'nearest'", id="mode"),
+        pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text", id="by"),
+        pytest.param({"level": "1"}, "level must be a whole number", id="level in words"),
+        pytest.param({"level": [0, True]}, "level must be a whole number", id="level of truth"),
+        pytest.param({"top_k": 0}, "top_k must be an integer of at least 1, got 0", id="no top_k"),
+        pytest.param({"top_k": 2.5}, "top_k must be an integer", id="half a node"),
+        pytest.param({"token_budget": 0}, "token_budget must be .* got 0", id="no budget"),
+        pytest.param({"beam": -1}, "beam must be .* got -1", id="beam"),
+        pytest.param({"n_documents": 0}, "n_documents must be .* got 0", id="no documents"),
+        pytest.param({"mmr": 1.2}, r"mmr must be a number in \[0, 1\], got 1.2", id="mmr"),
     ],
 )
 def test_what_does_not_go_together_is_refused_at_once(tmp_path, embed_model, options, says):
@@ -185,7 +247,18 @@ def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"level": 1}, {"level": 0, "top_k": 3}, {"token_budget": 60}], ids=str
+    "options",
+    [
+        {},
+        {"level": 1},
+        {"level": [0, 2], "top_k": 3},
+        {"token_budget": 60},
+        {"mode": "traversal", "beam": 2},
+        {"mode": "auto"},
+        {"merge": True},
+        {"mmr": 0.5},
+    ],
+    ids=str,
 )
 def test_async_finds_the_same(store, embed_model, options):
     retriever = HierarchyRetriever(store, embed_model, **options)
@@ -227,7 +300,199 @@ def test_an_empty_folder_has_nothing_to_find(tmp_path, embed_model, folder):
 
 
 def test_a_budget_bounds_what_is_retrieved(store, embed_model):
-    of_all = HierarchyRetriever(store, embed_model, **ALL).retrieve(QUESTION)
-    found = HierarchyRetriever(store, embed_model, top_k=1000, token_budget=100).retrieve(QUESTION)
+    of_all = HierarchyRetriever(store, embed_model, level=0, **ALL).retrieve(QUESTION)
+    options = {"level": 0, "top_k": 1000, "token_budget": 100}
+    found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
     assert 0 < len(found) < len(of_all)
     assert ids(found) == [i for i in ids(of_all) if i in set(ids(found))]
+
+
+def test_several_levels_are_the_union_of_their_cuts(store, nodes, embed_model):
+    filters = where(FilterCondition.OR, kind="extractive", level=0)
+    for levels in ([0, 1], [2], (1, 2)):
+        options = {"level": levels, "filters": filters, "top_k": 5}
+        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        expected = {n.node_id for level in levels for n in cut(nodes, level)}
+        assert found
+        assert set(ids(found)) <= expected
+
+
+def test_every_result_has_its_path_to_a_root_and_its_places(store, nodes, embed_model):
+    by_id = {n.node_id: n for n in nodes}
+    for level in range(highest(nodes) + 1):
+        for found in HierarchyRetriever(store, embed_model, level=level).retrieve(QUESTION):
+            node_id, path = found.node.node_id, []
+            while record(by_id[node_id]).parents:
+                node_id = record(by_id[node_id]).parents[0][0]
+                path.append(node_id)
+            assert found.path == path
+            assert found.citations == record(found.node).citations != []
+
+
+def test_many_questions_at_once_find_what_each_finds_alone(store, embed_model):
+    retriever = HierarchyRetriever(store, embed_model, merge=True, mmr=0.7)
+    questions = [f"the {noun} of a{i} met a {noun}" for i in range(10) for noun in NOUNS[:5]]
+    alone = [retriever.retrieve(question) for question in questions]
+    assert retriever.retrieve_all(questions) == alone
+    assert asyncio.run(retriever.aretrieve_all(questions)) == alone
+
+
+def test_several_wordings_of_a_question_count_as_their_mean(store, embed_model):
+    wordings = ["the lantern of b3", "a falcon of b3"]
+    mean = np.mean([embed_model.get_query_embedding(w) for w in wordings], axis=0).tolist()
+    retriever = HierarchyRetriever(store, embed_model)
+    by_mean = retriever.retrieve(QueryBundle(QUESTION, embedding=mean))
+    assert retriever.retrieve(QueryBundle(QUESTION, custom_embedding_strs=wordings)) == by_mean
+
+
+class TestTraversal:
+    def test_a_beam_as_wide_as_the_tree_finds_what_a_level_has(self, store, nodes, embed_model):
+        for level in range(highest(nodes) + 1):
+            options = {"level": level, "top_k": 5}
+            there = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+            walk = HierarchyRetriever(store, embed_model, mode="traversal", beam=99, **options)
+            assert walk.retrieve(QUESTION) == there
+
+    def test_only_what_lies_under_the_best_is_found(self, store, nodes, embed_model):
+        question = np.array(embed_model.get_query_embedding(QUESTION))
+        kept = cut(nodes, highest(nodes))
+        by_id = {n.node_id: n for n in nodes}
+        for _ in range(highest(nodes) + 1):
+            kept = sorted(kept, key=lambda n: -np.dot(n.embedding, question))[:2]
+            below = [n.child_nodes or [n] for n in kept]
+            kept = [by_id[i] for i in dict.fromkeys(n.node_id for each in below for n in each)]
+        options = {"mode": "traversal", "beam": 2, **ALL}
+        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        assert sorted(ids(found)) == sorted(n.node_id for n in kept)
+
+    def test_filters_decide_what_is_found_and_not_the_way(self, store, nodes, embed_model):
+        options = {"mode": "traversal", "beam": 99, "filters": where(author="Bo"), **ALL}
+        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        expected = [n for n in cut(nodes, 0) if n.metadata["author"] == "Bo"]
+        assert sorted(ids(found)) == sorted(n.node_id for n in expected)
+
+    def test_each_step_searches_among_the_children_alone(self, store, nodes, embed_model, counted):
+        HierarchyRetriever(store, embed_model, mode="traversal", beam=2).retrieve(QUESTION)
+        assert len(counted) <= highest(nodes) + 2
+        assert all(query.filters is not None for query in counted)
+
+
+class TestDocuments:
+    def test_chunks_of_the_documents_whose_summaries_are_nearest(self, embed_model, tmp_path):
+        nodes = tree(DocumentHierarchy)
+        (store := HierarchyStore(tmp_path)).add(nodes)
+        summaries = [n for n in nodes if record(n).whole_document]
+        assert sorted(record(n).documents[0] for n in summaries) == sorted(SIZES)
+        question = embed_model.get_query_embedding(QUESTION)
+        summaries.sort(key=lambda n: -np.dot(n.embedding, question))
+        best = [record(n).documents[0] for n in summaries[:2]]
+        options = {"mode": "document", "n_documents": 2, **ALL}
+        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        expected = [n for n in cut(nodes, 0) if record(n).documents[0] in best]
+        assert sorted(ids(found)) == sorted(n.node_id for n in expected)
+
+        whole = HierarchyRetriever(store, embed_model, whole_documents=True, **options)
+        read = whole.retrieve(QUESTION)
+        assert [record(n.node).documents[0] for n in read] == sorted(
+            (record(n.node).documents[0] for n in read), key=best.index
+        )
+        for document in best:
+            starts = [n.citations[0].start for n in read if record(n.node).documents == (document,)]
+            assert starts == sorted(starts)
+        assert sorted(ids(read)) == sorted(ids(found))
+
+    def test_a_tree_without_summaries_of_documents_says_so(self, embed_model, tmp_path):
+        nodes = [n for n in tree() if not record(n).whole_document]
+        (store := HierarchyStore(tmp_path)).add(nodes)
+        with pytest.raises(InputError, match="mode 'document' needs a tree with a summary of each"):
+            HierarchyRetriever(store, embed_model, mode="document").retrieve(QUESTION)
+
+
+class TestAuto:
+    def test_a_question_that_a_node_answers_in_its_own_words_goes_to_its_level(
+        self, store, nodes, embed_model
+    ):
+        for level in (0, highest(nodes)):
+            node = cut(nodes, level)[0]
+            retriever = HierarchyRetriever(store, embed_model, mode="auto")
+            found = retriever.retrieve(QueryBundle("?", embedding=node.embedding))
+            assert found[0].node.node_id == node.node_id
+            assert "%" in found[0].why
+            assert f"level {record(node).level} " in found[0].why
+
+    def test_an_llm_chooses_and_its_reason_is_told(self, store, nodes, embed_model):
+        reply = '[{"choice": 2, "reason": "It asks for an overview."}]'
+        selector = LLMMultiSelector.from_defaults(llm=Says(reply=reply))
+        retriever = HierarchyRetriever(store, embed_model, mode="auto", selector=selector)
+        found = retriever.retrieve(QUESTION)
+        assert found == asyncio.run(retriever.aretrieve(QUESTION))
+        assert {n.why for n in found} == {"level 1: It asks for an overview."}
+        assert {n.node.node_id for n in found} <= {n.node_id for n in cut(nodes, 1)}
+
+    def test_a_choice_of_no_level_is_an_error(self, store, embed_model):
+        selector = LLMMultiSelector.from_defaults(llm=Says(reply='[{"choice": 99, "reason": ""}]'))
+        retriever = HierarchyRetriever(store, embed_model, mode="auto", selector=selector)
+        with pytest.raises(ModelError, match="chose none of the levels 0 to"):
+            retriever.retrieve(QUESTION)
+
+    def test_nothing_to_choose_from(self, tmp_path, embed_model):
+        retriever = HierarchyRetriever(HierarchyStore(tmp_path), embed_model, mode="auto")
+        assert retriever.retrieve(QUESTION) == []
+
+
+class TestMerging:
+    def test_most_of_a_parents_children_are_their_parent(self, store, nodes, embed_model):
+        parent = next(n for n in nodes if len(n.child_nodes or ()) > 2)
+        children = [child.node_id for child in parent.child_nodes]
+        most = MetadataFilters(
+            filters=[MetadataFilter(key="id", value=children[:-1], operator=FilterOperator.IN)]
+        )
+        options = {"filters": most, **ALL}
+        apart = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        assert sorted(ids(apart)) == sorted(children[:-1])
+        found = HierarchyRetriever(store, embed_model, merge=True, **options).retrieve(QUESTION)
+        assert len(found) == 1
+        assert parent.node_id in [found[0].node.node_id, *descent(nodes, found[0].node)]
+        assert found[0].score == apart[0].score
+
+    def test_all_chunks_are_the_root(self, store, nodes, embed_model):
+        options = {"level": 0, "merge": True, **ALL}
+        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        assert {record(n.node).level_max for n in found} == {highest(nodes)}
+
+    def test_less_than_most_stay(self, store, nodes, embed_model):
+        options = {"level": 0, "merge": True, "top_k": 1, "token_budget": None}
+        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+        assert len(found) == 1
+
+
+def test_mmr_of_one_is_the_order_by_likeness(store, embed_model):
+    plain = HierarchyRetriever(store, embed_model, level=0).retrieve(QUESTION)
+    assert HierarchyRetriever(store, embed_model, level=0, mmr=1.0).retrieve(QUESTION) == plain
+
+
+def test_mmr_finds_what_is_less_alike(tmp_path, embed_model):
+    texts = ["the lantern of b3 met a falcon", "the lantern of b3 met a falcon.", "b3 of granite"]
+    nodes = [TextNode(text=text, embedding=embed_model._vector(text)) for text in texts]
+    (store := HierarchyStore(tmp_path)).add(nodes)
+    found = HierarchyRetriever(store, embed_model, top_k=2, mmr=0.4).retrieve(QUESTION)
+    assert nodes[2].node_id in ids(found)
+    plain = HierarchyRetriever(store, embed_model, top_k=2).retrieve(QUESTION)
+    assert nodes[2].node_id not in ids(plain)
+
+
+def test_a_postprocessor_sees_more_than_is_taken(store, embed_model):
+    seen = []
+
+    class Reverse(BaseNodePostprocessor):
+        def _postprocess_nodes(self, nodes, query_bundle=None):
+            seen.append((len(nodes), query_bundle.query_str))
+            return nodes[::-1]
+
+    options = {"level": 0, "top_k": 2, "token_budget": None}
+    retriever = HierarchyRetriever(store, embed_model, postprocessors=[Reverse()], **options)
+    found = retriever.retrieve(QUESTION)
+    assert seen == [(6, QUESTION)]
+    first = HierarchyRetriever(store, embed_model, level=0, top_k=6).retrieve(QUESTION)
+    assert ids(found) == ids(first)[:3:-1]
+    assert asyncio.run(retriever.aretrieve(QUESTION)) == found

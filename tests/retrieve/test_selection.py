@@ -2,11 +2,11 @@ import llama_index.core
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from strategies import modest
 
 from hierindex.errors import InputError
-from hierindex.retrieve.budget import within_budget
+from hierindex.retrieve.selection import selected
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -33,7 +33,7 @@ def lengths(nodes):
 def test_the_budget_is_kept_and_filled_best_first(sizes, budget):
     nodes = found(*sizes)
     assume(not sizes or min(sizes) <= budget)
-    kept = within_budget(nodes, budget)
+    kept = selected(nodes, None, budget)
     assert sum(lengths(kept)) <= budget
     left = budget
     for node in nodes:
@@ -47,7 +47,7 @@ def test_the_budget_is_kept_and_filled_best_first(sizes, budget):
 def test_what_is_kept_stays_in_order(sizes, budget):
     nodes = found(*sizes)
     assume(not sizes or min(sizes) <= budget)
-    places = [nodes.index(node) for node in within_budget(nodes, budget)]
+    places = [nodes.index(node) for node in selected(nodes, None, budget)]
     assert places == sorted(places)
 
 
@@ -63,7 +63,7 @@ def test_what_is_kept_stays_in_order(sizes, budget):
     ],
 )
 def test_named_cases(sizes, budget, kept):
-    assert lengths(within_budget(found(*sizes), budget)) == kept
+    assert lengths(selected(found(*sizes), None, budget)) == kept
 
 
 @pytest.mark.parametrize(("hidden", "n_tokens"), [([], 5), (["author"], 3)])
@@ -72,6 +72,40 @@ def test_metadata_that_a_model_is_shown_counts(hidden, n_tokens):
         text="one two three", metadata={"author": "Ada"}, excluded_llm_metadata_keys=hidden
     )
     nodes = [NodeWithScore(node=node, score=1.0)]
-    assert within_budget(nodes, n_tokens) == nodes
+    assert selected(nodes, None, n_tokens) == nodes
     with pytest.raises(InputError, match=f"at least {n_tokens} here, got {n_tokens - 1}"):
-        within_budget(nodes, n_tokens - 1)
+        selected(nodes, None, n_tokens - 1)
+
+
+def family(*names):
+    """Nodes by name, best first; one named "abc" has the children "a", "b" and "c"."""
+    return [
+        NodeWithScore(
+            node=TextNode(
+                id_=name,
+                text="word",
+                relationships={
+                    NodeRelationship.CHILD: [RelatedNodeInfo(node_id=child) for child in name]
+                }
+                if len(name) > 1
+                else {},
+            ),
+            score=1 / (i + 1),
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "top_k", "kept"),
+    [
+        pytest.param(["ab", "a", "b", "c"], 4, ["a", "b", "c"], id="all children were taken"),
+        pytest.param(["ab", "a", "b", "c"], 3, ["a", "b", "c"], id="the next best has its place"),
+        pytest.param(["ab", "a", "b", "c"], 2, ["ab", "a"], id="one was not taken"),
+        pytest.param(["a", "ab", "c"], 3, ["a", "ab", "c"], id="one was not found"),
+        pytest.param(["a", "b"], 1, ["a"], id="no parent"),
+        pytest.param([], 3, [], id="nothing"),
+    ],
+)
+def test_a_parent_whose_children_are_all_taken_makes_room(found, top_k, kept):
+    assert [n.node.node_id for n in selected(family(*found), top_k)] == kept

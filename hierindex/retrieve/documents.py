@@ -1,0 +1,62 @@
+"""Find documents by their summaries, then read them."""
+
+from dataclasses import replace
+
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+
+from hierindex.errors import InputError
+from hierindex.record import WHOLE_DOCUMENT, NodeRecord
+from hierindex.retrieve.search import Part, Search, cuts, of
+
+WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.NE)
+
+
+async def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[NodeWithScore]:
+    """The best chunks of the documents whose summaries are most like the question.
+
+    Raises
+    ------
+    InputError
+        If no node of the tree stands for one whole document.
+    """
+    found = await _documents(search, n_documents)
+    return await search.best(n, cuts([0]), of(list(found)))
+
+
+async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWithScore]:
+    """All chunks of those documents, the best document first, each in its own order.
+
+    A chunk has its document's score.
+
+    Raises
+    ------
+    InputError
+        If no node of the tree stands for one whole document.
+    """
+    found = await _documents(search, n_documents)
+    parts: list[Part] = [cuts([0]), of(list(found))]
+    if search.filters is not None:
+        parts.append(search.filters)
+    nodes = await search.store.aget_nodes(filters=MetadataFilters(filters=parts))
+    chunks = [(NodeRecord.from_metadata(node.metadata), node) for node in nodes]
+    place = {document: i for i, document in enumerate(found)}
+    chunks.sort(key=lambda chunk: (place[chunk[0].documents[0]], _start(chunk[0])))
+    return [NodeWithScore(node=node, score=found[r.documents[0]]) for r, node in chunks]
+
+
+def _start(chunk: NodeRecord) -> int:
+    """Where a chunk stands in its document; the first of those whose place is not known."""
+    return min((span.start for span in chunk.citations), default=-1)
+
+
+async def _documents(search: Search, n: int) -> dict[str, float]:
+    """Documents with their scores, the best first."""
+    found = await replace(search, by="dense").best(n, WHOLE)
+    if not found and await search.store.ahighest_level():
+        raise InputError(
+            "mode 'document' needs a tree with a summary of each document: one built with the "
+            "method semantic or document, or with RaptorHierarchy(scope='document')."
+        )
+    nodes = [(NodeRecord.from_metadata(node.node.metadata), node.get_score()) for node in found]
+    return {record.whole_document: score for record, score in nodes}

@@ -1,0 +1,55 @@
+"""What was found, and where it stands in the tree."""
+
+from collections.abc import Sequence
+
+from llama_index.core.bridge.pydantic import Field
+from llama_index.core.schema import NodeWithScore
+
+from hierindex.record import NodeRecord, Span
+from hierindex.store.lance import HierarchyStore
+
+
+class Found(NodeWithScore):
+    """A node with its score and its place.
+
+    Parameters
+    ----------
+    path : list[str]
+        Ids from its strongest parent up to its root; empty for a root.
+    why : str, optional
+        Why its level was asked, where that was chosen for the question.
+    """
+
+    path: list[str] = Field(default_factory=list)
+    why: str | None = None
+
+    @property
+    def citations(self) -> list[Span]:
+        """Where what it says stands in the documents."""
+        return NodeRecord.from_metadata(self.node.metadata).citations
+
+
+async def placed(
+    nodes: Sequence[NodeWithScore], store: HierarchyStore, why: str | None = None
+) -> list[Found]:
+    """Nodes with their paths to the root; one fetch for each level above them."""
+    above: dict[str, str | None] = {}
+    for node in nodes:
+        parents = NodeRecord.from_metadata(node.node.metadata).parents
+        above[node.node.node_id] = parents[0][0] if parents else None
+    while missing := {parent for parent in above.values() if parent} - above.keys():
+        rows = await store.acolumns("id", "parent_ids", node_ids=missing)
+        parents_of = dict(zip(rows["id"], rows["parent_ids"], strict=True))
+        above |= {node_id: next(iter(parents_of.get(node_id, ())), None) for node_id in missing}
+    return [
+        Found(node=node.node, score=node.score, path=_path(node.node.node_id, above), why=why)
+        for node in nodes
+    ]
+
+
+def _path(node_id: str, above: dict[str, str | None]) -> list[str]:
+    path: list[str] = []
+    while (parent := above[node_id]) is not None and parent not in path:
+        path.append(parent)
+        node_id = parent
+    return path

@@ -1,0 +1,52 @@
+"""Neighbours that were found together, as the parent that they have in common."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from llama_index.core.schema import BaseNode, NodeWithScore
+
+from hierindex.record import NodeRecord
+from hierindex.store.lance import HierarchyStore
+
+MOST = 0.5  # of a parent's children, as LlamaIndex's AutoMergingRetriever has it
+
+
+async def merged(found: Sequence[NodeWithScore], store: HierarchyStore) -> list[NodeWithScore]:
+    """What was found, with a parent in the place of its children where most of them are there.
+
+    Again and again, up to the root. A parent has the best score of its children.
+
+    Parameters
+    ----------
+    found : Sequence[NodeWithScore]
+        Best first.
+
+    Returns
+    -------
+    list[NodeWithScore]
+        Best first.
+    """
+    kept = {node.node.node_id: node for node in found}
+    while True:
+        below = defaultdict[str, list[NodeWithScore]](list)
+        for child in kept.values():
+            for parent_id, _ in NodeRecord.from_metadata(child.node.metadata).parents[:1]:
+                below[parent_id].append(child)
+        several = [parent_id for parent_id, children in below.items() if len(children) > 1]
+        parents = [
+            parent
+            for parent in await store.aget_nodes(several)
+            if len(below[parent.node_id]) > MOST * len(parent.child_nodes or ())
+        ]
+        if not parents:
+            return sorted(kept.values(), key=NodeWithScore.get_score, reverse=True)
+        for parent in sorted(parents, key=_level):  # one may take the place of another
+            children = below[parent.node_id]
+            for child in children:
+                kept.pop(child.node.node_id, None)
+            best = max(child.get_score() for child in children)
+            kept[parent.node_id] = NodeWithScore(node=parent, score=best)
+
+
+def _level(node: BaseNode) -> int:
+    return NodeRecord.from_metadata(node.metadata).level

@@ -1,0 +1,85 @@
+"""One question put to a store: the nodes that are most like it, of some part of the tree."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Self, get_args
+
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+)
+
+from hierindex.record import LEVEL, LEVEL_MAX
+from hierindex.store.lance import HierarchyStore
+
+By = Literal["dense", "hybrid", "text"]
+BY: tuple[By, ...] = get_args(By)
+MODES = {
+    "dense": VectorStoreQueryMode.DEFAULT,
+    "hybrid": VectorStoreQueryMode.HYBRID,
+    "text": VectorStoreQueryMode.TEXT_SEARCH,
+}
+
+Part = MetadataFilter | MetadataFilters
+"""Of a tree: what a search stays within."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """A question and what it is put to; `by` says whether meaning, words or both count."""
+
+    store: HierarchyStore
+    question: str
+    embedding: list[float]
+    by: By = "dense"
+    filters: MetadataFilters | None = None
+
+    async def best(self, n: int, *within: Part) -> list[NodeWithScore]:
+        """At most n nodes, best first, that pass the filters and are of these parts."""
+        filters = [*within, *([] if self.filters is None else [self.filters])]
+        result = await self.store.aquery(
+            VectorStoreQuery(
+                query_embedding=self.embedding,
+                query_str=self.question,
+                mode=MODES[self.by],
+                similarity_top_k=n,
+                filters=MetadataFilters(filters=filters) if filters else None,
+            )
+        )
+        pairs = zip(result.nodes or (), result.similarities or (), strict=True)
+        return [NodeWithScore(node=node, score=score) for node, score in pairs]
+
+    def unfiltered(self) -> Self:
+        """The same by meaning, of all nodes: the way through a tree, not what is found there."""
+        return replace(self, by="dense", filters=None)
+
+
+def cuts(levels: Iterable[int]) -> MetadataFilters:
+    """The nodes of the cuts at these levels; one that passed up a level is of that cut, too."""
+    return MetadataFilters(
+        filters=[
+            MetadataFilters(
+                filters=[
+                    MetadataFilter(key=LEVEL, value=level, operator=FilterOperator.LTE),
+                    MetadataFilter(key=LEVEL_MAX, value=level, operator=FilterOperator.GTE),
+                ]
+            )
+            for level in levels
+        ],
+        condition=FilterCondition.OR,
+    )
+
+
+def among(node_ids: Sequence[str]) -> MetadataFilter:
+    """The nodes with these ids."""
+    return MetadataFilter(key="id", value=list(node_ids), operator=FilterOperator.IN)
+
+
+def of(documents: Sequence[str]) -> MetadataFilter:
+    """The nodes that stand on one of these documents."""
+    return MetadataFilter(key="documents", value=list(documents), operator=FilterOperator.ANY)

@@ -1,0 +1,44 @@
+"""From the roots down: only what lies under the best is looked at."""
+
+from llama_index.core.schema import NodeWithScore
+
+from hierindex.record import NodeRecord
+from hierindex.retrieve.search import Part, Search, among, cuts
+
+
+async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
+    """The best nodes of a level that a beam from the roots reaches.
+
+    At each step the nodes above the level are replaced by their children, and the `beam` best
+    of all are kept. The way down is by meaning and ignores filters, which a summary of many
+    documents would seldom pass; they decide what is found at its end.
+
+    Parameters
+    ----------
+    search : Search
+    n : int
+        Nodes at most.
+    beam : int
+        Nodes kept at each step; as many searches as levels, each among the children of those.
+    level : int
+        Where it ends.
+
+    Notes
+    -----
+    Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
+    """
+    walk, highest = search.unfiltered(), await search.store.ahighest_level()
+    within: Part = cuts([highest])
+    for _ in range(highest + 1):  # each step leads down, so that no tree has more
+        kept = await walk.best(beam, within)
+        records = [NodeRecord.from_metadata(found.node.metadata) for found in kept]
+        if all(record.level <= level for record in records):
+            break
+        there = [
+            [found.node.node_id]
+            if record.level <= level
+            else [child.node_id for child in found.node.child_nodes or ()]
+            for found, record in zip(kept, records, strict=True)
+        ]
+        within = among(list(dict.fromkeys(node_id for ids in there for node_id in ids)))
+    return await search.best(n, within)
