@@ -1,7 +1,5 @@
 """Find documents by their summaries, then read them."""
 
-from dataclasses import replace
-
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
@@ -52,7 +50,7 @@ def _start(chunk: NodeRecord) -> int:
 
 async def _documents(search: Search, n: int) -> dict[str, float]:
     """Documents with their scores, the best first."""
-    found = await replace(search, by="dense").best(n, WHOLE)
+    found = await search.by_meaning().best(n, WHOLE)
     if not found and await search.store.ahighest_level():
         raise InputError(
             "mode 'document' needs a tree with a summary of each document: one built with the "

@@ -40,7 +40,8 @@ async def merged(found: Sequence[NodeWithScore], store: HierarchyStore) -> list[
         ]
         if not parents:
             return sorted(kept.values(), key=NodeWithScore.get_score, reverse=True)
-        for parent in sorted(parents, key=_level):  # one may take the place of another
+        lowest = min(map(_level, parents))  # first: those above may then have more of theirs
+        for parent in (parent for parent in parents if _level(parent) == lowest):
             children = below[parent.node_id]
             for child in children:
                 kept.pop(child.node.node_id, None)

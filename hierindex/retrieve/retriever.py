@@ -225,7 +225,7 @@ def check_level(level: int, highest: int) -> None:
 
 
 def _levels(level: int | Sequence[int] | None) -> tuple[int, ...]:
-    levels = () if level is None else (level,) if isinstance(level, int) else tuple(level)
+    levels = () if level is None else tuple(level) if isinstance(level, Sequence) else (level,)
     if any(type(each) is not int for each in levels):
         raise InputError(f"level must be a whole number, or several, got {level!r}.")
     return tuple(sorted(set(levels)))

@@ -54,9 +54,9 @@ class Search:
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)
         return [NodeWithScore(node=node, score=score) for node, score in pairs]
 
-    def unfiltered(self) -> Self:
-        """The same by meaning, of all nodes: the way through a tree, not what is found there."""
-        return replace(self, by="dense", filters=None)
+    def by_meaning(self) -> Self:
+        """The same with scores that are cosines, comparable between parts of the tree."""
+        return replace(self, by="dense")
 
 
 def cuts(levels: Iterable[int]) -> MetadataFilters:

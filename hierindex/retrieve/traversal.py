@@ -1,5 +1,7 @@
 """From the roots down: only what lies under the best is looked at."""
 
+from dataclasses import replace
+
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.record import NodeRecord
@@ -27,7 +29,8 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     -----
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
-    walk, highest = search.unfiltered(), await search.store.ahighest_level()
+    highest = await search.store.ahighest_level()
+    walk = replace(search.by_meaning(), filters=None)
     within: Part = cuts([highest])
     for _ in range(highest + 1):  # each step leads down, so that no tree has more
         kept = await walk.best(beam, within)
@@ -41,4 +44,4 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
             for found, record in zip(kept, records, strict=True)
         ]
         within = among(list(dict.fromkeys(node_id for ids in there for node_id in ids)))
-    return await search.best(n, within)
+    return await search.best(n, within, cuts([level]))

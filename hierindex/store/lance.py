@@ -15,7 +15,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.errors import IndexNotFoundError, InputError
-from hierindex.record import LEVEL_MAX
+from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.store.async_first import AsyncFirstStore, wait_for
 from hierindex.store.cache import cache_file, forget, remove
 from hierindex.store.checks import by_ids, check_dimension, vector_of
@@ -238,6 +238,11 @@ class HierarchyStore(AsyncFirstStore):
     async def aexists(self) -> bool:
         """Whether there is a table."""
         return await self._table() is not None
+
+    async def alevel_sizes(self) -> dict[int, int]:
+        """How many nodes each level has as their own, ascending."""
+        counts = (await self._select(LEVEL))[LEVEL].value_counts().to_pylist()
+        return dict(sorted((each["values"], each["counts"]) for each in counts))
 
     def highest_level(self) -> int:
         """See `ahighest_level`."""
