@@ -48,10 +48,16 @@ class Settings(BaseSettings):
     strict: bool = False
     prompt_price: float | None = Field(default=None, ge=0)  # of a million tokens
     completion_price: float | None = Field(default=None, ge=0)
-    mode: Literal["collapsed", "level"] | None = None
-    level: int | None = None
+    mode: Literal["collapsed", "level", "traversal", "document", "auto"] | None = None
+    level: int | list[int] | None = None
+    by: Literal["dense", "hybrid", "text"] = "dense"
     top_k: int = Field(default=10, ge=1)
     token_budget: int = Field(default=2000, ge=1)
+    beam: int | None = Field(default=None, ge=1)
+    n_documents: int = Field(default=3, ge=1)
+    whole_documents: bool = False
+    merge: bool = False
+    mmr: float | None = Field(default=None, ge=0, le=1)
     response_mode: str | None = None
 
     @classmethod

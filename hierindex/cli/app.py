@@ -9,7 +9,22 @@ from typing import Annotated, Any
 
 import typer
 
+from hierindex.cli import options
 from hierindex.errors import HierindexError, InputError
+
+RETRIEVAL = {
+    "mode",
+    "level",
+    "by",
+    "top_k",
+    "token_budget",
+    "beam",
+    "n_documents",
+    "whole_documents",
+    "merge",
+    "mmr",
+}
+"""Settings that are the retriever's options."""
 
 INTERRUPTED = 130  # typer's exit status after Ctrl-C
 
@@ -21,74 +36,35 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Index = Annotated[Path, typer.Option("--index", help="Folder of the index.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Model = Annotated[str | None, typer.Option("--llm", help="Model of an OpenAI-compatible server.")]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option("--llm-base-url", help="Its address; the key comes from HIERINDEX_LLM_API_KEY."),
-]
-
 
 @app.command()
 def build(
-    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Files and folders.")],
-    index: Index,
-    method: Annotated[
-        str | None, typer.Option(help="semantic, raptor or document; semantic by default.")
-    ] = None,
-    embed_model: Annotated[
-        str | None, typer.Option(help="A sentence-transformers model, by name or folder.")
-    ] = None,
-    summarizer: Annotated[
-        str | None, typer.Option(help="extractive, or a seq2seq model by name or folder.")
-    ] = None,
-    llm: Model = None,
-    llm_base_url: BaseUrl = None,
-    llm_concurrency: Annotated[int | None, typer.Option(help="Requests at once.")] = None,
-    max_llm_tokens: Annotated[
-        int | None, typer.Option(help="Stop before the build has spent more.")
-    ] = None,
-    llm_timeout: Annotated[float | None, typer.Option(help="Seconds of a request.")] = None,
-    llm_deadline: Annotated[float | None, typer.Option(help="Seconds of the whole build.")] = None,
-    llm_completion_tokens: Annotated[
-        int | None, typer.Option(help="Of an answer at most, its thinking included.")
-    ] = None,
-    llm_record: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Append every prompt and its answer.")
-    ] = None,
-    prompt: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="summary, questions, or your own.")
-    ] = None,
-    min_grounding: Annotated[
-        float | None, typer.Option(help="Share of a summary that its sources must support.")
-    ] = None,
-    grounding: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="embedding, none, or an NLI model by name or folder."),
-    ] = None,
-    strict: Annotated[
-        bool | None, typer.Option("--strict/--no-strict", help="Fail where a summary fails.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what the language model would cost.")
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With --dry-run: as a range, at once.")
-    ] = False,
-    prompt_price: Annotated[
-        float | None, typer.Option(help="Of a million tokens; with --dry-run.")
-    ] = None,
-    completion_price: Annotated[
-        float | None, typer.Option(help="Of a million tokens; with --dry-run.")
-    ] = None,
-    chunk_size: Annotated[int | None, typer.Option(help="Tokens of a chunk.")] = None,
-    max_levels: Annotated[int | None, typer.Option(help="Levels above the chunks.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of everything random.")] = None,
-    timings: Annotated[
-        bool, typer.Option("--timings", help="Show seconds by stage and level.")
-    ] = False,
-    as_json: AsJson = False,
+    sources: options.Sources,
+    index: options.Index,
+    method: options.Method = None,
+    embed_model: options.EmbedModel = None,
+    summarizer: options.Summarizer = None,
+    llm: options.Model = None,
+    llm_base_url: options.BaseUrl = None,
+    llm_concurrency: options.LLMConcurrency = None,
+    max_llm_tokens: options.MaxLLMTokens = None,
+    llm_timeout: options.LLMTimeout = None,
+    llm_deadline: options.LLMDeadline = None,
+    llm_completion_tokens: options.LLMCompletionTokens = None,
+    llm_record: options.LLMRecord = None,
+    prompt: options.Prompt = None,
+    min_grounding: options.MinGrounding = None,
+    grounding: options.Grounding = None,
+    strict: options.Strict = None,
+    dry_run: options.DryRun = False,
+    quick: options.Quick = False,
+    prompt_price: options.PromptPrice = None,
+    completion_price: options.CompletionPrice = None,
+    chunk_size: options.ChunkSize = None,
+    max_levels: options.MaxLevels = None,
+    seed: options.Seed = None,
+    timings: options.Timings = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of one."""
     from hierindex.settings import load_settings
@@ -150,51 +126,59 @@ def build(
 
 @app.command()
 def query(
-    question: Annotated[str, typer.Argument(metavar="QUESTION")],
-    index: Index,
-    mode: Annotated[
-        str | None, typer.Option(help="collapsed (all levels) or level; by --level by default.")
-    ] = None,
-    level: Annotated[int | None, typer.Option(help="Ask this level: 0 for chunks.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Nodes at most.")] = None,
-    token_budget: Annotated[int | None, typer.Option(help="Tokens of all nodes at most.")] = None,
-    response_mode: Annotated[
-        str | None, typer.Option(help="extractive, or one of LlamaIndex's.")
-    ] = None,
-    llm: Model = None,
-    llm_base_url: BaseUrl = None,
-    as_json: AsJson = False,
+    question: options.Question,
+    index: options.Index,
+    mode: options.Mode = None,
+    level: options.Level = None,
+    by: options.By = None,
+    where: options.Where = None,
+    top_k: options.TopK = None,
+    token_budget: options.TokenBudget = None,
+    beam: options.Beam = None,
+    n_documents: options.NDocuments = None,
+    whole_documents: options.WholeDocuments = None,
+    merge: options.Merge = None,
+    mmr: options.Mmr = None,
+    response_mode: options.ResponseMode = None,
+    llm: options.Model = None,
+    llm_base_url: options.BaseUrl = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Ask a question, at one level or at all."""
     from hierindex.settings import load_settings
 
     settings = load_settings(
         mode=mode,
-        level=level,
+        level=level or None,
+        by=by,
         top_k=top_k,
         token_budget=token_budget,
+        beam=beam,
+        n_documents=n_documents,
+        whole_documents=whole_documents,
+        merge=merge,
+        mmr=mmr,
         response_mode=response_mode,
         llm=llm,
         llm_base_url=llm_base_url,
     )
     from hierindex.cli.choose import llm_of
     from hierindex.cli.text import answered
+    from hierindex.cli.where import filters_of
     from hierindex.index import HierarchicalIndex
 
     answer = HierarchicalIndex.open(index).ask(
         question,
         llm=llm_of(settings),
-        mode=settings.mode,
-        level=settings.level,
-        top_k=settings.top_k,
-        token_budget=settings.token_budget,
         response_mode=settings.response_mode,
+        filters=filters_of(where or ()),
+        **settings.model_dump(include=RETRIEVAL),
     )
     _print(answer.to_json(), as_json, answered)
 
 
 @app.command()
-def info(index: Index, as_json: AsJson = False) -> None:
+def info(index: options.Index, as_json: options.AsJson = False) -> None:
     """Say what an index holds: levels, nodes, models."""
     from hierindex.cli.text import described
     from hierindex.index import HierarchicalIndex
@@ -205,8 +189,8 @@ def info(index: Index, as_json: AsJson = False) -> None:
 @app.command()
 def show(
     node: Annotated[str, typer.Argument(metavar="NODE", help="An id or its beginning.")],
-    index: Index,
-    as_json: AsJson = False,
+    index: options.Index,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show a node: its text, its parents and children, where its text stands."""
     from hierindex.cli.text import node_shown

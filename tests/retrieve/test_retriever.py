@@ -424,7 +424,7 @@ class TestAuto:
         self, store, nodes, embed_model
     ):
         for level in (0, highest(nodes)):
-            node = cut(nodes, level)[0]
+            node = next(n for n in nodes if record(n).level == level)
             retriever = HierarchyRetriever(store, embed_model, mode="auto")
             found = retriever.retrieve(QueryBundle("?", embedding=node.embedding))
             assert found[0].score == pytest.approx(1, abs=1e-5)
