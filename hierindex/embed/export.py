@@ -19,6 +19,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from platformdirs import user_cache_path
 
 from hierindex.core.membership import Floats2d
+from hierindex.embed.digests import FileDigests
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.onnx import INPUT, MODEL, TEXT, TOKENIZER, TOKENS, Card, OnnxEmbedding
 from hierindex.loading import quiet
@@ -68,24 +69,24 @@ def exported_folder(
     """
     cache = user_cache_path("hierindex", appauthor=False) / "onnx"
     try:
-        folder = _found_or_made(cache, _digest(source, prompts_of), load)
+        digests = FileDigests(cache.parent)
+        folder = _found_or_made(cache / _digest(source, prompts_of, digests), digests, load)
     except OSError as error:
         logger.warning("The embedding model runs on torch: %s cannot be used (%s).", cache, error)
         return None
     return None if (folder / _reason()).exists() else folder
 
 
-def _found_or_made(cache: Path, digest: str, load: Callable[[], BaseEmbedding]) -> Path:
+def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], BaseEmbedding]) -> Path:
     """The folder with an export, or with the reason why this torch gives none."""
-    folder = cache / digest
-    if folder.exists() and not _is_whole(folder):
+    if folder.exists() and not _is_whole(folder, digests):
         logger.info("The exported model in %s is not whole.", folder)
         shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
         logger.info("Preparing the embedding model, once; it is kept in %s.", folder)
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as made:
-            _export(load(), Path(made))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            _export(load(), Path(made), digests)
             _publish(Path(made), folder)
     return folder
 
@@ -95,7 +96,7 @@ def _reason() -> str:
     return f"not-exportable-by-torch-{version('torch')}.txt"
 
 
-def _export(model: Any, folder: Path) -> None:
+def _export(model: Any, folder: Path, digests: FileDigests) -> None:
     """Write graph, tokenizer and card, or the reason why there are none."""
     try:
         X = _vectors(model)
@@ -103,10 +104,10 @@ def _export(model: Any, folder: Path) -> None:
         tokenizer = model._model.tokenizer.backend_tokenizer
         (folder / TOKENIZER).write_text(tokenizer.to_str(), "utf-8")
         prompts = model._model.prompts
-        digests = {file: _sha256(folder / file) for file in (MODEL, TOKENIZER)}
-        Card(
-            model.max_length, prompts.get("query") or "", prompts.get("text") or "", digests
-        ).write(folder)
+        files = {file: digests.of(folder / file) for file in (MODEL, TOKENIZER)}
+        Card(model.max_length, prompts.get("query") or "", prompts.get("text") or "", files).write(
+            folder
+        )
         cosine = np.sum(X * _vectors(OnnxEmbedding(folder=str(folder))), axis=1).min()
         if not cosine >= MIN_COSINE:
             raise ValueError(f"a vector has a cosine of {cosine:.6f} to torch's")
@@ -207,22 +208,22 @@ def _publish(made: Path, folder: Path) -> None:
             raise
 
 
-def _is_whole(folder: Path) -> bool:
+def _is_whole(folder: Path, digests: FileDigests) -> bool:
     """Whether the files have the digests that the card names, or there is a reason for none."""
     if (folder / _reason()).exists():
         return True
     try:
-        digests = Card.read(folder).digests
-        return digests == {file: _sha256(folder / file) for file in (MODEL, TOKENIZER)}
+        files = Card.read(folder).digests
+        return files == {file: digests.of(folder / file) for file in (MODEL, TOKENIZER)}
     except (OSError, TypeError, ValueError):
         return False
 
 
-def _digest(source: Path, prompts_of: str) -> str:
+def _digest(source: Path, prompts_of: str, digests: FileDigests) -> str:
     """Of all that shapes the model's vectors, and of the format."""
     whole = hashlib.sha256(f"{FORMAT}\0{prompts_of}".encode())
     for path in _shaping_files(source):
-        whole.update(f"\0{path.relative_to(source).as_posix()}\0{_sha256(path)}".encode())
+        whole.update(f"\0{path.relative_to(source).as_posix()}\0{digests.of(path)}".encode())
     return whole.hexdigest()
 
 
@@ -231,8 +232,3 @@ def _shaping_files(source: Path) -> Iterator[Path]:
         inside = path.relative_to(source)
         if path.suffix in SHAPING and not ELSEWHERE & {*inside.parts}:
             yield path
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

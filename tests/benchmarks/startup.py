@@ -53,7 +53,7 @@ def main(index: str) -> None:
         for name, command in timed.items():
             took[name].append(seconds(command))
     print(f"median of {RUNS} fresh processes")
-    *others, peer, question = (median(each) for each in took.values())
+    *_, peer, question = (median(each) for each in took.values())
     for name, each in took.items():
         print(f"{name:<42} {median(each):6.3f} s")
     print(f"{'a question by the line above it':<42} {question / peer:6.2f}")
