@@ -5,27 +5,29 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
-from llama_index.core.node_parser import NodeParser
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.build import BuildReport, Source, build_tree
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError, ModelError
-from hierindex.estimate import Estimate, estimate_tree
-from hierindex.hierarchy.driver import Hierarchy
-from hierindex.hierarchy.transforms import SemanticHierarchy
-from hierindex.progress import Progress
 from hierindex.record import RECORD_KEYS, NodeRecord
 from hierindex.respond.answer import Answer, answer
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level
 from hierindex.store.lance import HierarchyStore
 from hierindex.summarize.summary import Usage
+
+if TYPE_CHECKING:
+    from llama_index.core.node_parser import NodeParser
+
+    from hierindex.build import BuildReport, Source
+    from hierindex.estimate import Estimate
+    from hierindex.hierarchy.driver import Hierarchy
+    from hierindex.progress import Progress
 
 
 class HierarchicalIndex:
@@ -46,7 +48,7 @@ class HierarchicalIndex:
         store: HierarchyStore,
         embed_model: BaseEmbedding | None = None,
         *,
-        last_build: BuildReport | None = None,
+        last_build: "BuildReport | None" = None,
     ) -> None:
         self.store = store
         self.last_build = last_build
@@ -55,13 +57,13 @@ class HierarchicalIndex:
     @classmethod
     def build(
         cls,
-        sources: Source | Sequence[Source],
+        sources: "Source | Sequence[Source]",
         uri: str | Path,
         *,
-        hierarchy: Hierarchy | None = None,
-        splitter: NodeParser | None = None,
+        hierarchy: "Hierarchy | None" = None,
+        splitter: "NodeParser | None" = None,
         chunk_size: int | None = None,
-        progress: Progress | None = None,
+        progress: "Progress | None" = None,
     ) -> Self:
         """Build an index of documents, or replace the documents of one that is there.
 
@@ -97,6 +99,9 @@ class HierarchicalIndex:
         ModelError, SummaryError
             If a model fails; the index stays as it was.
         """
+        from hierindex.build import build_tree  # asking needs none of what building does
+        from hierindex.hierarchy.transforms import SemanticHierarchy
+
         hierarchy = hierarchy or SemanticHierarchy()
         store = HierarchyStore(uri)
         report = build_tree(
@@ -111,20 +116,23 @@ class HierarchicalIndex:
 
     @staticmethod
     def estimate(
-        sources: Source | Sequence[Source],
+        sources: "Source | Sequence[Source]",
         uri: str | Path,
         *,
-        hierarchy: Hierarchy | None = None,
-        splitter: NodeParser | None = None,
+        hierarchy: "Hierarchy | None" = None,
+        splitter: "NodeParser | None" = None,
         chunk_size: int | None = None,
         quick: bool = False,
-        progress: Progress | None = None,
-    ) -> Estimate:
+        progress: "Progress | None" = None,
+    ) -> "Estimate":
         """What `build` with the same arguments would ask of a language model.
 
         No model is asked but the embedding model, whose vectors are kept for the build; with
         `quick` not even that, and each number is a range.
         """
+        from hierindex.estimate import estimate_tree
+        from hierindex.hierarchy.transforms import SemanticHierarchy
+
         return estimate_tree(
             sources,
             HierarchyStore(uri),

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
-
 from hierindex.errors import ModelError
 
 TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.onnx", "onnxscript")
@@ -63,6 +61,8 @@ def only_local(name: str) -> bool:
 
     if constants.HF_HUB_OFFLINE or Path(name).is_dir():
         return True
+    import httpx
+
     try:
         httpx.head(constants.ENDPOINT, timeout=5)
     except httpx.HTTPError:

@@ -77,8 +77,9 @@ def test_build_info_query_show(hierindex, folder, method) -> None:
     assert answer["answer_kind"] == "extractive"
     assert set(answer["seconds"]) == {"embed", "search", "respond"}
     for source in answer["sources"]:
-        assert set(source) == {"id", "level", "score", "text", "citations"}
+        assert set(source) == {"id", "level", "score", "text", "citations", "path"}
         assert source["level"] == 1
+        assert source["path"][-1:] in ([], info["roots"][:1])
         for c in source["citations"]:
             assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in source["text"]
 
@@ -458,7 +459,7 @@ def test_ctrl_c_is_one_sentence(hierindex, folder, monkeypatch) -> None:
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hierindex.index.build_tree", interrupted)
+    monkeypatch.setattr("hierindex.build.build_tree", interrupted)
     status, out, err = hierindex("build", folder, "--index", "W")
     assert (status, out) == (130, "")
     assert re.fullmatch(r"hierindex: Interrupted; [^\n]+\.\n", err)
@@ -473,3 +474,54 @@ def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
         assert status == 0
         for option in command.params:
             assert getattr(option, "help", None) or option.param_type_name == "argument"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--mode", "traversal", "--beam", 2],
+        ["--mode", "traversal", "--level", 1],
+        ["--mode", "document", "--documents", 1],
+        ["--mode", "document", "--documents", 1, "--whole-documents"],
+        ["--level", 0, "--level", 1, "--merge"],
+        ["--mmr", 0.5],
+    ],
+    ids=str,
+)
+def test_each_way_to_ask(hierindex, index, options) -> None:
+    question = ("query", "What did the storm break?", "--index", index, "--json")
+    answer = json.loads(hierindex(*question, *options)[1])
+    assert answer["sources"]
+    assert "why" not in answer
+
+
+def test_levels_chosen_for_the_question_are_explained(hierindex, index) -> None:
+    question = ("query", "What did the storm break?", "--index", index, "--mode", "auto")
+    assert "stands out" in json.loads(hierindex(*question, "--json")[1])["why"]
+    assert "Levels: " in hierindex(*question)[1]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "there"),
+    [
+        (["level=0"], {0}),
+        (["level>0"], {1, 2, 3}),
+        (["level != 0", "level<=1"], {1}),
+        (["kind ~ EXTRACT"], {1, 2, 3}),
+        (["documents=nowhere.txt"], set()),
+        (["nothing=1"], set()),
+    ],
+)
+def test_where(hierindex, index, conditions, there) -> None:
+    flags = [part for condition in conditions for part in ("--where", condition)]
+    question = ("query", "What did the storm break?", "--index", index, "--json", "--top-k", 99)
+    levels = {s["level"] for s in json.loads(hierindex(*question, *flags)[1])["sources"]}
+    assert levels <= there
+    assert bool(levels) == bool(there)
+
+
+@pytest.mark.parametrize("condition", ["", "author", "=Ada", "author Ada"])
+def test_where_is_a_condition(hierindex, index, condition) -> None:
+    status, _, err = hierindex("query", "?", "--index", index, "--where", condition)
+    assert status == 2
+    assert "--where takes KEY=VALUE" in err

@@ -136,6 +136,12 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
         "level": 1,
         "top_k": 1,
         "token_budget": 1,
+        "by": "hybrid",
+        "beam": 1,
+        "n_documents": 1,
+        "whole_documents": True,
+        "merge": True,
+        "mmr": 0.5,
         "response_mode": "tree",
     }
     assert set(values) == set(Settings.model_fields)

@@ -1,9 +1,12 @@
 """Commands: each parses, calls the library once, and prints."""
 
+import gc
 import json
 import logging
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -162,18 +165,19 @@ def query(
         llm=llm,
         llm_base_url=llm_base_url,
     )
-    from hierindex.cli.choose import llm_of
-    from hierindex.cli.text import answered
-    from hierindex.cli.where import filters_of
-    from hierindex.index import HierarchicalIndex
+    with _without_garbage_collection():
+        from hierindex.cli.llm import llm_of
+        from hierindex.cli.text import answered
+        from hierindex.cli.where import filters_of
+        from hierindex.index import HierarchicalIndex
 
-    answer = HierarchicalIndex.open(index).ask(
-        question,
-        llm=llm_of(settings),
-        response_mode=settings.response_mode,
-        filters=filters_of(where or ()),
-        **settings.model_dump(include=RETRIEVAL),
-    )
+        answer = HierarchicalIndex.open(index).ask(
+            question,
+            llm=llm_of(settings),
+            response_mode=settings.response_mode,
+            filters=filters_of(where or ()),
+            **settings.model_dump(include=RETRIEVAL),
+        )
     _print(answer.to_json(), as_json, answered)
 
 
@@ -219,6 +223,16 @@ def demo(
     for level, question in QUESTIONS.items():
         typer.echo(f'\nhierindex query "{question}" --index {index} --level {level}\n')
         typer.echo(answered(made.ask(question, level=level, top_k=5).to_json()))
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Imports make objects by the million and drop hardly one: looking is a tenth of a start."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _print(result: dict[str, Any], as_json: bool, text: Any) -> None:

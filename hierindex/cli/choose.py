@@ -2,12 +2,11 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from hierindex.cli.llm import llm_of
 from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Hierarchy
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
-from hierindex.llm import load_llm
 from hierindex.settings import Settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import EmbeddingGrounding, Grounding
@@ -34,27 +33,6 @@ def hierarchy_of(settings: Settings) -> Hierarchy:
         summarizer=summarizer,
         max_levels=settings.max_levels,
         seed=settings.seed,
-    )
-
-
-def llm_of(settings: Settings) -> "LLM | None":
-    """The language model that the settings name, if any."""
-    if settings.llm is None:
-        return None
-    if settings.llm_base_url is None:
-        raise InputError(
-            "--llm needs --llm-base-url: nothing is sent to an address that is not named."
-        )
-    if urlsplit(settings.llm_base_url).scheme not in ("http", "https"):
-        raise InputError(
-            "--llm-base-url must be an address such as http://localhost:8000/v1, got "
-            f"{settings.llm_base_url!r}."
-        )
-    return load_llm(
-        settings.llm,
-        settings.llm_base_url,
-        timeout=settings.llm_timeout,
-        completion_tokens=settings.llm_completion_tokens,
     )
 
 

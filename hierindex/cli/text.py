@@ -119,6 +119,8 @@ def answered(answer: dict[str, Any]) -> str:
     if answer["citations"]:
         lines += [f"[{i}] {_place(c)}" for i, c in enumerate(answer["citations"], start=1)]
         lines.append("")
+    if "why" in answer:
+        lines += [_wrapped(f"Levels: {answer['why']}."), ""]
     for source in answer["sources"]:
         places = _places(source["citations"])
         lines.append(

@@ -51,8 +51,8 @@ class Answer:
     why: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain dictionaries, lists and numbers."""
-        return asdict(self)
+        """The same as plain dictionaries, lists and numbers; `why` only where it is told."""
+        return {k: v for k, v in asdict(self).items() if k != "why" or v is not None}
 
 
 def answer(
