@@ -45,7 +45,7 @@ def _of_key(key: str, value: Any) -> Iterator[str]:
     elif isinstance(value, list) and len(value) > MOST_ITEMS:
         yield digest("more", key)
     elif isinstance(value, list):
-        yield from (digest("item", key, item) for item in value if isinstance(item, Scalar))
+        yield from (digest("item", key, i) for i in value if i is None or isinstance(i, Scalar))
 
 
 def digest(kind: Kind, key: str, value: Scalar | None = None) -> str:
@@ -58,7 +58,7 @@ def digest(kind: Kind, key: str, value: Scalar | None = None) -> str:
 def _written(value: Scalar | None) -> str:
     match value:
         case None:
-            return ""
+            return "nothing"
         case str():
             return f"text {value}"
         case bool():

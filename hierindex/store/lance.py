@@ -73,7 +73,7 @@ class HierarchyStore(AsyncFirstStore):
     * `mmr`: `mmr_threshold` (by default 0.5) times the cosine, less the rest times the highest
       cosine to a result before it.
 
-    Each list is in the order of its scores. Up to 50,000 rows search compares all vectors; in
+    Each list is in the order of its scores. Up to 20,000 rows search compares all vectors; in
     larger tables an index chooses candidates, whose scores are exact, and no filter makes
     results fewer than pass it.
 

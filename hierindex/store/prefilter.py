@@ -165,7 +165,7 @@ def _keyed(f: MetadataFilter) -> Prefilter:
     if f.operator in OPPOSITE:
         return ~_keyed(f.model_copy(update={"operator": OPPOSITE[f.operator]}))
     many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
-    values = [value for value in many if value is not None and not _is_nan(value)]
+    values = [value for value in many if not _is_nan(value)]
     as_is = [digest("is", f.key, value) for value in values]
     as_item = [digest("item", f.key, value) for value in values]
     more = digest("more", f.key)

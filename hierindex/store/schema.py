@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
-from llama_index.core.schema import BaseNode, MetadataMode, TextNode
+from llama_index.core.schema import BaseNode, ImageNode, IndexNode, MetadataMode, TextNode
 
 from hierindex.errors import InputError
 from hierindex.record import GROUNDING, NodeRecord
@@ -18,6 +18,9 @@ SCALARS = {"id": pa.string(), "level": pa.int32(), "level_max": pa.int32(), "kin
 
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "1"}
 """Marks the key column, so that concurrent upserts of one id make one row."""
+
+NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
+"""What is read back as it was; any other node becomes a `TextNode`."""
 
 NODE_FIELDS_APART = {"id_", "embedding", "metadata", "text"}  # they have columns of their own
 
@@ -131,9 +134,10 @@ def to_nodes(table: pa.Table) -> list[TextNode]:
 
 
 def _node(row: dict[str, Any]) -> TextNode:
-    return TextNode.from_dict(
+    rest = json.loads(row["node"])
+    return NODE_TYPES.get(rest.get("class_name"), TextNode).from_dict(
         {
-            **json.loads(row["node"]),
+            **rest,
             "id_": row["id"],
             "text": row["text"],
             "metadata": json.loads(row["metadata"]),

@@ -98,7 +98,7 @@ async def fused(
     rows = pa.concat_tables([table.select([*NODE_COLUMNS, "score"]) for table in found])
     ids = rows["id"].to_pylist()
     at = {node_id: i for i, node_id in reversed(list(enumerate(ids)))}
-    best = sorted(at, key=lambda node_id: (-scores[node_id], at[node_id]))
+    best = sorted((i for i in at if scores[i] > 0), key=lambda i: (-scores[i], at[i]))
     rows = rows.take([at[node_id] for node_id in best])
     return _scored(rows, np.array([scores[node_id] for node_id in best]))
 
