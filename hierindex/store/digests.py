@@ -7,6 +7,7 @@ nothing that a user wrote enters the condition.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -48,6 +49,7 @@ def _of_key(key: str, value: Any) -> Iterator[str]:
         yield from (digest("item", key, i) for i in value if i is None or isinstance(i, Scalar))
 
 
+@lru_cache(maxsize=2**16, typed=True)  # 1, 1.0 and True are one key of a dictionary
 def digest(kind: Kind, key: str, value: Scalar | None = None) -> str:
     """32 hexadecimal digits; equal numbers have one digest, whatever their type."""
     parts = [part.encode("utf-8", "surrogatepass") for part in (kind, key, _written(value))]

@@ -93,6 +93,7 @@ class HierarchyStore(AsyncFirstStore):
 
     _location: Location = PrivateAttr()
     _reranker: "Reranker | None" = PrivateAttr(default=None)
+    _few: dict[tuple[int, str], bool] = PrivateAttr(default_factory=dict)  # see `Scope`
 
     def __init__(
         self,
@@ -211,6 +212,7 @@ class HierarchyStore(AsyncFirstStore):
         """Drop the table and what was kept to build it."""
         if await self._location.table() is not None:
             await (await self._location.connect()).drop_table(self.table_name)
+            self._few.clear()  # a new table counts its versions anew
         remove(cache_file(self.uri))
 
     async def aget_nodes(
@@ -257,7 +259,8 @@ class HierarchyStore(AsyncFirstStore):
             check_dimension(await table.schema(), n_dims, "the question has")
         filters = filters_of(query)
         reranker = kwargs.pop("reranker", None) or self._reranker
-        rows = await answer(Scope(table, filters, prefilter(filters)), query, reranker, **kwargs)
+        scope = Scope(table, filters, prefilter(filters), self._few)
+        rows = await answer(scope, query, reranker, **kwargs)
         return VectorStoreQueryResult(
             nodes=to_nodes(rows),
             similarities=rows["score"].to_pylist(),

@@ -20,16 +20,29 @@ if TYPE_CHECKING:
 
 RRF = 60  # Cormack, Clarke and Buettcher 2009: near the best, and not critical
 DEPTH = 50  # of each list that is fused, at least: what both found is rarely on top of both
+MOST_KNOWN = 1_000  # conditions
 WIDER = 8  # times as many rows are read each time that too few of them pass
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows of a table that pass filters."""
+    """The rows of a table that pass filters.
+
+    Parameters
+    ----------
+    table : AsyncTable
+    filters : MetadataFilters, optional
+    where : Prefilter
+        Theirs.
+    few : dict
+        Whether few rows passed a condition in a version of the table, as far as it is known;
+        counting them takes a third of the time of a search in an upper level.
+    """
 
     table: "AsyncTable"
     filters: MetadataFilters | None = None
     where: Prefilter = field(default_factory=Prefilter)
+    few: "dict[tuple[int, str], bool]" = field(default_factory=dict)
 
     def passing(self, rows: "pa.Table") -> "pa.Table":
         """The rows for which the filters hold."""
@@ -146,8 +159,14 @@ async def _few_pass(scope: Scope) -> bool:
     """Whether comparing all rows that pass beats an index, which may miss some."""
     if scope.where.passes_all:
         return False
-    query = scope.where.narrow(scope.table.query()).select(["level"])
-    return bool((await query.limit(EXACT_ROWS + 1).to_arrow()).num_rows <= EXACT_ROWS)
+    key = (int(await scope.table.version()), f"{scope.where.typed} {scope.where.listed}")
+    if key not in scope.few:
+        if len(scope.few) >= MOST_KNOWN:
+            scope.few.clear()
+        query = scope.where.narrow(scope.table.query()).select(["level"])
+        n_rows = (await query.limit(EXACT_ROWS + 1).to_arrow()).num_rows
+        scope.few[key] = n_rows <= EXACT_ROWS
+    return scope.few[key]
 
 
 async def _first(
