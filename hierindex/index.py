@@ -238,7 +238,7 @@ class HierarchicalIndex:
     def info(self) -> dict[str, Any]:
         """What the index holds: documents, nodes and tokens a level, roots, models, usage."""
         columns = self.store.columns(
-            "id", "level", "level_max", "n_tokens", "documents", "parent_ids"
+            "id", "level", "level_max", "n_tokens", "documents", "parent_ids", "stale"
         )
         nodes, tokens = Counter[int](), Counter[int]()
         spans = zip(columns["level"], columns["level_max"], columns["n_tokens"], strict=True)
@@ -255,6 +255,7 @@ class HierarchicalIndex:
                 for level in sorted(nodes)
             ],
             "roots": [node_id for node_id, parents in links if not parents],
+            "stale": sum(columns["stale"]),
             "method": record.method,
             "embed_model": record.embed_model,
             "summarizer": record.summarizer,

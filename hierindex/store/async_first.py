@@ -57,4 +57,4 @@ class AsyncFirstStore(BasePydanticVectorStore):
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """See `aquery`."""
-        return wait_for(self.aquery(query))
+        return wait_for(self.aquery(query, **kwargs))

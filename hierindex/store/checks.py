@@ -8,6 +8,9 @@ from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQu
 
 from hierindex.errors import InputError
 
+Mode = VectorStoreQueryMode
+MODES = (Mode.DEFAULT, Mode.HYBRID, Mode.TEXT_SEARCH, Mode.MMR)
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.expr import Expr
@@ -26,14 +29,48 @@ def vector_of(query: VectorStoreQuery) -> list[float]:
     Raises
     ------
     InputError
-        If the mode is not `default`, or the embedding is missing, all zero or not finite.
+        If it is missing, all zero or not finite.
     """
-    if query.mode != VectorStoreQueryMode.DEFAULT:
-        raise InputError(f"query mode must be 'default', got {query.mode.value!r}.")
     vector = query.query_embedding
     if not vector or not any(vector) or not all(map(math.isfinite, vector)):
         raise InputError("A query needs an embedding of finite numbers, not all zero.")
     return vector
+
+
+def words_of(query: VectorStoreQuery) -> str:
+    """A query's text.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if query.query_str is None:
+        raise InputError(f"A query in mode {query.mode.value!r} needs a query_str.")
+    return query.query_str
+
+
+def check_mode(query: VectorStoreQuery) -> None:
+    """Refuse what is no way of searching this store.
+
+    Raises
+    ------
+    InputError
+        Names the modes there are, or the number that is out of bounds.
+    """
+    if query.mode not in MODES:
+        *others, last = (repr(mode.value) for mode in MODES)
+        raise InputError(
+            f"query mode must be {', '.join(others)} or {last}, got {query.mode.value!r}."
+        )
+    for name in ("similarity_top_k", "sparse_top_k", "hybrid_top_k"):
+        value = getattr(query, name)
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}.")
+    for name in ("alpha", "mmr_threshold"):
+        value = getattr(query, name)
+        if value is not None and not 0 <= value <= 1:
+            raise InputError(f"{name} must be in [0, 1], got {value}.")
 
 
 def check_dimension(schema: "pa.Schema", n_dims: int, whose: str) -> None:

@@ -1,11 +1,7 @@
-"""LlamaIndex's metadata filters: as a LanceDB expression where that is exact, else in Python.
-
-No SQL is ever built from a value. Filters on the table's own scalar columns become typed
-expressions; any other key lives inside JSON, so its filter is evaluated row by row.
-"""
+"""What LlamaIndex's metadata filters mean, in Python; `prefilter` is for all rows at once."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
@@ -17,16 +13,8 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import NodeRecord
-from hierindex.store.schema import SCALARS
-
-if TYPE_CHECKING:
-    from lancedb.expr import Expr
 
 Op = FilterOperator
-COMPARED = {Op.EQ: "eq", Op.NE: "ne", Op.LT: "lt", Op.LTE: "lte", Op.GT: "gt", Op.GTE: "gte"}
-EITHER = (FilterCondition.OR, FilterCondition.NOT)  # NOT: none of them holds
-TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
-assert TYPE_OF.keys() == SCALARS.keys()
 
 
 def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
@@ -44,7 +32,6 @@ def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
 def filtered_by(node: BaseNode) -> dict[str, Any]:
     """What filters see of a node: its metadata, and its place in the tree by column names."""
     record = NodeRecord.from_metadata(node.metadata)
-    documents = list(record.documents) or [node.ref_doc_id or node.node_id]
     return {
         **node.metadata,
         "id": node.node_id,
@@ -52,42 +39,13 @@ def filtered_by(node: BaseNode) -> dict[str, Any]:
         "level": record.level,
         "level_max": record.level_max,
         "whole_document": record.whole_document,
-        "documents": documents,
+        "documents": documents_of(node, record),
     }
 
 
-def to_expression(filters: MetadataFilters) -> "Expr | None":
-    """The filters as an expression on scalar columns; None where they reach beyond those."""
-    parts = [
-        to_expression(f) if isinstance(f, MetadataFilters) else _comparison(f)
-        for f in filters.filters
-    ]
-    known = [part for part in parts if part is not None]
-    if not parts or len(known) < len(parts):
-        return None
-    whole = known[0]
-    for part in known[1:]:
-        whole = whole | part if filters.condition in EITHER else whole & part
-    return ~whole if filters.condition == FilterCondition.NOT else whole
-
-
-def _comparison(f: MetadataFilter) -> "Expr | None":
-    from lancedb.expr import col, lit
-
-    kind = TYPE_OF.get(f.key)
-    values: list[Any] = f.value if isinstance(f.value, list) else [f.value]
-    if kind is None or not values or any(type(value) is not kind for value in values):
-        return None
-    if kind is int and any(abs(value) > 2**31 - 1 for value in values):
-        return None
-    match f.operator:
-        case Op.IN:
-            return col(f.key).isin(values)
-        case Op.NIN:
-            return ~col(f.key).isin(values)
-        case operator if operator in COMPARED and not isinstance(f.value, list):
-            return cast("Expr", getattr(col(f.key), COMPARED[operator])(lit(values[0])))
-    return None
+def documents_of(node: BaseNode, record: NodeRecord) -> list[str]:
+    """Ids of the documents that a node stands on; a node without any is its own."""
+    return list(record.documents) or [node.ref_doc_id or node.node_id]
 
 
 def holds(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:

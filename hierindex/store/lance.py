@@ -9,25 +9,32 @@ from typing import TYPE_CHECKING, Any
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.vector_stores.types import (
+    FilterOperator,
+    MetadataFilter,
     MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryResult,
 )
 
-from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.errors import InputError
 from hierindex.record import LEVEL, LEVEL_MAX
+from hierindex.store.adapter import adapter_nodes
 from hierindex.store.async_first import AsyncFirstStore, wait_for
 from hierindex.store.cache import cache_file, forget, remove
-from hierindex.store.checks import by_ids, check_dimension, vector_of
-from hierindex.store.filters import filtered_by, filters_of, holds, to_expression
-from hierindex.store.links import beside, highest_level, linked_to, unlinked
+from hierindex.store.checks import by_ids, check_dimension, check_mode
+from hierindex.store.filters import filtered_by, filters_of, holds
+from hierindex.store.indices import tend
+from hierindex.store.links import beside, has_lost, highest_level, linked_to, unlinked
+from hierindex.store.location import Location
+from hierindex.store.modes import answer, check_query
+from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.schema import NODE_COLUMNS, to_nodes, to_table
+from hierindex.store.search import Scope
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.db import AsyncConnection, DBConnection
-    from lancedb.expr import Expr
-    from lancedb.table import AsyncTable
+    from lancedb.db import DBConnection
+    from lancedb.rerankers import Reranker
 
 REPORT = "hierindex"  # key of the build's report in the table's own metadata
 
@@ -38,8 +45,14 @@ class HierarchyStore(AsyncFirstStore):
     Parameters
     ----------
     uri : str or Path
-        A folder, or whatever LanceDB connects to.
+        A folder, or a URI of an object store that LanceDB connects to.
     table_name : str
+    storage_options : dict[str, str], optional
+        Of the object store: credentials, region, endpoint. They are kept out of `to_dict`, the
+        repr and every file.
+    reranker : lancedb.rerankers.Reranker, optional
+        Of the mode hybrid, in the place of reciprocal rank fusion; `query(..., reranker=)`
+        goes before it.
 
     Raises
     ------
@@ -48,9 +61,26 @@ class HierarchyStore(AsyncFirstStore):
 
     Notes
     -----
-    Scores are cosine similarities, in [-1, 1]. Filters reach all metadata and the columns
-    `id`, `kind`, `level`, `level_max` (a node belongs to every cut between them) and
-    `documents`, which win over metadata keys of these names.
+    What a score is depends on the query's mode:
+
+    * `default`: the cosine to the question's embedding, in [-1, 1].
+    * `text_search`: the BM25 of the question's words, above 0 and without an upper bound. The
+      question is data: quotes and operators are punctuation. Words are what Unicode's rules
+      and, in Chinese, Japanese and Thai, a dictionary say; accents, case and English endings
+      do not count, and English stop words are not looked for.
+    * `hybrid`: reciprocal rank fusion of both, in [0, 1]. It is 1 for what is first in both
+      and `alpha` (by default 0.5) for what is first by vectors and unknown to the words:
+      `61 * (alpha / (60 + rank) + (1 - alpha) / (60 + rank))`. With a reranker, its own.
+    * `mmr`: `mmr_threshold` (by default 0.5) times the cosine, less the rest times the highest
+      cosine to a result before it.
+
+    Each list is in the order of its scores. Up to 20,000 rows search compares all vectors; in
+    larger tables an index chooses candidates, whose scores are exact, and no filter makes
+    results fewer than pass it.
+
+    Filters reach all metadata and the columns `id`, `kind`, `level`, `level_max` (a node
+    belongs to every cut between them) and `documents`, which win over metadata keys of these
+    names.
 
     Every method is written once, async; its sync twin waits for it on LanceDB's own event
     loop, as LanceDB's sync interface does, so that it also works inside a running loop.
@@ -62,12 +92,23 @@ class HierarchyStore(AsyncFirstStore):
     uri: str
     table_name: str = Field(default="nodes")
 
-    _connection: "AsyncConnection | None" = PrivateAttr(default=None)
+    _location: Location = PrivateAttr()
+    _reranker: "Reranker | None" = PrivateAttr(default=None)
+    _few: dict[tuple[int, str], bool] = PrivateAttr(default_factory=dict)  # see `Scope`
 
-    def __init__(self, uri: str | Path, table_name: str = "nodes", **kwargs: Any) -> None:
-        if Path(uri).is_file():
-            raise InputError(f"An index is a folder, {str(uri)!r} is a file; name another.")
+    def __init__(
+        self,
+        uri: str | Path,
+        table_name: str = "nodes",
+        *,
+        storage_options: dict[str, str] | None = None,
+        reranker: "Reranker | None" = None,
+        **kwargs: Any,
+    ) -> None:
+        location = Location(str(uri), table_name, storage_options)
         super().__init__(uri=str(uri), table_name=table_name, **kwargs)  # type: ignore[call-arg]
+        self._location = location
+        self._reranker = reranker
 
     @classmethod
     def class_name(cls) -> str:
@@ -77,9 +118,7 @@ class HierarchyStore(AsyncFirstStore):
     @property
     def client(self) -> "DBConnection":
         """A LanceDB connection, for what this class does not offer."""
-        import lancedb
-
-        return lancedb.connect(self.uri)
+        return self._location.client()
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those of the same id; returns their ids.
@@ -89,22 +128,27 @@ class HierarchyStore(AsyncFirstStore):
         InputError
             If a node has no embedding, or one of another dimension than the table's.
         """
-        if not nodes:
-            return []
-        rows = to_table(nodes)
-        table = await self._table()
-        if table is None:
-            await (await self._connect()).create_table(self.table_name, rows)
-        else:
-            check_dimension(await table.schema(), len(nodes[0].embedding or ()), "the nodes have")
-            merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-            await merge.execute(rows)
+        await self._upsert(nodes)
+        if nodes:
+            await tend(await self._location.existing())
         return [node.node_id for node in nodes]
+
+    async def _upsert(self, nodes: Sequence[BaseNode], stale: Collection[str] = ()) -> None:
+        if not nodes:
+            return
+        rows = to_table(nodes, stale=stale)
+        table = await self._location.table()
+        if table is None and await self._location.create(rows):
+            return
+        table = table or await self._location.existing()
+        check_dimension(await table.schema(), len(nodes[0].embedding or ()), "the nodes have")
+        merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        await merge.execute(rows)
 
     async def areplace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
         """Put these nodes in the place of all others, in one commit.
 
-        A reader sees the old tree or the new one, never a mixture.
+        A reader sees the old tree or the new one, never a mixture; then the indices are made.
 
         Parameters
         ----------
@@ -119,21 +163,21 @@ class HierarchyStore(AsyncFirstStore):
             The generation: LanceDB's version of the table.
         """
         rows = to_table(nodes, {REPORT: json.dumps(report, ensure_ascii=False)})
-        exists = await self._table() is not None
-        table = await (await self._connect()).create_table(
+        exists = await self._location.table() is not None
+        table = await (await self._location.connect()).create_table(
             self.table_name, rows, mode="overwrite" if exists else "create"
         )
+        await tend(table)
         return int(await table.version())
 
     async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary that stands on them.
 
-        What remains no longer points to what is gone.
+        What remains no longer points to what is gone, and what had a summary above is stale
+        until it is written again: see `stale`.
         """
-        rows = await self._select("id", "documents")
-        ids, documents = rows["id"].to_pylist(), rows["documents"].to_pylist()
-        gone = [i for i, docs in zip(ids, documents, strict=True) if ref_doc_id in docs]
-        await self.adelete_nodes(gone)
+        of_it = MetadataFilter(key="documents", value=[ref_doc_id], operator=FilterOperator.ANY)
+        await self.adelete_nodes(filters=MetadataFilters(filters=[of_it]))
 
     async def adelete_nodes(
         self,
@@ -151,67 +195,114 @@ class HierarchyStore(AsyncFirstStore):
         if node_ids is None and filters is None:
             raise InputError("Name the nodes by ids or filters; clear() deletes all.")
         going = await self.aget_nodes(node_ids, filters)
-        table = await self._table()
-        if table is None or not going:
+        if not going:
             return
         gone = {node.node_id for node in going}
-        links = await self._select("id", "parent_ids", "child_ids", "level_max")
-        near = sorted({*linked_to(links, gone), *beside(going)} - gone)
-        top = highest_level(links, gone)
-        await self.async_add(unlinked(await self.aget_nodes(near), gone, top))
+        links = await self._select("id", "parent_ids", "child_ids", "level_max", "stale")
+        near = await self.aget_nodes(sorted({*linked_to(links, gone), *beside(going)} - gone))
+        stale = set(links.filter(links["stale"])["id"].to_pylist())
+        stale |= {node.node_id for node in near if has_lost(node, gone)}
+        await self._upsert(unlinked(near, gone, highest_level(links, gone)), stale)
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
         await asyncio.to_thread(forget, self.uri, texts)
+        table = await self._location.existing()
         await table.delete(by_ids(gone))
+        await tend(table)
 
     async def aclear(self) -> None:
         """Drop the table and what was kept to build it."""
-        if await self._table() is not None:
-            await (await self._connect()).drop_table(self.table_name)
+        if await self._location.table() is not None:
+            await (await self._location.connect()).drop_table(self.table_name)
+            self._few.clear()  # a new table counts its versions anew
         remove(cache_file(self.uri))
 
     async def aget_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
     ) -> list[BaseNode]:
         """Nodes with their embeddings, by ids (in their order), by filters, by both, or all."""
-        where = None if node_ids is None else by_ids(node_ids)
+        where = prefilter(filters)
+        if node_ids is not None:
+            where &= Prefilter(by_ids(node_ids))
         nodes: Sequence[BaseNode] = to_nodes(
             await self._select(*NODE_COLUMNS, "vector", where=where)
         )
-        if filters is not None:
+        if filters is not None and not where.exact:
             nodes = [node for node in nodes if holds(filters, filtered_by(node))]
         by_id = {node.node_id: node for node in nodes}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
     async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """The nodes most similar to the query's embedding that pass its filters, best first.
+        """The best nodes that pass the query's filters, best first; see the class for scores.
+
+        Parameters
+        ----------
+        query : VectorStoreQuery
+            In mode `default`, `hybrid`, `text_search` or `mmr`. Hybrid lists have
+            `hybrid_top_k` results, by default `similarity_top_k`, fused from that many by
+            vectors and `sparse_top_k` by words, by default at least 50 each.
+        **kwargs
+            `reranker`, of hybrid; `mmr_prefetch_k`, or `mmr_prefetch_factor` (4), for how
+            many rows mmr chooses from. Others are ignored.
 
         Raises
         ------
         InputError
-            If the embedding is missing, not finite or of another dimension than the table's,
-            or the mode is not `default`.
+            If the embedding or the words that the mode needs are missing, the embedding is not
+            finite or of another dimension than the table's, or the mode is another.
         """
-        vector = vector_of(query)
-        table = await self._table()
+        check_mode(query)
+        check_query(query)
+        table = await self._location.table()
         if table is None:
             return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
-        check_dimension(await table.schema(), len(vector), "the question has")
-        search = table.query().nearest_to(vector).distance_type("cosine")
-        if filters := filters_of(query):
-            where = to_expression(filters)
-            search = search.where(by_ids(await self._passing(filters)) if where is None else where)
-        rows = await (
-            search.select([*NODE_COLUMNS, "_distance"]).limit(query.similarity_top_k).to_arrow()
-        )
+        if query.query_embedding:
+            n_dims = len(query.query_embedding)
+            check_dimension(await table.schema(), n_dims, "the question has")
+        filters = filters_of(query)
+        reranker = kwargs.pop("reranker", None) or self._reranker
+        scope = Scope(table, filters, prefilter(filters), self._few)
+        rows = await answer(scope, query, reranker, **kwargs)
         return VectorStoreQueryResult(
             nodes=to_nodes(rows),
-            similarities=[1.0 - distance for distance in rows["_distance"].to_pylist()],
+            similarities=rows["score"].to_pylist(),
             ids=rows["id"].to_pylist(),
         )
 
-    async def _passing(self, filters: MetadataFilters) -> list[str]:
-        nodes = to_nodes(await self._select(*NODE_COLUMNS))
-        return [node.node_id for node in nodes if holds(filters, filtered_by(node))]
+    async def aimport_lancedb(
+        self,
+        uri: str | Path,
+        table_name: str = "vectors",
+        *,
+        storage_options: dict[str, str] | None = None,
+    ) -> int:
+        """Add the nodes of a table that LlamaIndex's `LanceDBVectorStore` wrote.
+
+        The adapter need not be installed, and its table stays as it is.
+
+        Returns
+        -------
+        int
+            How many nodes.
+
+        Raises
+        ------
+        InputError
+            If there is no such table, or it has another layout.
+        """
+        n_nodes = 0
+        async for nodes in adapter_nodes(Location(str(uri), table_name, storage_options)):
+            n_nodes += len(await self.async_add(nodes))
+        return n_nodes
+
+    def import_lancedb(
+        self,
+        uri: str | Path,
+        table_name: str = "vectors",
+        *,
+        storage_options: dict[str, str] | None = None,
+    ) -> int:
+        """See `aimport_lancedb`."""
+        return wait_for(self.aimport_lancedb(uri, table_name, storage_options=storage_options))
 
     def replace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
         """See `areplace`."""
@@ -229,7 +320,7 @@ class HierarchyStore(AsyncFirstStore):
         IndexNotFoundError
             Says how to build one.
         """
-        wait_for(self._existing())
+        wait_for(self._location.existing())
 
     def exists(self) -> bool:
         """See `aexists`."""
@@ -237,7 +328,7 @@ class HierarchyStore(AsyncFirstStore):
 
     async def aexists(self) -> bool:
         """Whether there is a table."""
-        return await self._table() is not None
+        return await self._location.table() is not None
 
     async def alevel_sizes(self) -> dict[int, int]:
         """How many nodes each level has as their own, ascending."""
@@ -252,7 +343,7 @@ class HierarchyStore(AsyncFirstStore):
         self, *names: str, node_ids: Collection[str] | None = None
     ) -> dict[str, list[Any]]:
         """Columns of the table, of these nodes or of all; no rows where there is no table."""
-        where = None if node_ids is None else by_ids(node_ids)
+        where = None if node_ids is None else Prefilter(by_ids(node_ids))
         columns: dict[str, list[Any]] = (await self._select(*names, where=where)).to_pydict()
         return columns
 
@@ -271,45 +362,19 @@ class HierarchyStore(AsyncFirstStore):
         """LanceDB's version of the table, which grows with every change."""
 
         async def version() -> int:
-            return int(await (await self._existing()).version())
+            return int(await (await self._location.existing()).version())
 
         return wait_for(version())
 
-    async def _connect(self) -> "AsyncConnection":
-        if self._connection is None:
-            import lancedb
-
-            self._connection = await lancedb.connect_async(self.uri)
-        return self._connection
-
-    async def _table(self) -> "AsyncTable | None":
-        if "://" not in self.uri and not Path(self.uri).is_dir():  # connecting would create it
-            return None
-        try:
-            return await (await self._connect()).open_table(self.table_name)
-        except ValueError as error:
-            if "not found" in str(error):
-                return None
-            raise
-
-    async def _existing(self) -> "AsyncTable":
-        table = await self._table()
-        if table is None:
-            raise IndexNotFoundError(
-                f"{self.uri!r} holds no index; build one with "
-                f"`hierindex build SOURCE --index {self.uri}`."
-            )
-        return table
-
     async def _existing_schema(self) -> "pa.Schema":
-        return await (await self._existing()).schema()
+        return await (await self._location.existing()).schema()
 
-    async def _select(self, *columns: str, where: "Expr | None" = None) -> "pa.Table":
+    async def _select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
         """Columns of all rows that pass; no rows where there is no table."""
-        table = await self._table()
+        table = await self._location.table()
         if table is None:
             import pyarrow as pa
 
             return pa.table({name: [] for name in columns})
         query = table.query().select(list(columns))
-        return await (query if where is None else query.where(where)).to_arrow()
+        return await (query if where is None else where.narrow(query)).to_arrow()

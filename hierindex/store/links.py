@@ -29,17 +29,36 @@ def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:
         With the columns id, parent_ids and child_ids.
     gone : set[str]
     """
-    return [
-        row["id"]
-        for row in rows.to_pylist()
-        if row["id"] not in gone and not gone.isdisjoint([*row["parent_ids"], *row["child_ids"]])
-    ]
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    going = pa.array(sorted(gone), pa.string())
+    linked: set[str] = set()
+    for name in ("parent_ids", "child_ids"):
+        column = rows[name]
+        lost = pc.is_in(pc.list_flatten(column), value_set=going)
+        at = pc.filter(pc.list_parent_indices(column), lost)
+        linked.update(rows["id"].take(at).to_pylist())
+    return sorted(linked - gone)
 
 
 def highest_level(rows: "pa.Table", gone: set[str]) -> int:
     """The highest cut that a row which stays belongs to; 0 if none stays."""
-    pairs = zip(rows["id"].to_pylist(), rows["level_max"].to_pylist(), strict=True)
-    return max((level_max for node_id, level_max in pairs if node_id not in gone), default=0)
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    stays = pc.invert(pc.is_in(rows["id"], value_set=pa.array(sorted(gone), pa.string())))
+    return pc.max(pc.filter(rows["level_max"], stays)).as_py() or 0
+
+
+def has_lost(node: BaseNode, gone: set[str]) -> bool:
+    """Whether a parent or a child of a node is among those that go.
+
+    Then its summary is missing above, or it summarises what is no longer there.
+    """
+    parents = (parent for parent, _ in NodeRecord.from_metadata(node.metadata).parents)
+    children = (child.node_id for child in node.child_nodes or ())
+    return not gone.isdisjoint([*parents, *children])
 
 
 def unlinked(nodes: Sequence[BaseNode], gone: set[str], top: int) -> list[BaseNode]:

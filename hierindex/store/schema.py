@@ -2,14 +2,16 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
-from llama_index.core.schema import BaseNode, MetadataMode, TextNode
+from llama_index.core.schema import BaseNode, ImageNode, IndexNode, MetadataMode, TextNode
 
 from hierindex.errors import InputError
-from hierindex.record import NodeRecord
+from hierindex.record import GROUNDING, NodeRecord
+from hierindex.store.digests import digests_of
+from hierindex.store.filters import documents_of
 
 SCALARS = {
     "id": pa.string(),
@@ -22,6 +24,9 @@ SCALARS = {
 
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "1"}
 """Marks the key column, so that concurrent upserts of one id make one row."""
+
+NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
+"""What is read back as it was; any other node becomes a `TextNode`."""
 
 NODE_FIELDS_APART = {"id_", "embedding", "metadata", "text"}  # they have columns of their own
 
@@ -51,6 +56,9 @@ def schema(n_dims: int, metadata: dict[str, str] | None = None) -> pa.Schema:
             pa.field("parent_weights", pa.list_(pa.float64())),
             pa.field("child_ids", pa.list_(pa.string())),
             pa.field("metadata", pa.string(), nullable=False),  # JSON
+            pa.field("grounding", pa.float64(), nullable=False),  # -1 where metadata say it
+            pa.field("digests", pa.list_(pa.string()), nullable=False),  # see `digests_of`
+            pa.field("stale", pa.bool_(), nullable=False),  # a summary above or below it is gone
             pa.field("node", pa.string(), nullable=False),  # JSON: relationships, templates
             pa.field("vector", pa.list_(pa.float32(), n_dims)),
         ],
@@ -58,23 +66,35 @@ def schema(n_dims: int, metadata: dict[str, str] | None = None) -> pa.Schema:
     )
 
 
-def to_table(nodes: Sequence[BaseNode], metadata: dict[str, str] | None = None) -> pa.Table:
+def to_table(
+    nodes: Sequence[BaseNode],
+    metadata: dict[str, str] | None = None,
+    stale: Collection[str] = (),
+) -> pa.Table:
     """Rows of nodes; of several with one id, the last.
+
+    Parameters
+    ----------
+    nodes : Sequence[BaseNode]
+    metadata : dict[str, str], optional
+        Of the table as a whole.
+    stale : collection of str, optional
+        Ids of the nodes that have lost a parent or a child.
 
     Raises
     ------
     InputError
         If there are none, if one has no embedding of finite numbers or one of another dimension
-        than the first, or if its metadata are not JSON; names it.
+        than the first, or if its metadata are not JSON or its text not Unicode; names it.
     """
     if not nodes:
         raise InputError("There are no nodes to write.")
     n_dims = len(nodes[0].embedding or ())
-    rows = {node.node_id: _row(node, n_dims) for node in nodes}
+    rows = {node.node_id: _row(node, n_dims, node.node_id in stale) for node in nodes}
     return pa.Table.from_pylist(list(rows.values()), schema=schema(n_dims, metadata))
 
 
-def _row(node: BaseNode, n_dims: int) -> dict[str, Any]:
+def _row(node: BaseNode, n_dims: int, stale: bool) -> dict[str, Any]:
     vector = node.embedding
     if not vector or len(vector) != n_dims or not all(map(math.isfinite, vector)):
         raise InputError(
@@ -82,10 +102,17 @@ def _row(node: BaseNode, n_dims: int) -> dict[str, Any]:
             f"has {'none' if vector is None else len(vector)}."
         )
     record = NodeRecord.from_metadata(node.metadata)
+    documents = documents_of(node, record)
+    text = node.get_content(metadata_mode=MetadataMode.NONE)
     try:
         metadata = json.dumps(node.metadata, ensure_ascii=False)
-    except TypeError as error:
-        raise InputError(f"Metadata of node {node.node_id} must be JSON: {error}.") from error
+        (node.node_id + text + metadata).encode()
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"Metadata of node {node.node_id!r} must be JSON and its text Unicode: {error}."
+        ) from error
+    read_back = json.loads(metadata)  # where a tuple is a list
+    grounding = read_back.get(GROUNDING)
     rest = {k: v for k, v in node.to_dict().items() if k not in NODE_FIELDS_APART}
     return {
         "id": node.node_id,
@@ -94,12 +121,15 @@ def _row(node: BaseNode, n_dims: int) -> dict[str, Any]:
         "kind": record.kind,
         "whole_document": record.whole_document,
         "n_tokens": record.n_tokens,
-        "text": node.get_content(metadata_mode=MetadataMode.NONE),
-        "documents": list(record.documents) or [node.ref_doc_id or node.node_id],
+        "text": text,
+        "documents": documents,
         "parent_ids": [node_id for node_id, _ in record.parents],
         "parent_weights": [weight for _, weight in record.parents],
         "child_ids": [child.node_id for child in node.child_nodes or ()],
         "metadata": metadata,
+        "grounding": grounding if isinstance(grounding, float) and 0 <= grounding <= 1 else -1.0,
+        "digests": digests_of(read_back | {"documents": documents}),
+        "stale": stale,
         "node": json.dumps(rest, ensure_ascii=False),
         "vector": vector,
     }
@@ -111,9 +141,10 @@ def to_nodes(table: pa.Table) -> list[TextNode]:
 
 
 def _node(row: dict[str, Any]) -> TextNode:
-    return TextNode.from_dict(
+    rest = json.loads(row["node"])
+    return NODE_TYPES.get(rest.get("class_name"), TextNode).from_dict(
         {
-            **json.loads(row["node"]),
+            **rest,
             "id_": row["id"],
             "text": row["text"],
             "metadata": json.loads(row["metadata"]),

@@ -7,7 +7,7 @@ from fakes import HashingEmbedding
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.llms import CustomLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import QueryBundle, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.selectors import LLMMultiSelector
 from llama_index.core.vector_stores.types import (
     FilterCondition,
@@ -19,7 +19,10 @@ from store.trees import HIERARCHIES, NOUNS, SIZES, record, tree
 
 from hierindex.errors import HierindexError, InputError, LevelError, ModelError
 from hierindex.hierarchy.transforms import DocumentHierarchy
+from hierindex.record import NodeRecord
+from hierindex.retrieve.auto import choose_levels
 from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.search import Search
 from hierindex.store.lance import HierarchyStore
 
 QUESTION = "the lantern of b3 met a falcon"
@@ -420,15 +423,42 @@ class TestDocuments:
 
 
 class TestAuto:
-    def test_a_question_that_a_node_answers_in_its_own_words_goes_to_its_level(
-        self, store, nodes, embed_model
+    def test_a_question_in_the_words_of_a_root_goes_to_its_level(self, store, nodes, embed_model):
+        root = next(n for n in nodes if record(n).level == highest(nodes))
+        retriever = HierarchyRetriever(store, embed_model, mode="auto")
+        found = retriever.retrieve(QueryBundle("?", embedding=root.embedding))
+        assert root.node_id in ids(found)
+        assert f"level {highest(nodes)} by " in found[0].why
+
+    @pytest.mark.parametrize(
+        ("scores", "sizes", "levels"),
+        [
+            pytest.param([(0, 0.9), (0, 0.3), (1, 0.2)], {0: 9, 1: 9}, (0,), id="far nearer"),
+            pytest.param([(1, 0.9), (0, 0.3), (0, 0.2)], {0: 9, 1: 9}, (1,), id="a summary is"),
+            pytest.param([(0, 0.9), (1, 0.9), (0, 0.2)], {0: 9, 1: 9}, (0, 1), id="as near"),
+            pytest.param([(0, 0.9), (1, 0.9), (0, 0.2)], {0: 900, 1: 9}, (1,), id="by chance"),
+            pytest.param([(0, 0.5)], {0: 1}, (0,), id="alone"),
+            pytest.param([(0, 0.5), (0, 0.5)], {0: 2}, (0,), id="all alike"),
+        ],
+    )
+    def test_the_level_whose_best_stands_out_is_taken(
+        self, tmp_path, monkeypatch, scores, sizes, levels
     ):
-        for level in (0, highest(nodes)):
-            node = next(n for n in nodes if record(n).level == level)
-            retriever = HierarchyRetriever(store, embed_model, mode="auto")
-            found = retriever.retrieve(QueryBundle("?", embedding=node.embedding))
-            assert found[0].score == pytest.approx(1, abs=1e-5)
-            assert f"level {record(node).level} by " in found[0].why
+        found = [
+            NodeWithScore(node=TextNode(metadata=NodeRecord(level=n).to_metadata()), score=score)
+            for n, score in scores
+        ]
+
+        async def best(self, n):
+            return found
+
+        async def level_sizes(self):
+            return sizes
+
+        monkeypatch.setattr(Search, "best", best)
+        monkeypatch.setattr(HierarchyStore, "alevel_sizes", level_sizes)
+        choice = asyncio.run(choose_levels(Search(HierarchyStore(tmp_path), "?", [1.0])))
+        assert choice.levels == levels
 
     def test_an_llm_chooses_and_its_reason_is_told(self, store, nodes, embed_model):
         reply = '[{"choice": 2, "reason": "It asks for an overview."}]'

@@ -12,7 +12,7 @@ from llama_index.core.vector_stores.types import (
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
 from hierindex.record import NodeRecord
-from hierindex.store.filters import filtered_by, filters_of, holds, to_expression
+from hierindex.store.filters import filtered_by, filters_of, holds
 from hierindex.store.lance import HierarchyStore
 
 Op = FilterOperator
@@ -162,36 +162,6 @@ def test_no_value_of_any_type_is_read_as_a_query(store, key, value):
 def test_no_key_is_read_as_a_query(store, key):
     assert found(store, all_of(f(key, "x"))) == set()
     assert found(store, all_of(f(key, "x", Op.NE))) == {node.node_id for node in NODES}
-
-
-WITHIN = {
-    "level": all_of(f("level", 1)),
-    "levels": all_of(f("level", [0, 2], Op.IN), f("level_max", 3, Op.LT)),
-    "nested": any_of(all_of(f("id", SQL)), not_(f("kind", "chunk", Op.NE))),
-}
-BEYOND = {
-    "another key": all_of(f("author", "x")),
-    "one key of many": any_of(f("level", 1), f("author", "x")),
-    "a nested key": all_of(f("level", 1), not_(f("author", "x"))),
-    "a list column": all_of(f("documents", ["x"], Op.ANY)),
-    "digits": all_of(f("level", "1")),
-    "a float": all_of(f("level", 1.0)),
-    "more than 32 bits": all_of(f("level", 2**40)),
-    "a part of a text": all_of(f("id", "x", Op.TEXT_MATCH)),
-    "nothing": all_of(),
-    "an empty list": all_of(f("level", [], Op.IN)),
-}
-
-
-@pytest.mark.parametrize("filters", WITHIN.values(), ids=WITHIN)
-def test_scalar_columns_need_no_metadata(filters):
-    assert to_expression(filters) is not None
-
-
-@pytest.mark.parametrize("filters", BEYOND.values(), ids=BEYOND)
-def test_what_is_no_column_needs_metadata(store, filters):
-    assert to_expression(filters) is None
-    assert found(store, filters) == expected(filters)
 
 
 LEAF = {"n": 2, "f": 2.0, "s": "Müller & Söhne", "tags": ["a", "b"], "flag": True, "none": None}

@@ -17,7 +17,6 @@ from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
     VectorStoreQuery,
-    VectorStoreQueryMode,
 )
 from store.trees import HIERARCHIES, linked, record, tree
 from strategies import few, seeds
@@ -334,13 +333,6 @@ def test_a_question_needs_a_direction(store, embedding):
         store.query(VectorStoreQuery(query_embedding=embedding))
 
 
-@pytest.mark.parametrize("mode", sorted(set(VectorStoreQueryMode) - {VectorStoreQueryMode.DEFAULT}))
-def test_other_query_modes_are_refused_by_name(store, mode):
-    store.add([node()])
-    with pytest.raises(InputError, match=rf"query mode must be 'default', got '{mode.value}'\.$"):
-        store.query(asking(1.0, 0.0, mode=mode))
-
-
 def test_nothing_replaces_nothing(store):
     store.replace([node()], {})
     with pytest.raises(InputError):
@@ -426,7 +418,7 @@ def test_a_table_opened_before_shows_the_old_tree(tmp_path):
 def test_replacing_is_one_generation(store):
     first = store.replace([node(i) for i in "abc"], {"of": "first"})
     second = store.replace([node(i) for i in "cd"], {"of": "second"})
-    assert second == first + 1 == store.generation()
+    assert first < second == store.generation()
     assert store.report() == {"of": "second"}
     assert ids(store.get_nodes()) == ["c", "d"]
 

@@ -1,0 +1,108 @@
+"""Where a table is, and the way to it."""
+
+import asyncio
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from hierindex.errors import IndexNotFoundError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.db import AsyncConnection, DBConnection
+    from lancedb.table import AsyncTable
+
+
+creating = Lock()
+
+
+class Location:
+    """One table of a LanceDB database; connected to when first asked.
+
+    Parameters
+    ----------
+    uri : str
+        A folder, or a URI of an object store.
+    table_name : str
+    storage_options : dict[str, str], optional
+        Of the object store: credentials, region, endpoint. They are in no repr.
+
+    Raises
+    ------
+    InputError
+        If there is a file in the folder's place.
+    """
+
+    def __init__(
+        self, uri: str, table_name: str, storage_options: dict[str, str] | None = None
+    ) -> None:
+        self.uri = uri
+        self.table_name = table_name
+        self._storage_options = storage_options
+        self._connection: AsyncConnection | None = None
+        self._folder = None if "://" in uri else Path(uri).absolute()
+        if self._folder is not None and self._folder.is_file():
+            raise InputError(f"An index is a folder, {uri!r} is a file; name another.")
+
+    @property
+    def database(self) -> str:
+        """What LanceDB connects to; it would take a folder "db1" for its cloud's name."""
+        return self.uri if self._folder is None else str(self._folder)
+
+    def client(self) -> "DBConnection":
+        """A connection for sync use."""
+        import lancedb
+
+        return lancedb.connect(self.database, storage_options=self._storage_options)
+
+    async def connect(self) -> "AsyncConnection":
+        """The connection, made once."""
+        if self._connection is None:
+            import lancedb
+
+            self._connection = await lancedb.connect_async(
+                self.database, storage_options=self._storage_options
+            )
+        return self._connection
+
+    async def table(self) -> "AsyncTable | None":
+        """The table as it is now, None where there is none."""
+        if self._folder is not None and not self._folder.is_dir():  # connecting would create it
+            return None
+        try:
+            return await (await self.connect()).open_table(self.table_name)
+        except ValueError as error:
+            if "not found" in str(error):
+                return None
+            raise
+
+    async def existing(self) -> "AsyncTable":
+        """The table.
+
+        Raises
+        ------
+        IndexNotFoundError
+            If there is none; says how to build one.
+        """
+        table = await self.table()
+        if table is None:
+            raise IndexNotFoundError(
+                f"{self.uri!r} holds no index; build one with "
+                f"`hierindex build SOURCE --index {self.uri}`."
+            )
+        return table
+
+    async def create(self, rows: "pa.Table") -> bool:
+        """Make the table of these rows, unless there is one by now.
+
+        Of two that make one table at once, LanceDB lets the second overwrite the first; here
+        they take turns, within this process.
+        """
+        await asyncio.to_thread(creating.acquire)  # other event loops go on meanwhile
+        try:
+            if await self.table() is not None:
+                return False
+            await (await self.connect()).create_table(self.table_name, rows)
+            return True
+        finally:
+            creating.release()

@@ -1,0 +1,195 @@
+"""Metadata filters as conditions that LanceDB evaluates, as far as it can.
+
+What a condition cannot say is left to `holds`: the condition then passes more rows than the
+filters do, never fewer.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+)
+
+from hierindex.record import DETAILS, GROUNDING
+from hierindex.store.digests import digest, has_any
+
+if TYPE_CHECKING:
+    from lancedb.expr import Expr
+
+Op = FilterOperator
+COMPARED = {Op.EQ: "eq", Op.NE: "ne", Op.LT: "lt", Op.LTE: "lte", Op.GT: "gt", Op.GTE: "gte"}
+RANGES = {Op.LT, Op.LTE, Op.GT, Op.GTE}
+OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
+TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
+
+Search = TypeVar("Search")
+
+
+@dataclass(frozen=True)
+class Prefilter:
+    """A condition in two parts that both hold; a part that is missing holds always.
+
+    Parameters
+    ----------
+    typed : Expr, optional
+        On scalar columns.
+    listed : str, optional
+        On the column of digests. It is made of hexadecimal digits and fixed words: LanceDB's
+        expressions have no membership in lists.
+    exact : bool
+        Whether it passes no row that the filters do not.
+    """
+
+    typed: "Expr | None" = None
+    listed: str | None = None
+    exact: bool = True
+
+    @property
+    def passes_all(self) -> bool:
+        """Whether there is nothing to evaluate."""
+        return self.typed is None and self.listed is None
+
+    def narrow(self, search: Search) -> Search:
+        """A LanceDB query with this condition."""
+        for part in (self.typed, self.listed):
+            if part is not None:
+                search = cast(Any, search).where(part)
+        return search
+
+    def __and__(self, other: "Prefilter") -> "Prefilter":
+        return Prefilter(
+            _both(self.typed, other.typed, lambda a, b: a & b),
+            _both(self.listed, other.listed, lambda a, b: f"({a} AND {b})"),
+            self.exact and other.exact,
+        )
+
+    def __or__(self, other: "Prefilter") -> "Prefilter":
+        # (a & b) | (c & d) passes only what (a | c) & (b | d) passes, too.
+        one_part = {part for p in (self, other) for part in p._parts}
+        return Prefilter(
+            _each(self.typed, other.typed, lambda a, b: a | b),
+            _each(self.listed, other.listed, lambda a, b: f"({a} OR {b})"),
+            self.exact and other.exact and len(one_part) == 1,
+        )
+
+    def __invert__(self) -> "Prefilter":
+        if not self.exact or len(self._parts) != 1:
+            return ANYTHING
+        if self.typed is not None:
+            return Prefilter(typed=~self.typed)
+        return Prefilter(listed=f"NOT ({self.listed})")
+
+    @property
+    def _parts(self) -> list[str]:
+        return [name for name in ("typed", "listed") if getattr(self, name) is not None]
+
+
+ANYTHING = Prefilter(exact=False)
+
+
+def _both(a: Any, b: Any, join: Any) -> Any:
+    return join(a, b) if a is not None and b is not None else a if b is None else b
+
+
+def _each(a: Any, b: Any, join: Any) -> Any:
+    return join(a, b) if a is not None and b is not None else None
+
+
+def prefilter(filters: MetadataFilters | None) -> Prefilter:
+    """The condition of filters; see `holds` for what they mean."""
+    if filters is None:
+        return Prefilter()
+    parts = [
+        prefilter(f) if isinstance(f, MetadataFilters) else _of_one(f) for f in filters.filters
+    ]
+    match filters.condition:
+        case FilterCondition.OR:
+            return reduce(Prefilter.__or__, parts) if parts else _listed([])
+        case FilterCondition.NOT:
+            return _all(~part for part in parts)
+    return _all(parts)
+
+
+def _all(parts: Iterable[Prefilter]) -> Prefilter:
+    return reduce(Prefilter.__and__, parts, Prefilter())
+
+
+def _of_one(f: MetadataFilter) -> Prefilter:
+    if f.key == DETAILS:
+        return ANYTHING
+    if f.key in TYPE_OF:
+        return _typed(f)
+    if f.key == GROUNDING and f.operator in RANGES:
+        return _grounded(f)
+    return _keyed(f)
+
+
+def _typed(f: MetadataFilter) -> Prefilter:
+    from lancedb.expr import col, lit
+
+    kind = TYPE_OF[f.key]
+    values: list[Any] = f.value if isinstance(f.value, list) else [f.value]
+    if not values or any(type(value) is not kind for value in values):
+        return ANYTHING
+    if kind is int and any(abs(value) > 2**31 - 1 for value in values):
+        return ANYTHING
+    match f.operator:
+        case Op.IN:
+            return Prefilter(col(f.key).isin(values))
+        case Op.NIN:
+            return Prefilter(~col(f.key).isin(values))
+        case operator if operator in COMPARED and not isinstance(f.value, list):
+            return Prefilter(getattr(col(f.key), COMPARED[operator])(lit(values[0])))
+    return ANYTHING
+
+
+def _grounded(f: MetadataFilter) -> Prefilter:
+    from lancedb.expr import col, lit
+
+    if not isinstance(f.value, int | float) or not math.isfinite(f.value):
+        return ANYTHING
+    column = col(GROUNDING)
+    within = getattr(column, COMPARED[f.operator])(lit(float(f.value)))
+    return Prefilter(within | (column < lit(0.0)), exact=False)  # -1: metadata say it
+
+
+def _keyed(f: MetadataFilter) -> Prefilter:
+    """The condition of a key that lives inside JSON."""
+    if f.operator in OPPOSITE:
+        return ~_keyed(f.model_copy(update={"operator": OPPOSITE[f.operator]}))
+    many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
+    values = [value for value in many if not _is_nan(value)]
+    as_is = [digest("is", f.key, value) for value in values]
+    as_item = [digest("item", f.key, value) for value in values]
+    more = digest("more", f.key)
+    match f.operator:
+        case Op.EQ if not isinstance(f.value, list):
+            return _listed(as_is)
+        case Op.IN:
+            return _listed(as_is)
+        case Op.ANY:
+            return _listed([*as_is, *as_item, more], exact=False)
+        case Op.CONTAINS if not isinstance(f.value, list):
+            return _listed([*as_item, more], exact=False)
+        case Op.ALL if len(values) == len(many) and values:
+            pairs = zip(as_is, as_item, strict=True)
+            return _all(_listed([*pair, more], exact=False) for pair in pairs)
+        case Op.IS_EMPTY:
+            empty = _listed([digest("is", f.key, ""), digest("empty", f.key)])
+            return ~_listed([digest("has", f.key)]) | empty
+    return _listed([digest("has", f.key)], exact=False)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _listed(digests: Iterable[str], *, exact: bool = True) -> Prefilter:
+    return Prefilter(listed=has_any(digests), exact=exact)

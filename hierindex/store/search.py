@@ -1,0 +1,195 @@
+"""One LanceDB table searched by vector, by words, or by both."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from hierindex.store.filters import filtered_by, holds
+from hierindex.store.indices import EXACT_ROWS, REFINE_FACTOR, VECTOR_ROWS
+from hierindex.store.prefilter import Prefilter
+from hierindex.store.schema import NODE_COLUMNS, to_nodes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.rerankers import Reranker
+    from lancedb.table import AsyncTable
+
+RRF = 60  # Cormack, Clarke and Buettcher 2009: near the best, and not critical
+DEPTH = 50  # of each list that is fused, at least: what both found is rarely on top of both
+MOST_KNOWN = 1_000  # conditions
+WIDER = 8  # times as many rows are read each time that too few of them pass
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The rows of a table that pass filters.
+
+    Parameters
+    ----------
+    table : AsyncTable
+    filters : MetadataFilters, optional
+    where : Prefilter
+        Theirs.
+    few : dict
+        Whether few rows passed a condition in a version of the table, as far as it is known;
+        counting them takes a third of the time of a search in an upper level.
+    """
+
+    table: "AsyncTable"
+    filters: MetadataFilters | None = None
+    where: Prefilter = field(default_factory=Prefilter)
+    few: "dict[tuple[int, str], bool]" = field(default_factory=dict)
+
+    def passing(self, rows: "pa.Table") -> "pa.Table":
+        """The rows for which the filters hold."""
+        import pyarrow as pa
+
+        if self.filters is None or self.where.exact:
+            return rows
+        filters = self.filters
+        mask = [holds(filters, filtered_by(node)) for node in to_nodes(rows)]
+        return rows.filter(pa.array(mask, pa.bool_()))
+
+
+async def nearest(
+    scope: Scope, vector: list[float], n_rows: int, columns: tuple[str, ...] = ()
+) -> "pa.Table":
+    """The rows whose vectors are most similar, best first, with `score`, their cosine.
+
+    Exact in tables without a vector index, and where few rows pass the filters; else the
+    index's candidates in the order of their exact cosines.
+    """
+    has_index = await scope.table.count_rows() >= VECTOR_ROWS
+    exact = has_index and await _few_pass(scope)
+
+    async def search(limit: int) -> "pa.Table":
+        rows = await plan(limit, exact)
+        if exact or not has_index or rows.num_rows == limit:
+            return rows
+        return await plan(limit, True)  # too few pass in the partitions that were searched
+
+    async def plan(limit: int, exact: bool) -> "pa.Table":
+        query = scope.where.narrow(scope.table.query().nearest_to(vector))
+        query = query.distance_type("cosine")
+        query = query.bypass_vector_index() if exact else query.refine_factor(REFINE_FACTOR)
+        return await query.select([*NODE_COLUMNS, *columns, "_distance"]).limit(limit).to_arrow()
+
+    rows = await _first(scope, search, n_rows)
+    return _scored(rows, 1.0 - rows["_distance"].to_numpy().astype(np.float64))
+
+
+async def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
+    """The rows that share most with a text's words, best first, with `score`, their BM25."""
+
+    async def search(limit: int) -> "pa.Table":
+        query = scope.where.narrow(scope.table.query().nearest_to_text(_words(text)))
+        return await query.select([*NODE_COLUMNS, "_score"]).limit(limit).to_arrow()
+
+    rows = await _first(scope, search, n_rows)
+    return _scored(rows, rows["_score"].to_numpy().astype(np.float64))
+
+
+async def fused(
+    scope: Scope, vector: list[float], text: str, *, dense: int, sparse: int, alpha: float
+) -> "pa.Table":
+    """Both searches by reciprocal rank fusion, best first.
+
+    `score` is alpha / (60 + rank) by vectors plus (1 - alpha) / (60 + rank) by words, times
+    61: 1 for what is first in both, 0 for what is in neither.
+    """
+    import pyarrow as pa
+
+    found = await asyncio.gather(nearest(scope, vector, dense), matching(scope, text, sparse))
+    scores: dict[str, float] = {}
+    for rows, weight in zip(found, (alpha, 1.0 - alpha), strict=True):
+        for rank, node_id in enumerate(rows["id"].to_pylist(), 1):
+            scores[node_id] = scores.get(node_id, 0.0) + weight * (RRF + 1) / (RRF + rank)
+    rows = pa.concat_tables([table.select([*NODE_COLUMNS, "score"]) for table in found])
+    ids = rows["id"].to_pylist()
+    at = {node_id: i for i, node_id in reversed(list(enumerate(ids)))}
+    best = sorted((i for i in at if scores[i] > 0), key=lambda i: (-scores[i], at[i]))
+    rows = rows.take([at[node_id] for node_id in best])
+    return _scored(rows, np.array([scores[node_id] for node_id in best]))
+
+
+async def reranked(
+    scope: Scope, vector: list[float], text: str, n_rows: int, reranker: "Reranker"
+) -> "pa.Table":
+    """Both searches in the order of a LanceDB reranker, with `score`, its own."""
+
+    async def search(limit: int) -> "pa.Table":
+        query = scope.table.query().nearest_to(vector).distance_type("cosine")
+        both = scope.where.narrow(query.nearest_to_text(_words(text))).rerank(reranker)
+        return await both.select(NODE_COLUMNS).limit(limit).to_arrow()
+
+    rows = await _first(scope, search, n_rows)
+    return _scored(rows, rows["_relevance_score"].to_numpy().astype(np.float64))
+
+
+async def diverse(
+    scope: Scope, vector: list[float], n_rows: int, *, candidates: int, threshold: float
+) -> "pa.Table":
+    """Maximal marginal relevance (Carbonell and Goldstein 1998) among the most similar rows.
+
+    `score` is threshold * cosine to the question - (1 - threshold) * the highest cosine to
+    what was chosen before; it never rises down the list.
+    """
+    rows = await nearest(scope, vector, candidates, columns=("vector",))
+    relevance = rows["score"].to_numpy()  # (n_candidates,)
+    X = np.array(rows["vector"].to_pylist(), dtype=np.float64).reshape(len(relevance), -1)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    chosen: list[int] = []
+    scores: list[float] = []
+    overlap = np.zeros(len(relevance))
+    for _ in range(min(n_rows, len(relevance))):
+        marginal = threshold * relevance - (1.0 - threshold) * overlap
+        marginal[chosen] = -np.inf
+        best = int(marginal.argmax())
+        overlap = X @ X[best] if not chosen else np.maximum(overlap, X @ X[best])
+        chosen.append(best)
+        scores.append(float(marginal[best]))
+    return _scored(rows.take(chosen), np.array(scores))
+
+
+async def _few_pass(scope: Scope) -> bool:
+    """Whether comparing all rows that pass beats an index, which may miss some."""
+    if scope.where.passes_all:
+        return False
+    key = (int(await scope.table.version()), f"{scope.where.typed} {scope.where.listed}")
+    if key not in scope.few:
+        if len(scope.few) >= MOST_KNOWN:
+            scope.few.clear()
+        query = scope.where.narrow(scope.table.query()).select(["level"])
+        n_rows = (await query.limit(EXACT_ROWS + 1).to_arrow()).num_rows
+        scope.few[key] = n_rows <= EXACT_ROWS
+    return scope.few[key]
+
+
+async def _first(
+    scope: Scope, search: Callable[[int], Awaitable["pa.Table"]], n_rows: int
+) -> "pa.Table":
+    """The first rows of a search that pass the filters, however far down they are."""
+    limit = n_rows
+    while True:
+        rows = await search(limit)
+        passing = scope.passing(rows)
+        if passing.num_rows >= n_rows or rows.num_rows < limit:
+            return passing.slice(0, n_rows)
+        limit *= WIDER
+
+
+def _words(text: str) -> Any:
+    """A text as data: nothing in it is an operator."""
+    from lancedb.query import MatchQuery
+
+    query: Any = MatchQuery
+    return query(text.encode("utf-8", "replace").decode(), "text")
+
+
+def _scored(rows: "pa.Table", scores: "np.ndarray[Any, Any]") -> "pa.Table":
+    kept = rows.drop_columns(["score"]) if "score" in rows.column_names else rows
+    return kept.append_column("score", [scores])

@@ -1,0 +1,20 @@
+import pytest
+from store.conformance import StoreConformance
+
+from hierindex.store import indices
+from hierindex.store.lance import HierarchyStore
+
+
+class TestHierarchyStore(StoreConformance):
+    @pytest.fixture
+    def empty(self, tmp_path):
+        return HierarchyStore(tmp_path / "index")
+
+
+class TestWithIndices(StoreConformance):
+    """The same, with the indices that only large tables have."""
+
+    @pytest.fixture
+    def empty(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(indices, "SCALAR_ROWS", 1)
+        return HierarchyStore(tmp_path / "index")
