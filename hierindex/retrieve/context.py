@@ -1,0 +1,127 @@
+"""Scores in context: what was found, and what stands around the best of it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from hierindex.core.context import blended, in_context, nearness
+from hierindex.core.membership import Floats1d, Floats2d
+from hierindex.record import NodeRecord
+from hierindex.store.lance import HierarchyStore
+
+N_AROUND = 10  # of the best candidates, whose neighbours are looked at
+EITHER_SIDE = 6  # neighbours of one parent; a parent has six children on average
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A node that a search found, with its scores for the question.
+
+    `dense` is the cosine similarity, None where only the search by words found the node;
+    `lexical` is that search's score, 0 where it did not find it.
+    """
+
+    node: BaseNode
+    dense: float | None = None
+    lexical: float = 0.0
+
+
+async def rank_in_context(
+    store: HierarchyStore,
+    candidates: Sequence[Candidate],
+    question_vector: Sequence[float],
+    *,
+    filters: MetadataFilters | None = None,
+    n_around: int = N_AROUND,
+) -> list[NodeWithScore]:
+    """Candidates and neighbours of the best of them, by their scores in context, best first.
+
+    Nodes are near in reading order if the spans in their records are; one of several
+    documents, or whose place in its document is not known, is near none.
+
+    Parameters
+    ----------
+    store : HierarchyStore
+        Read three times at most, by ids: vectors of candidates whose similarity is not given,
+        parents of the best, and the parents' other children, with vectors.
+    candidates : Sequence[Candidate]
+        Of one cut of the tree, each node once: the best hundred or so by vectors and the best
+        hundred or so by words.
+    question_vector : Sequence[float]
+        Not all zero.
+    filters : MetadataFilters, optional
+        Those of the search, its level among them; neighbours must pass them, too.
+    n_around : int
+        Of the best candidates, how many to look around; 0 for none.
+
+    Returns
+    -------
+    list[NodeWithScore]
+        Scores are standard deviations above the mean of what is ranked, see
+        `hierindex.core.context`; equal ones stay in the order of the candidates. A candidate
+        that is no longer in the store and has no similarity is left out.
+    """
+    question = np.asarray(question_vector, dtype=np.float64)
+    unknown = [c.node.node_id for c in candidates if c.dense is None]
+    vectors = await _by_id(store, unknown)
+    known = [
+        c if c.dense is not None else replace(c, dense=_cosine(vectors[c.node.node_id], question))
+        for c in candidates
+        if c.dense is not None or c.node.node_id in vectors
+    ]
+    best = [known[i].node for i in np.argsort(-_scores(known), kind="stable")[:n_around]]
+    ids = await _beside(store, best, known={c.node.node_id for c in known})
+    near = await _by_id(store, ids, filters)
+    ranked = [*known, *(Candidate(node, _cosine(node, question)) for node in near.values())]
+    scores = _scores(ranked)
+    order = np.argsort(-scores, kind="stable")
+    return [NodeWithScore(node=ranked[i].node, score=float(scores[i])) for i in order]
+
+
+def _scores(candidates: Sequence[Candidate]) -> Floats1d:
+    dense = np.array([c.dense for c in candidates], dtype=np.float64)
+    lexical = np.array([c.lexical for c in candidates], dtype=np.float64)
+    return in_context(blended(dense, lexical), _nearness([c.node for c in candidates]))
+
+
+def _nearness(nodes: Sequence[BaseNode]) -> Floats2d:
+    number: dict[str, int] = {}
+    places = np.zeros((len(nodes), 3))  # document, start, end
+    for i, node in enumerate(nodes):
+        spans = NodeRecord.from_metadata(node.metadata).citations
+        if len({span.document for span in spans}) != 1:
+            places[i] = -1 - i, 0, 0
+            continue
+        document = number.setdefault(spans[0].document, len(number))
+        places[i] = document, min(s.start for s in spans), max(s.end for s in spans)
+    return nearness(places[:, 0].astype(np.int64), places[:, 1], places[:, 2])
+
+
+async def _beside(store: HierarchyStore, best: Sequence[BaseNode], *, known: set[str]) -> list[str]:
+    """Ids of the nodes that stand near these under their strongest parents."""
+    parent_of = {node.node_id: node.parent_node.node_id for node in best if node.parent_node}
+    parents = await _by_id(store, parent_of.values())
+    ids: dict[str, None] = {}
+    for node_id, parent_id in parent_of.items():
+        parent = parents.get(parent_id)
+        row = [child.node_id for child in (parent and parent.child_nodes) or ()]
+        if node_id in row:
+            at = row.index(node_id)
+            ids |= dict.fromkeys(row[max(0, at - EITHER_SIDE) : at + EITHER_SIDE + 1])
+    return [node_id for node_id in ids if node_id not in known]
+
+
+async def _by_id(
+    store: HierarchyStore, ids: Iterable[str], filters: MetadataFilters | None = None
+) -> dict[str, BaseNode]:
+    wanted = list(dict.fromkeys(ids))
+    nodes = await store.aget_nodes(wanted, filters) if wanted else []
+    return {node.node_id: node for node in nodes}
+
+
+def _cosine(node: BaseNode, question: Floats1d) -> float:
+    x = np.asarray(node.get_embedding(), dtype=np.float64)
+    return float(x @ question / (np.linalg.norm(x) * np.linalg.norm(question)))

@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import modest, read_only, seeds
+
+from hierindex.core.context import DECAY, blended, in_context, nearness, reach
+from hierindex.errors import InputError
+
+
+@st.composite
+def passages(draw, most=60):
+    """Scores, documents, starts and ends; some scores alike, some passages in one place."""
+    n, n_documents = draw(st.integers(0, most)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(seeds()))
+    scores = rng.normal(size=n).round(draw(st.integers(0, 3))) * draw(st.sampled_from([1, 50]))
+    start = rng.integers(0, 5_000, size=n).astype(float)
+    length = rng.integers(draw(st.sampled_from([0, 100])), 600, size=n)
+    document = rng.integers(n_documents, size=n)
+    return tuple(map(read_only, (scores, document, start, start + length)))
+
+
+def rows(n, document=0):
+    """Places of n passages of 10 characters, one after the other."""
+    start = np.arange(n) * 10.0
+    return np.full(n, document), start, start + 10
+
+
+@modest
+@given(passages())
+def test_blended_scores_are_standardised(given):
+    scores, _, start, _ = given
+    for found in (blended(scores), blended(scores, start)):
+        assert found.shape == scores.shape
+        if found.any():
+            assert found.mean() == pytest.approx(0, abs=1e-9)
+            assert found.std() == pytest.approx(1)
+
+
+@modest
+@given(passages(), st.sampled_from([1e-3, 1.0, 50.0]), st.sampled_from([-2.0, 0.0, 7.0]))
+def test_the_unit_of_a_score_does_not_matter(given, unit, zero):
+    dense, _, lexical, _ = given
+    expected = blended(dense, lexical)
+    assert blended(unit * dense + zero, lexical) == pytest.approx(expected, abs=1e-6)
+    assert blended(dense, unit * lexical + zero) == pytest.approx(expected, abs=1e-6)
+
+
+def test_words_that_nobody_uses_change_nothing():
+    dense = np.array([0.1, 0.7, 0.4])
+    assert blended(dense, np.zeros(3)) == pytest.approx(blended(dense))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_scores_that_are_all_alike_say_nothing(n):
+    assert blended(np.full(n, 0.3), np.full(n, 8.0)).tolist() == [0.0] * n
+
+
+@modest
+@given(passages())
+def test_nearness_is_symmetric_and_within_documents(given):
+    _, document, start, end = given
+    K = nearness(document, start, end)
+    assert np.array_equal(K, K.T)
+    assert (np.diag(K) == 1).all()
+    assert ((K >= 0) & (K <= 1)).all()
+    assert not K[document[:, None] != document].any()
+
+
+def test_nearness_fades_with_each_passage():
+    assert nearness(*rows(4))[0] == pytest.approx([1, DECAY, DECAY**2, DECAY**3])
+
+
+def test_passages_without_length_do_not_count_as_short_ones():
+    document, start, end = rows(3)
+    K = nearness(np.append(document, -1), np.append(start, 0), np.append(end, 0))
+    assert K[:3, :3] == pytest.approx(nearness(document, start, end))
+    assert K[3].tolist() == [0, 0, 0, 1]
+
+
+@modest
+@given(passages())
+def test_context_raises_and_depends_on_no_order(given):
+    scores, *places = given
+    K = nearness(*places)
+    found = in_context(scores, K)
+    assert found.shape == scores.shape
+    assert np.isfinite(found).all()
+    assert (found >= scores - 1e-9 * np.abs(scores)).all()
+    if len(scores):
+        assert 1 - 1e-9 <= reach(scores, K) <= len(scores) + 1e-9
+    back = np.arange(len(scores))[::-1]
+    assert in_context(scores[back], K[back][:, back]) == pytest.approx(found[back])
+
+
+@modest
+@given(passages(), st.floats(-50, 50))
+def test_context_moves_with_the_scores(given, by):
+    scores, *places = given
+    K = nearness(*places)
+    expected = in_context(scores, K) + by
+    assert in_context(scores + by, K) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@modest
+@given(passages())
+def test_alone_in_its_document_a_passage_keeps_its_score(given):
+    scores, document, start, end = given
+    K = nearness(np.arange(len(document)), start, end)
+    assert in_context(scores, K) == pytest.approx(scores)
+    if len(scores):
+        assert reach(scores, K) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_of_few_passages(n):
+    scores = np.arange(n, dtype=float)
+    assert in_context(scores, np.eye(n)).tolist() == pytest.approx(scores.tolist())
+
+
+def test_of_passages_in_one_place_the_order_stays():
+    scores = np.array([0.3, 2.0, -1.0, 0.3])
+    found = in_context(scores, np.ones((4, 4)))
+    assert np.argsort(-found, kind="stable").tolist() == [1, 0, 3, 2]
+    assert found[0] == found[3]
+
+
+def test_the_best_passage_stays_ahead_of_its_neighbours():
+    scores = np.array([0.0, 0.5, 3.0, 0.5, 0.0])
+    assert in_context(scores, nearness(*rows(5))).argmax() == 2
+
+
+def test_beside_a_good_passage_one_ranks_above_its_equal_elsewhere():
+    document, start, end = map(np.concatenate, zip(rows(2), rows(2, document=1), strict=True))
+    found = in_context(np.array([3.0, 1.0, -1.0, 1.0]), nearness(document, start, end))
+    assert found[1] > found[3] > 1.0
+
+
+def test_relevance_that_is_spread_reaches_further_than_relevance_in_one_place():
+    K = nearness(*rows(20))
+    spread, peaked = np.zeros(20), np.zeros(20)
+    spread[5:10], peaked[7] = 3, 6
+    assert 1 < reach(peaked, K) < reach(spread, K)
+
+
+def test_what_is_far_below_the_rest_keeps_its_score():
+    assert in_context(np.array([0.0, -5e3]), np.eye(2)).tolist() == [0, -5e3]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: blended(np.array([0.1, np.nan])), "dense scores must be finite, got nan"),
+        (lambda: blended(np.zeros(2), np.array([np.inf, 0])), "lexical scores must be finite"),
+        (lambda: blended(np.zeros(2), np.zeros(3)), "as many lexical as dense scores, got 3 and 2"),
+        (lambda: nearness(np.zeros(2), np.zeros(2), np.zeros(1)), "2 documents, 2 starts, 1 ends"),
+        (lambda: nearness(np.zeros(1), np.array([np.nan]), np.zeros(1)), "starts must be finite"),
+        (lambda: nearness(np.zeros(1), np.ones(1), np.zeros(1)), "must not end before it starts"),
+    ],
+)
+def test_what_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

@@ -1,0 +1,146 @@
+import asyncio
+
+import numpy as np
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import TextNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters, VectorStoreQuery
+from store.trees import HIERARCHIES, record, tree
+
+from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy
+from hierindex.retrieve.context import EITHER_SIDE, Candidate, rank_in_context
+from hierindex.store.lance import HierarchyStore
+
+VECTOR = HashingEmbedding().get_query_embedding("the lantern of b3 met a falcon")
+LEAVES = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
+
+
+@pytest.fixture(scope="module", params=HIERARCHIES)
+def nodes(request):
+    return tree(request.param)
+
+
+@pytest.fixture(scope="module")
+def store(nodes, tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(nodes)
+    return store
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """How many ids each read asked for."""
+    asked, read = [], HierarchyStore.aget_nodes
+
+    async def counted(self, node_ids=None, filters=None):
+        asked.append(len(node_ids))
+        return await read(self, node_ids, filters)
+
+    monkeypatch.setattr(HierarchyStore, "aget_nodes", counted)
+    return asked
+
+
+def search(store, top_k=3):
+    query = VectorStoreQuery(query_embedding=VECTOR, similarity_top_k=top_k, filters=LEAVES)
+    found = store.query(query)
+    pairs = zip(found.nodes, found.similarities, strict=True)
+    return [Candidate(node, dense=similarity) for node, similarity in pairs]
+
+
+def rank(store, candidates, **arguments):
+    return asyncio.run(rank_in_context(store, candidates, VECTOR, **arguments))
+
+
+def ids(ranked):
+    return [found.node.node_id for found in ranked]
+
+
+def test_neighbours_of_the_best_are_ranked_with_them(store, nodes, reads):
+    candidates = search(store)
+    ranked = rank(store, candidates, filters=LEAVES)
+    parents = {record(c.node).parents[0][0] for c in candidates}
+    beside = {n.node_id for n in nodes if record(n).level == 0 and record(n).parents} & {
+        child.node_id for n in nodes if n.node_id in parents for child in n.child_nodes
+    }
+    assert set(ids(ranked)) <= beside | {c.node.node_id for c in candidates}
+    assert {c.node.node_id for c in candidates} < set(ids(ranked))
+    assert [f.score for f in ranked] == sorted((f.score for f in ranked), reverse=True)
+    assert len(reads) == 2
+
+
+def test_neighbours_pass_the_filters(store):
+    candidates = search(store)
+    filters = MetadataFilters(filters=[MetadataFilter(key="author", value="nobody")])
+    assert sorted(ids(rank(store, candidates, filters=filters))) == sorted(
+        c.node.node_id for c in candidates
+    )
+
+
+def test_without_looking_around_nothing_is_read(store, reads):
+    candidates = search(store)
+    ranked = rank(store, candidates, n_around=0)
+    assert sorted(ids(ranked)) == sorted(c.node.node_id for c in candidates)
+    assert reads == []
+
+
+def test_what_only_the_words_found_gets_its_similarity(store, reads):
+    candidates = search(store, top_k=8)
+    expected = rank(store, candidates, n_around=0)
+    bare = [Candidate(c.node) if i % 2 else c for i, c in enumerate(candidates)]
+    ranked = rank(store, bare, n_around=0)
+    assert ids(ranked) == ids(expected)
+    assert [f.score for f in ranked] == pytest.approx([f.score for f in expected], abs=1e-3)
+    assert reads == [4]
+
+
+def test_a_candidate_that_is_gone_is_left_out(store):
+    gone = Candidate(TextNode(text="It was deleted."))
+    candidates = search(store)
+    assert ids(rank(store, [gone, *candidates])) == ids(rank(store, candidates))
+
+
+def test_nothing_found_is_nothing(store, reads):
+    assert rank(store, []) == []
+    assert reads == []
+
+
+def test_words_count(store):
+    candidates = search(store, top_k=8)
+    last = candidates.pop()
+    raised = rank(store, [*candidates, Candidate(last.node, last.dense, lexical=9.0)], n_around=0)
+    assert ids(raised).index(last.node.node_id) < 7
+
+
+def test_nodes_without_a_place_keep_the_order_of_their_own_scores(store):
+    nodes = [TextNode(text=f"The {i}th.") for i in range(5)]
+    own = [0.3, 0.9, 0.1, 0.5, 0.4]
+    ranked = rank(store, [Candidate(n, s) for n, s in zip(nodes, own, strict=True)])
+    assert [nodes.index(f.node) for f in ranked] == [1, 3, 4, 0, 2]
+    assert np.std([f.score for f in ranked]) == pytest.approx(1)
+
+
+def test_a_summary_of_several_documents_is_near_none(tmp_path):
+    nodes = tree(RaptorHierarchy)
+    store = HierarchyStore(tmp_path)
+    store.add(nodes)
+    above = [n for n in nodes if len(record(n).documents) > 1]
+    scores = np.linspace(0, 1, len(above))
+    ranked = rank(store, [Candidate(n, s) for n, s in zip(above, scores, strict=True)], n_around=0)
+    assert ids(ranked) == [n.node_id for n in above][::-1]
+
+
+def test_of_a_parent_with_many_children_only_those_beside_are_read(tmp_path, reads):
+    nodes = tree(DocumentHierarchy)
+    texts = [n for n in nodes if record(n).level == 0 and record(n).documents == ("a.txt",)]
+    assert len(texts) > EITHER_SIDE + 1
+    store = HierarchyStore(tmp_path)
+    store.add(nodes)
+    rank(store, [Candidate(texts[0], 0.5)])
+    assert reads == [1, EITHER_SIDE]
+
+
+def test_a_parent_that_does_not_know_its_child_is_no_way_to_its_neighbours(store, reads):
+    stranger = TextNode(text="Of another generation.")
+    stranger.relationships = search(store)[0].node.relationships
+    assert ids(rank(store, [Candidate(stranger, 0.5)])) == [stranger.node_id]
+    assert reads == [1]
