@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.vector_stores.types import (
     FilterOperator,
@@ -17,9 +17,8 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.errors import InputError
-from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.store.adapter import adapter_nodes
-from hierindex.store.async_first import AsyncFirstStore, wait_for
+from hierindex.store.async_first import wait_for
 from hierindex.store.cache import cache_file, forget, remove
 from hierindex.store.checks import by_ids, check_dimension, check_mode
 from hierindex.store.filters import filtered_by, filters_of, holds
@@ -27,19 +26,16 @@ from hierindex.store.indices import tend
 from hierindex.store.links import beside, has_lost, highest_level, linked_to, unlinked
 from hierindex.store.location import Location
 from hierindex.store.modes import answer, check_query
+from hierindex.store.one_table import REPORT, OneTableStore
 from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.schema import NODE_COLUMNS, to_nodes, to_table
 from hierindex.store.search import Scope
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from lancedb.db import DBConnection
     from lancedb.rerankers import Reranker
 
-REPORT = "hierindex"  # key of the build's report in the table's own metadata
 
-
-class HierarchyStore(AsyncFirstStore):
+class HierarchyStore(OneTableStore):
     """All levels of a tree in one LanceDB table; adding is an upsert by id.
 
     Parameters
@@ -86,13 +82,6 @@ class HierarchyStore(AsyncFirstStore):
     loop, as LanceDB's sync interface does, so that it also works inside a running loop.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
-
-    stores_text: bool = True
-    uri: str
-    table_name: str = Field(default="nodes")
-
-    _location: Location = PrivateAttr()
     _reranker: "Reranker | None" = PrivateAttr(default=None)
     _few: dict[tuple[int, str], bool] = PrivateAttr(default_factory=dict)  # see `Scope`
 
@@ -105,20 +94,13 @@ class HierarchyStore(AsyncFirstStore):
         reranker: "Reranker | None" = None,
         **kwargs: Any,
     ) -> None:
-        location = Location(str(uri), table_name, storage_options)
-        super().__init__(uri=str(uri), table_name=table_name, **kwargs)  # type: ignore[call-arg]
-        self._location = location
+        super().__init__(uri, table_name, storage_options=storage_options, **kwargs)
         self._reranker = reranker
 
     @classmethod
     def class_name(cls) -> str:
         """Name under which LlamaIndex serialises it."""
         return "HierarchyStore"
-
-    @property
-    def client(self) -> "DBConnection":
-        """A LanceDB connection, for what this class does not offer."""
-        return self._location.client()
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those of the same id; returns their ids.
@@ -173,8 +155,9 @@ class HierarchyStore(AsyncFirstStore):
     async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary that stands on them.
 
-        What remains no longer points to what is gone, and what had a summary above is stale
-        until it is written again: see `stale`.
+        What remains no longer points to what is gone. What has lost a summary above it, which
+        a pipeline that grows trees of single documents will not write, is marked in the column
+        `stale` until it is written again, and `HierarchicalIndex.info` counts it.
         """
         of_it = MetadataFilter(key="documents", value=[ref_doc_id], operator=FilterOperator.ANY)
         await self.adelete_nodes(filters=MetadataFilters(filters=[of_it]))
@@ -307,74 +290,3 @@ class HierarchyStore(AsyncFirstStore):
     def replace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
         """See `areplace`."""
         return wait_for(self.areplace(nodes, report))
-
-    def columns(self, *names: str) -> dict[str, list[Any]]:
-        """See `acolumns`."""
-        return wait_for(self.acolumns(*names))
-
-    def require(self) -> None:
-        """Refuse to go on without a table.
-
-        Raises
-        ------
-        IndexNotFoundError
-            Says how to build one.
-        """
-        wait_for(self._location.existing())
-
-    def exists(self) -> bool:
-        """See `aexists`."""
-        return wait_for(self.aexists())
-
-    async def aexists(self) -> bool:
-        """Whether there is a table."""
-        return await self._location.table() is not None
-
-    async def alevel_sizes(self) -> dict[int, int]:
-        """How many nodes each level has as their own, ascending."""
-        counts = (await self._select(LEVEL))[LEVEL].value_counts().to_pylist()
-        return dict(sorted((each["values"], each["counts"]) for each in counts))
-
-    def highest_level(self) -> int:
-        """See `ahighest_level`."""
-        return wait_for(self.ahighest_level())
-
-    async def acolumns(
-        self, *names: str, node_ids: Collection[str] | None = None
-    ) -> dict[str, list[Any]]:
-        """Columns of the table, of these nodes or of all; no rows where there is no table."""
-        where = None if node_ids is None else Prefilter(by_ids(node_ids))
-        columns: dict[str, list[Any]] = (await self._select(*names, where=where)).to_pydict()
-        return columns
-
-    async def ahighest_level(self) -> int:
-        """The highest cut that there is; 0 where there is no table."""
-        column = (await self._select(LEVEL_MAX))[LEVEL_MAX]
-        return max(column.unique().to_pylist(), default=0)
-
-    def report(self) -> dict[str, Any]:
-        """The report of the build that wrote the table; empty where a pipeline filled it."""
-        metadata = wait_for(self._existing_schema()).metadata or {}
-        report: dict[str, Any] = json.loads(metadata.get(REPORT.encode(), b"{}"))
-        return report
-
-    def generation(self) -> int:
-        """LanceDB's version of the table, which grows with every change."""
-
-        async def version() -> int:
-            return int(await (await self._location.existing()).version())
-
-        return wait_for(version())
-
-    async def _existing_schema(self) -> "pa.Schema":
-        return await (await self._location.existing()).schema()
-
-    async def _select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
-        """Columns of all rows that pass; no rows where there is no table."""
-        table = await self._location.table()
-        if table is None:
-            import pyarrow as pa
-
-            return pa.table({name: [] for name in columns})
-        query = table.query().select(list(columns))
-        return await (query if where is None else where.narrow(query)).to_arrow()

@@ -212,7 +212,7 @@ def large(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(indices, "SCALAR_ROWS", 500)
         patch.setattr(indices, "VECTOR_ROWS", 500)
-        patch.setattr(indices, "UNINDEXED_ROWS", 100)
+        patch.setattr(indices, "UNINDEXED_ROWS", (100, 100))
         store.add(nodes[:400])
         assert {i.index_type for i in store.client.open_table("nodes").list_indices()} == {"FTS"}
         store.add(nodes[400:])

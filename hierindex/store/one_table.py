@@ -1,0 +1,127 @@
+"""A store that is one LanceDB table: where that is, and what it holds as a whole."""
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+
+from hierindex.record import LEVEL, LEVEL_MAX
+from hierindex.store.async_first import AsyncFirstStore, wait_for
+from hierindex.store.checks import by_ids
+from hierindex.store.location import Location
+from hierindex.store.prefilter import Prefilter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.db import DBConnection
+
+REPORT = "hierindex"  # key of the build's report in the table's own metadata
+
+
+class OneTableStore(AsyncFirstStore):
+    """What `HierarchyStore` knows of its table.
+
+    Parameters
+    ----------
+    uri : str or Path
+    table_name : str
+    storage_options : dict[str, str], optional
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    stores_text: bool = True
+    uri: str
+    table_name: str = Field(default="nodes")
+
+    _location: Location = PrivateAttr()
+
+    def __init__(
+        self,
+        uri: str | Path,
+        table_name: str = "nodes",
+        *,
+        storage_options: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        location = Location(str(uri), table_name, storage_options)
+        super().__init__(uri=str(uri), table_name=table_name, **kwargs)  # type: ignore[call-arg]
+        self._location = location
+
+    @property
+    def client(self) -> "DBConnection":
+        """A LanceDB connection, for what this class does not offer."""
+        return self._location.client()
+
+    def columns(self, *names: str) -> dict[str, list[Any]]:
+        """See `acolumns`."""
+        return wait_for(self.acolumns(*names))
+
+    def require(self) -> None:
+        """Refuse to go on without a table.
+
+        Raises
+        ------
+        IndexNotFoundError
+            Says how to build one.
+        """
+        wait_for(self._location.existing())
+
+    def exists(self) -> bool:
+        """See `aexists`."""
+        return wait_for(self.aexists())
+
+    def highest_level(self) -> int:
+        """See `ahighest_level`."""
+        return wait_for(self.ahighest_level())
+
+    async def aexists(self) -> bool:
+        """Whether there is a table."""
+        return await self._location.table() is not None
+
+    async def acolumns(
+        self, *names: str, node_ids: Collection[str] | None = None
+    ) -> dict[str, list[Any]]:
+        """Columns of the table, of these nodes or of all; no rows where there is no table."""
+        where = None if node_ids is None else Prefilter(by_ids(node_ids))
+        columns: dict[str, list[Any]] = (await self._select(*names, where=where)).to_pydict()
+        return columns
+
+    async def ahighest_level(self) -> int:
+        """The highest cut that there is; 0 where there is no table."""
+        column = (await self._select(LEVEL_MAX))[LEVEL_MAX]
+        return max(column.unique().to_pylist(), default=0)
+
+    async def alevel_sizes(self) -> dict[int, int]:
+        """How many nodes each level has as their own, ascending."""
+        counts = (await self._select(LEVEL))[LEVEL].value_counts().to_pylist()
+        return dict(sorted((each["values"], each["counts"]) for each in counts))
+
+    def report(self) -> dict[str, Any]:
+        """The report of the build that wrote the table; empty where a pipeline filled it."""
+        metadata = wait_for(self._existing_schema()).metadata or {}
+        report: dict[str, Any] = json.loads(metadata.get(REPORT.encode(), b"{}"))
+        return report
+
+    def generation(self) -> int:
+        """LanceDB's version of the table, which grows with every change and every index made."""
+
+        async def version() -> int:
+            return int(await (await self._location.existing()).version())
+
+        return wait_for(version())
+
+    async def _existing_schema(self) -> "pa.Schema":
+        return await (await self._location.existing()).schema()
+
+    async def _select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
+        """Columns of all rows that pass; no rows where there is no table."""
+        table = await self._location.table()
+        if table is None:
+            import pyarrow as pa
+
+            return pa.table({name: [] for name in columns})
+        query = table.query().select(list(columns))
+        return await (query if where is None else where.narrow(query)).to_arrow()

@@ -1,0 +1,150 @@
+"""Milliseconds of a question at 100,000 and 1,000,000 nodes, beside a bare LanceDB search.
+
+The nodes are those of a tree over FOLDER, again and again: ids of their own, vectors with noise,
+so that there is a tree for each copy. The question's embedding is not in the times. All modes
+take turns with the bare search, which reads the same columns of the same table.
+
+Usage: python tests/benchmarks/query.py FOLDER [NODES...]
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lancedb.table import AsyncTable
+from llama_index.core.schema import QueryBundle
+
+from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore
+from hierindex.store.indices import tend
+from hierindex.store.schema import NODE_COLUMNS
+
+NODES = (100_000, 1_000_000)
+NOISE = 0.02  # of each coordinate; those of a unit vector are about 0.05
+UPPER = 2
+TOP_K = 10
+QUESTIONS = 100
+MODES: dict[str, dict[str, Any]] = {
+    "collapsed": {},
+    "level 0": {"level": 0},
+    f"level {UPPER}": {"level": UPPER},
+    "traversal": {"mode": "traversal"},
+    "document": {"mode": "document"},
+    "auto": {"mode": "auto"},
+    "collapsed, hybrid": {"by": "hybrid"},
+    "collapsed, text": {"by": "text"},
+    "collapsed, merge": {"merge": True},
+    "collapsed, mmr": {"mmr": 0.5},
+}
+Ask = Callable[[QueryBundle], Awaitable[Any]]
+
+
+def copies(rows: pa.Table, n_nodes: int) -> Iterator[pa.RecordBatch]:
+    """The rows again and again, each time with ids, documents and vectors of their own."""
+    rng, n_dims = np.random.default_rng(0), rows.schema.field("vector").type.list_size
+    X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n_rows, n_dims)
+    for copy in range(-(-n_nodes // rows.num_rows)):
+        noisy = (X + NOISE * rng.standard_normal(X.shape)).astype(np.float32)
+        noisy /= np.linalg.norm(noisy, axis=1, keepdims=True)
+        made = rows.set_column(
+            rows.schema.get_field_index("vector"),
+            rows.schema.field("vector"),
+            pa.FixedSizeListArray.from_arrays(noisy.ravel(), n_dims),
+        )
+        for name in ("id", "metadata", "node", "parent_ids", "child_ids"):
+            at = made.schema.get_field_index(name)
+            made = made.set_column(at, made.schema.field(name), _renamed(made[name], copy))
+        left = n_nodes - copy * rows.num_rows
+        yield from made.slice(0, left).combine_chunks().to_batches()
+
+
+def _renamed(column: pa.ChunkedArray, copy: int) -> pa.Array:
+    """Ids begin with the number of the copy."""
+    array = column.combine_chunks()
+    pattern, new = r"\b[0-9a-f]{4}([0-9a-f]{28})\b", rf"{copy:04x}\1"
+    if pa.types.is_list(array.type):
+        values = pc.replace_substring_regex(array.values, pattern, new)
+        return pa.ListArray.from_arrays(array.offsets, values)
+    return pc.replace_substring_regex(array, pattern, new)
+
+
+async def written(store: HierarchyStore, rows: pa.Table, n_nodes: int) -> AsyncTable:
+    """A table of so many nodes, with the indices that a store would make."""
+    connection = await store._location.connect()
+    table = await connection.create_table(
+        store.table_name, copies(rows, n_nodes), schema=rows.schema
+    )
+    await tend(table)
+    return table
+
+
+def bare(table: AsyncTable) -> Ask:
+    async def ask(question: QueryBundle) -> None:
+        search = table.query().nearest_to(question.embedding).distance_type("cosine")
+        await search.select([*NODE_COLUMNS, "_distance"]).limit(TOP_K).to_arrow()
+
+    return ask
+
+
+async def measured(ways: dict[str, Ask], questions: list[QueryBundle]) -> dict[str, np.ndarray]:
+    """Milliseconds of each way for each question, in turn."""
+    took = {name: list[float]() for name in ways}
+    for ask in ways.values():
+        await ask(questions[0])  # opens and reads what later questions find there
+    for question in questions:
+        for name, ask in ways.items():
+            start = time.perf_counter()
+            await ask(question)
+            took[name].append(1000 * (time.perf_counter() - start))
+    return {name: np.array(each) for name, each in took.items()}
+
+
+async def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: int) -> None:
+    store = HierarchyStore(Path(folder) / "whole")
+    table = await written(store, rows, n)
+    upper = rows.filter(
+        pc.and_(pc.less_equal(rows["level"], UPPER), pc.greater_equal(rows["level_max"], UPPER))
+    )
+    alone = HierarchyStore(Path(folder) / "upper")
+    level = await written(alone, upper, n * upper.num_rows // rows.num_rows)
+    model = HierarchicalIndex.open(store.uri).embed_model
+    ways = {"bare search": bare(table), f"bare, level {UPPER} alone": bare(level)}
+    for name, options in MODES.items():
+        ways[name] = HierarchyRetriever(store, model, top_k=TOP_K, **options).aretrieve
+    took = await measured(ways, questions)
+    start = time.perf_counter()
+    HierarchicalIndex.open(store.uri).as_retriever()
+    opening = 1000 * (time.perf_counter() - start)
+    print(f"\n{n:,} nodes, {len(questions)} questions; opening the index {opening:.1f} ms")
+    print(f"{'ms':<24}{'median':>9}{'99th':>9}{'by bare':>9}")
+    for name, each in took.items():
+        peer = "bare search" if str(UPPER) not in name else f"bare, level {UPPER} alone"
+        ratio = np.median(each) / np.median(took[peer])
+        print(f"{name:<24}{np.median(each):9.1f}{np.quantile(each, 0.99):9.1f}{ratio:9.2f}")
+
+
+def main(folder: str, sizes: list[int]) -> None:
+    with tempfile.TemporaryDirectory() as at:
+        index = HierarchicalIndex.build(folder, Path(at) / "index")
+        rows = index.store.client.open_table("nodes").to_arrow()
+        rows = rows.replace_schema_metadata(None)
+        texts = rows.filter(pc.equal(rows["level"], 0))["text"].to_pylist()[:: len(rows) // 120]
+        questions = [
+            QueryBundle(words, embedding=index.embed_model.get_query_embedding(words))
+            for words in (" ".join(text.split()[:9]) for text in texts[:QUESTIONS])
+        ]
+        for n in sizes:
+            with tempfile.TemporaryDirectory(dir=at) as here:
+                asyncio.run(compare(rows, questions, here, n))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or not Path(sys.argv[1]).is_dir():
+        sys.exit("Usage: python tests/benchmarks/query.py FOLDER [NODES...]")
+    main(sys.argv[1], [int(n) for n in sys.argv[2:]] or list(NODES))
