@@ -50,7 +50,7 @@ class Settings(BaseSettings):
     completion_price: float | None = Field(default=None, ge=0)
     mode: Literal["collapsed", "level", "traversal", "document", "auto"] | None = None
     level: int | list[int] | None = None
-    by: Literal["dense", "hybrid", "text"] = "dense"
+    by: Literal["dense", "hybrid", "text", "context"] = "dense"
     top_k: int = Field(default=10, ge=1)
     token_budget: int = Field(default=2000, ge=1)
     beam: int | None = Field(default=None, ge=1)

@@ -66,7 +66,13 @@ Mode = Annotated[
 Level = Annotated[
     list[int] | None, typer.Option(help="Ask this level, 0 for chunks; may be given again.")
 ]
-By = Annotated[str | None, typer.Option(help="dense (meaning), text (words) or hybrid (both).")]
+By = Annotated[
+    str | None,
+    typer.Option(
+        help="dense (meaning), text (words), hybrid (both) or context (both, and what stands "
+        "around); dense by default."
+    ),
+]
 Where = Annotated[
     list[str] | None,
     typer.Option(

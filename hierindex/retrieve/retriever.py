@@ -54,8 +54,10 @@ class HierarchyRetriever(BaseRetriever):
         Tokens at most of all nodes together; None for no bound.
     filters : MetadataFilters, optional
         What a node must be to be found.
-    by : {"dense", "hybrid", "text"}
-        Whether meaning, words or both count; see `HierarchyStore` for their scores.
+    by : {"dense", "hybrid", "text", "context"}
+        Whether meaning, words or both count, or both and what stands around a node in reading
+        order; see `HierarchyStore` for the scores of the first three, `hierindex.core.context`
+        for those of the last, which compares nodes of one level.
     beam : int, optional
         Nodes that a traversal keeps at each step; `top_k` by default.
     n_documents : int
@@ -106,6 +108,8 @@ class HierarchyRetriever(BaseRetriever):
         require(self._mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
         _check_levels(self._mode, levels)
         require(by in BY, "by", f"one of {', '.join(BY)}", by)
+        if by == "context" and (self._mode in ("collapsed", "auto") or len(levels) > 1):
+            raise InputError("by 'context' needs one level, or mode traversal or document.")
         counts = {"top_k": top_k, "n_documents": n_documents}
         given = {"token_budget": token_budget, "beam": beam}
         counts |= {name: count for name, count in given.items() if count is not None}

@@ -1,5 +1,6 @@
 """One question put to a store: the nodes that are most like it, of some part of the tree."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self, get_args
@@ -15,15 +16,17 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import LEVEL, LEVEL_MAX
+from hierindex.retrieve.context import Candidate, rank_in_context
 from hierindex.store.lance import HierarchyStore
 
-By = Literal["dense", "hybrid", "text"]
+By = Literal["dense", "hybrid", "text", "context"]
 BY: tuple[By, ...] = get_args(By)
 MODES = {
     "dense": VectorStoreQueryMode.DEFAULT,
     "hybrid": VectorStoreQueryMode.HYBRID,
     "text": VectorStoreQueryMode.TEXT_SEARCH,
 }
+CANDIDATES = 100  # of each search, whose contexts are compared
 
 Part = MetadataFilter | MetadataFilters
 """Of a tree: what a search stays within."""
@@ -31,7 +34,7 @@ Part = MetadataFilter | MetadataFilters
 
 @dataclass(frozen=True)
 class Search:
-    """A question and what it is put to; `by` says whether meaning, words or both count."""
+    """A question and what it is put to; `by` says what counts: see `HierarchyRetriever`."""
 
     store: HierarchyStore
     question: str
@@ -41,14 +44,37 @@ class Search:
 
     async def best(self, n: int, *within: Part) -> list[NodeWithScore]:
         """At most n nodes, best first, that pass the filters and are of these parts."""
-        filters = [*within, *([] if self.filters is None else [self.filters])]
+        parts = [*within, *([] if self.filters is None else [self.filters])]
+        filters = MetadataFilters(filters=parts) if parts else None
+        if self.by == "context":
+            return (await self._in_context(filters))[:n]
+        return await self._asked(MODES[self.by], n, filters)
+
+    async def _in_context(self, filters: MetadataFilters | None) -> list[NodeWithScore]:
+        """What is found by meaning and by words, each with what stands around it."""
+        by_meaning, by_words = await asyncio.gather(
+            self._asked(MODES["dense"], CANDIDATES, filters),
+            self._asked(MODES["text"], CANDIDATES, filters),
+        )
+        dense = {node.node.node_id: node.get_score() for node in by_meaning}
+        lexical = {node.node.node_id: node.get_score() for node in by_words}
+        nodes = {node.node.node_id: node.node for node in [*by_meaning, *by_words]}
+        candidates = [
+            Candidate(node, dense.get(node_id), lexical.get(node_id, 0.0))
+            for node_id, node in nodes.items()
+        ]
+        return await rank_in_context(self.store, candidates, self.embedding, filters=filters)
+
+    async def _asked(
+        self, mode: VectorStoreQueryMode, n: int, filters: MetadataFilters | None
+    ) -> list[NodeWithScore]:
         result = await self.store.aquery(
             VectorStoreQuery(
                 query_embedding=self.embedding,
                 query_str=self.question,
-                mode=MODES[self.by],
+                mode=mode,
                 similarity_top_k=n,
-                filters=MetadataFilters(filters=filters) if filters else None,
+                filters=filters,
             )
         )
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)

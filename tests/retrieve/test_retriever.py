@@ -203,7 +203,9 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
         pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
         pytest.param({"mode": "traversal", "level": (0, 1)}, "ends at one", id="two ends"),
         pytest.param({"mode": "nearest"}, "mode must be one of collapsed, .*'nearest'", id="mode"),
-        pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text", id="by"),
+        pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text, context", id="by"),
+        pytest.param({"by": "context"}, "'context' needs one level", id="context of all levels"),
+        pytest.param({"by": "context", "level": [0, 1]}, "needs one level", id="of two levels"),
         pytest.param({"level": "1"}, "level must be a whole number", id="level in words"),
         pytest.param({"level": [0, True]}, "level must be a whole number", id="level of truth"),
         pytest.param({"top_k": 0}, "top_k must be an integer of at least 1, got 0", id="no top_k"),
@@ -269,6 +271,10 @@ def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name
         {"mode": "auto"},
         {"merge": True},
         {"mmr": 0.5},
+        {"by": "hybrid"},
+        {"by": "text", "level": 0},
+        {"by": "context", "level": 0},
+        {"by": "context", "mode": "traversal"},
     ],
     ids=str,
 )
@@ -547,3 +553,20 @@ def test_a_postprocessor_sees_more_than_is_taken(store, embed_model):
     first = HierarchyRetriever(store, embed_model, level=0, top_k=6).retrieve(QUESTION)
     assert ids(found) == ids(first)[:3:-1]
     assert asyncio.run(retriever.aretrieve(QUESTION)) == found
+
+
+@pytest.mark.parametrize("by", ["hybrid", "text", "context"])
+def test_words_that_a_chunk_alone_has_find_it_first(store, nodes, embed_model, by):
+    chunk = next(n for n in nodes if record(n).documents == ("b.txt",) and record(n).level == 0)
+    words = "b0 b1 b2"
+    assert all(word in chunk.text for word in words.split())
+    options = {"by": by, "level": 0, "top_k": 1}
+    query = QueryBundle(words, embedding=chunk.embedding)
+    assert ids(HierarchyRetriever(store, embed_model, **options).retrieve(query)) == [chunk.node_id]
+
+
+def test_context_keeps_to_filters_and_level(store, nodes, embed_model):
+    options = {"by": "context", "level": 1, "filters": where(author="Ada"), **ALL}
+    found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+    expected = [n.node_id for n in cut(nodes, 1) if n.metadata["author"] == "Ada"]
+    assert sorted(ids(found)) == sorted(expected)
