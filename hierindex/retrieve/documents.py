@@ -7,7 +7,7 @@ from hierindex.errors import InputError
 from hierindex.record import WHOLE_DOCUMENT, NodeRecord
 from hierindex.retrieve.search import Part, Search, cuts, of
 
-WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.NE)
+WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
 
 
 async def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[NodeWithScore]:

@@ -32,15 +32,13 @@ class Found(NodeWithScore):
 async def placed(
     nodes: Sequence[NodeWithScore], store: HierarchyStore, why: str | None = None
 ) -> list[Found]:
-    """Nodes with their paths to the root; one fetch for each level above them."""
+    """Nodes with their paths to the root; a fetch for each level above that is not known."""
     above: dict[str, str | None] = {}
     for node in nodes:
         parents = NodeRecord.from_metadata(node.node.metadata).parents
         above[node.node.node_id] = parents[0][0] if parents else None
     while missing := {parent for parent in above.values() if parent} - above.keys():
-        rows = await store.acolumns("id", "parent_ids", node_ids=missing)
-        parents_of = dict(zip(rows["id"], rows["parent_ids"], strict=True))
-        above |= {node_id: next(iter(parents_of.get(node_id, ())), None) for node_id in missing}
+        above |= await store.astrongest_parents(missing)
     return [
         Found(node=node.node, score=node.score, path=_path(node.node.node_id, above), why=why)
         for node in nodes

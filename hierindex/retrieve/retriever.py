@@ -30,7 +30,7 @@ WITH_LEVEL = ("level", "traversal")
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
-SPARE = 3  # candidates for each node that is taken: some are passed over or merged
+SPARE = 2  # candidates for each node that is taken: some are passed over or merged
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -73,7 +73,7 @@ class HierarchyRetriever(BaseRetriever):
     selector : BaseSelector, optional
         LlamaIndex's `LLMMultiSelector` and the like, to choose the levels of mode "auto".
     postprocessors : sequence of BaseNodePostprocessor
-        See the candidates, some three times `top_k`, before the best of them are taken.
+        See the candidates, twice `top_k`, before the best of them are taken.
 
     Raises
     ------

@@ -42,19 +42,28 @@ class Search:
     by: By = "dense"
     filters: MetadataFilters | None = None
 
-    async def best(self, n: int, *within: Part) -> list[NodeWithScore]:
-        """At most n nodes, best first, that pass the filters and are of these parts."""
+    async def best(
+        self, n: int, *within: Part, among: Sequence[str] | None = None
+    ) -> list[NodeWithScore]:
+        """At most n nodes, best first, that pass the filters and are of these parts.
+
+        With `among`, also of the nodes with these ids.
+        """
         parts = [*within, *([] if self.filters is None else [self.filters])]
         filters = MetadataFilters(filters=parts) if parts else None
+        if among is not None and not among:
+            return []
         if self.by == "context":
-            return (await self._in_context(filters))[:n]
-        return await self._asked(MODES[self.by], n, filters)
+            return (await self._in_context(filters, among))[:n]
+        return await self._asked(MODES[self.by], n, filters, among)
 
-    async def _in_context(self, filters: MetadataFilters | None) -> list[NodeWithScore]:
+    async def _in_context(
+        self, filters: MetadataFilters | None, among: Sequence[str] | None
+    ) -> list[NodeWithScore]:
         """What is found by meaning and by words, each with what stands around it."""
         by_meaning, by_words = await asyncio.gather(
-            self._asked(MODES["dense"], CANDIDATES, filters),
-            self._asked(MODES["text"], CANDIDATES, filters),
+            self._asked(MODES["dense"], CANDIDATES, filters, among),
+            self._asked(MODES["text"], CANDIDATES, filters, among),
         )
         dense = {node.node.node_id: node.get_score() for node in by_meaning}
         lexical = {node.node.node_id: node.get_score() for node in by_words}
@@ -66,7 +75,11 @@ class Search:
         return await rank_in_context(self.store, candidates, self.embedding, filters=filters)
 
     async def _asked(
-        self, mode: VectorStoreQueryMode, n: int, filters: MetadataFilters | None
+        self,
+        mode: VectorStoreQueryMode,
+        n: int,
+        filters: MetadataFilters | None,
+        among: Sequence[str] | None,
     ) -> list[NodeWithScore]:
         result = await self.store.aquery(
             VectorStoreQuery(
@@ -75,6 +88,7 @@ class Search:
                 mode=mode,
                 similarity_top_k=n,
                 filters=filters,
+                node_ids=None if among is None else list(among),
             )
         )
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)
@@ -99,11 +113,6 @@ def cuts(levels: Iterable[int]) -> MetadataFilters:
         ],
         condition=FilterCondition.OR,
     )
-
-
-def among(node_ids: Sequence[str]) -> MetadataFilter:
-    """The nodes with these ids."""
-    return MetadataFilter(key="id", value=list(node_ids), operator=FilterOperator.IN)
 
 
 def of(documents: Sequence[str]) -> MetadataFilter:

@@ -1,12 +1,13 @@
 """How much of what was found is read."""
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import InputError
+
+Count = Callable[[NodeWithScore], int]
 
 
 def selected(
@@ -32,42 +33,49 @@ def selected(
     InputError
         If nodes were found and none fits.
     """
-    left = _measured(found, token_budget)
+    count = _counter() if token_budget is not None else _free
+    left = list(found)
     while True:
-        taken = _filled(left, top_k, token_budget)
-        ids = {node.node.node_id for node, _ in taken}
-        told = [id(node) for node, _ in taken if _is_told(node, ids)]
+        taken = _filled(left, top_k, token_budget or 0, count)
+        ids = {node.node.node_id for node in taken}
+        told = {node.node.node_id for node in taken if _is_told(node, ids)}
         if not told:
-            return [node for node, _ in taken]
-        left = [(node, n_tokens) for node, n_tokens in left if id(node) not in told]
-
-
-def _measured(
-    found: Sequence[NodeWithScore], token_budget: int | None
-) -> list[tuple[NodeWithScore, int]]:
-    if token_budget is None:
-        return [(node, 0) for node in found]
-    count = get_tokenizer()
-    texts = [node.node.get_content(MetadataMode.LLM) for node in found]
-    measured = [(node, len(count(text))) for node, text in zip(found, texts, strict=True)]
-    least = min((n_tokens for _, n_tokens in measured), default=0)
-    if least > token_budget:
+            break
+        left = [node for node in left if node.node.node_id not in told]
+    if found and not taken:
+        least = min(map(count, found))
         raise InputError(f"token_budget must be at least {least} here, got {token_budget}.")
-    return measured
+    return taken
 
 
 def _filled(
-    measured: Sequence[tuple[NodeWithScore, int]], top_k: int | None, token_budget: int | None
-) -> list[tuple[NodeWithScore, int]]:
-    left = sys.maxsize if token_budget is None else token_budget
-    taken: list[tuple[NodeWithScore, int]] = []
-    for node, n_tokens in measured:
+    found: Sequence[NodeWithScore], top_k: int | None, token_budget: int, count: Count
+) -> list[NodeWithScore]:
+    left, taken = token_budget, list[NodeWithScore]()
+    for node in found:
         if len(taken) == top_k:
             break
-        if n_tokens <= left:
-            taken.append((node, n_tokens))
+        if (n_tokens := count(node)) <= left:
+            taken.append(node)
             left -= n_tokens
     return taken
+
+
+def _counter() -> Count:
+    """Counts the tokens of a node, each node's once, and only of those that come into question."""
+    tokens, known = get_tokenizer(), dict[str, int]()
+
+    def count(found: NodeWithScore) -> int:
+        node_id = found.node.node_id
+        if node_id not in known:
+            known[node_id] = len(tokens(found.node.get_content(MetadataMode.LLM)))
+        return known[node_id]
+
+    return count
+
+
+def _free(found: NodeWithScore) -> int:
+    return 0
 
 
 def _is_told(found: NodeWithScore, ids: set[str]) -> bool:

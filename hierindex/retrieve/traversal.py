@@ -5,7 +5,7 @@ from dataclasses import replace
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.record import NodeRecord
-from hierindex.retrieve.search import Part, Search, among, cuts
+from hierindex.retrieve.search import Search, cuts
 
 
 async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
@@ -31,9 +31,9 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     """
     highest = await search.store.ahighest_level()
     walk = replace(search.by_meaning(), filters=None)
-    within: Part = cuts([highest])
-    for _ in range(highest + 1):  # each step leads down, so that no tree has more
-        kept = await walk.best(beam, within)
+    kept = await walk.best(beam, cuts([highest]))
+    reached = [node.node.node_id for node in kept]
+    for _ in range(highest):  # each step leads down a level at least
         records = [NodeRecord.from_metadata(found.node.metadata) for found in kept]
         if all(record.level <= level for record in records):
             break
@@ -43,5 +43,6 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
             else [child.node_id for child in found.node.child_nodes or ()]
             for found, record in zip(kept, records, strict=True)
         ]
-        within = among(list(dict.fromkeys(node_id for ids in there for node_id in ids)))
-    return await search.best(n, within, cuts([level]))
+        reached = list(dict.fromkeys(node_id for ids in there for node_id in ids))
+        kept = await walk.best(beam, among=reached)
+    return await search.best(n, cuts([level]), among=reached)

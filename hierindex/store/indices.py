@@ -72,6 +72,7 @@ def _wanted() -> dict[str, tuple[int, Any]]:
         "level_max": (SCALAR_ROWS, Bitmap()),
         "digests": (SCALAR_ROWS, LabelList()),
         "id": (SCALAR_ROWS, BTree()),
+        "whole_document": (SCALAR_ROWS, BTree()),
         "vector": (VECTOR_ROWS, IvfSq(distance_type="cosine")),
     }
 

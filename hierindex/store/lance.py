@@ -83,7 +83,6 @@ class HierarchyStore(OneTableStore):
     """
 
     _reranker: "Reranker | None" = PrivateAttr(default=None)
-    _few: dict[tuple[int, str], bool] = PrivateAttr(default_factory=dict)  # see `Scope`
 
     def __init__(
         self,
@@ -196,7 +195,7 @@ class HierarchyStore(OneTableStore):
         """Drop the table and what was kept to build it."""
         if await self._location.table() is not None:
             await (await self._location.connect()).drop_table(self.table_name)
-            self._few.clear()  # a new table counts its versions anew
+            self._facts.clear()
         remove(cache_file(self.uri))
 
     async def aget_nodes(
@@ -243,7 +242,9 @@ class HierarchyStore(OneTableStore):
             check_dimension(await table.schema(), n_dims, "the question has")
         filters = filters_of(query)
         reranker = kwargs.pop("reranker", None) or self._reranker
-        scope = Scope(table, filters, prefilter(filters), self._few)
+        facts = self._facts.of(await table.version())
+        most = len(query.node_ids) if query.node_ids else None
+        scope = Scope(table, filters, prefilter(filters), facts, most)
         rows = await answer(scope, query, reranker, **kwargs)
         return VectorStoreQueryResult(
             nodes=to_nodes(rows),

@@ -10,6 +10,7 @@ from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.store.async_first import AsyncFirstStore, wait_for
 from hierindex.store.checks import by_ids
+from hierindex.store.facts import Facts
 from hierindex.store.location import Location
 from hierindex.store.prefilter import Prefilter
 
@@ -37,6 +38,7 @@ class OneTableStore(AsyncFirstStore):
     table_name: str = Field(default="nodes")
 
     _location: Location = PrivateAttr()
+    _facts: Facts = PrivateAttr(default_factory=Facts)
 
     def __init__(
         self,
@@ -91,13 +93,33 @@ class OneTableStore(AsyncFirstStore):
 
     async def ahighest_level(self) -> int:
         """The highest cut that there is; 0 where there is no table."""
-        column = (await self._select(LEVEL_MAX))[LEVEL_MAX]
-        return max(column.unique().to_pylist(), default=0)
+        facts = await self._known()
+        if LEVEL_MAX not in facts:
+            column = (await self._select(LEVEL_MAX))[LEVEL_MAX]
+            facts[LEVEL_MAX] = max(column.unique().to_pylist(), default=0)
+        return int(facts[LEVEL_MAX])
 
     async def alevel_sizes(self) -> dict[int, int]:
         """How many nodes each level has as their own, ascending."""
-        counts = (await self._select(LEVEL))[LEVEL].value_counts().to_pylist()
-        return dict(sorted((each["values"], each["counts"]) for each in counts))
+        facts = await self._known()
+        if LEVEL not in facts:
+            counts = (await self._select(LEVEL))[LEVEL].value_counts().to_pylist()
+            facts[LEVEL] = dict(sorted((each["values"], each["counts"]) for each in counts))
+        return dict(facts[LEVEL])
+
+    async def astrongest_parents(self, node_ids: Collection[str]) -> dict[str, str | None]:
+        """The strongest parent of each of these nodes, None of a root or of one that is gone."""
+        parents: dict[str, str | None] = (await self._known()).setdefault("parents", {})
+        if missing := set(node_ids) - parents.keys():
+            rows = await self.acolumns("id", "parent_ids", node_ids=missing)
+            above = dict(zip(rows["id"], rows["parent_ids"], strict=True))
+            parents |= {node_id: next(iter(above.get(node_id, ())), None) for node_id in missing}
+        return {node_id: parents[node_id] for node_id in node_ids}
+
+    async def _known(self) -> dict[str, Any]:
+        """What is known of the table as it is."""
+        table = await self._location.table()
+        return {} if table is None else self._facts.of(await table.version())
 
     def report(self) -> dict[str, Any]:
         """The report of the build that wrote the table; empty where a pipeline filled it."""

@@ -34,15 +34,18 @@ class Scope:
     filters : MetadataFilters, optional
     where : Prefilter
         Theirs.
-    few : dict
-        Whether few rows passed a condition in a version of the table, as far as it is known;
-        counting them takes a third of the time of a search in an upper level.
+    facts : dict
+        What is known of the table as it is: whether few rows pass a condition, for counting them
+        takes a third of the time of a search in an upper level.
+    most : int, optional
+        Rows that can pass, where that is known.
     """
 
     table: "AsyncTable"
     filters: MetadataFilters | None = None
     where: Prefilter = field(default_factory=Prefilter)
-    few: "dict[tuple[int, str], bool]" = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    most: int | None = None
 
     def passing(self, rows: "pa.Table") -> "pa.Table":
         """The rows for which the filters hold."""
@@ -159,14 +162,17 @@ async def _few_pass(scope: Scope) -> bool:
     """Whether comparing all rows that pass beats an index, which may miss some."""
     if scope.where.passes_all:
         return False
-    key = (int(await scope.table.version()), f"{scope.where.typed} {scope.where.listed}")
-    if key not in scope.few:
-        if len(scope.few) >= MOST_KNOWN:
-            scope.few.clear()
+    if scope.most is not None and scope.most <= EXACT_ROWS:
+        return True
+    few = scope.facts.setdefault("few", {})
+    condition = f"{scope.where.typed} {scope.where.listed}"
+    if condition not in few:
+        if len(few) >= MOST_KNOWN:
+            few.clear()
         query = scope.where.narrow(scope.table.query()).select(["level"])
         n_rows = (await query.limit(EXACT_ROWS + 1).to_arrow()).num_rows
-        scope.few[key] = n_rows <= EXACT_ROWS
-    return scope.few[key]
+        few[condition] = n_rows <= EXACT_ROWS
+    return bool(few[condition])
 
 
 async def _first(
