@@ -20,7 +20,7 @@ from llama_index.core.vector_stores.utils import node_to_metadata_dict
 from store.trees import record, tree
 
 from hierindex.errors import InputError
-from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy
+from hierindex.hierarchy.transforms import DocumentHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
 from hierindex.store import indices
@@ -62,7 +62,7 @@ class TestStale:
         assert stale(store) == set()
 
     def test_a_summary_of_what_is_gone_is_stale(self, store):
-        nodes = tree(RaptorHierarchy)
+        nodes = tree()
         store.add(nodes)
         leaf = next(n for n in nodes if record(n).level == 0)
         store.delete_nodes([leaf.node_id])
