@@ -56,7 +56,7 @@ def schema(n_dims: int, metadata: dict[str, str] | None = None) -> pa.Schema:
             pa.field("parent_weights", pa.list_(pa.float64())),
             pa.field("child_ids", pa.list_(pa.string())),
             pa.field("metadata", pa.string(), nullable=False),  # JSON
-            pa.field("grounding", pa.float64(), nullable=False),  # -1 where metadata say it
+            pa.field("grounding", pa.float64(), nullable=False),  # -1 where metadata have none
             pa.field("digests", pa.list_(pa.string()), nullable=False),  # see `digests_of`
             pa.field("stale", pa.bool_(), nullable=False),  # a summary above or below it is gone
             pa.field("node", pa.string(), nullable=False),  # JSON: relationships, templates

@@ -3,18 +3,24 @@
 import asyncio
 import json
 import logging
+import random
 
 import lancedb
 import pyarrow as pa
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import IndexNode, NodeRelationship, RelatedNodeInfo, TextNode
-from llama_index.core.vector_stores.types import VectorStoreQuery
+from llama_index.core.vector_stores.types import (
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+)
 from llama_index.core.vector_stores.utils import node_to_metadata_dict
 from store.trees import record, tree
 
 from hierindex.errors import InputError
-from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy
+from hierindex.hierarchy.transforms import DocumentHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
 from hierindex.store import indices
@@ -56,7 +62,7 @@ class TestStale:
         assert stale(store) == set()
 
     def test_a_summary_of_what_is_gone_is_stale(self, store):
-        nodes = tree(RaptorHierarchy)
+        nodes = tree()
         store.add(nodes)
         leaf = next(n for n in nodes if record(n).level == 0)
         store.delete_nodes([leaf.node_id])
@@ -88,6 +94,29 @@ def test_many_small_writes_are_joined(store):
     stats = store.client.open_table("nodes").stats()
     assert stats["fragment_stats"]["num_fragments"] < indices.SMALL_FRAGMENTS
     assert stats["num_rows"] == 2 * indices.SMALL_FRAGMENTS
+
+
+def test_indices_follow_any_row_of_writes(store, monkeypatch):
+    monkeypatch.setattr(indices, "SCALAR_ROWS", 1)
+    rng, held = random.Random(0), {}
+    for step in range(24):
+        some = [f"{i:04}" for i in rng.sample(range(12), rng.randint(1, 5))]
+        if step % 4 == 3:
+            store.delete_nodes(some)
+            held = {i: at for i, at in held.items() if i not in some}
+        else:
+            metadata = {"step": step % 3}
+            store.add([node(int(i), text=f"word{step}", metadata=metadata) for i in some])
+            held |= dict.fromkeys(some, step)
+        assert sorted(store.columns("id")["id"]) == sorted(held)
+        for rest in range(3):
+            filters = MetadataFilters(filters=[MetadataFilter(key="step", value=rest)])
+            found = store.query(VectorStoreQuery([1.0, 1.0], 99, filters=filters)).ids
+            assert set(found) == {i for i, at in held.items() if at % 3 == rest}
+        words = VectorStoreQuery(
+            similarity_top_k=99, query_str=f"word{step - 1}", mode=VectorStoreQueryMode.TEXT_SEARCH
+        )
+        assert set(store.query(words).ids) == {i for i, at in held.items() if at == step - 1}
 
 
 def test_an_upkeep_that_fails_spoils_no_write(store, monkeypatch, caplog):
