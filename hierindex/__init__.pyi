@@ -27,6 +27,7 @@ from .index import HierarchicalIndex as HierarchicalIndex
 from .record import NodeRecord as NodeRecord
 from .record import Span as Span
 from .respond.extractive import ExtractiveSynthesizer as ExtractiveSynthesizer
+from .retrieve.found import Found as Found
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
 from .split import sentence_splitter as sentence_splitter
 from .store.lance import HierarchyStore as HierarchyStore

@@ -7,7 +7,6 @@ import sys
 
 from llama_index.core import SimpleDirectoryReader
 from llama_index.core.ingestion import IngestionPipeline
-from llama_index.core.vector_stores import FilterOperator, MetadataFilter, MetadataFilters
 
 from hierindex import (
     DocumentHierarchy,
@@ -35,12 +34,9 @@ def main(folder: str, uri: str, question: str) -> None:
 
     index = HierarchicalIndex.open(uri, embed_model)
     best = index.as_retriever(level=1, top_k=1).retrieve(question)[0]
-    document = NodeRecord.from_metadata(best.node.metadata).documents[0]
+    (document,) = NodeRecord.from_metadata(best.node.metadata).documents
     print(f"{document}: {best.node.get_content()}\n")
-
-    inside = MetadataFilter(key="documents", value=[document], operator=FilterOperator.ANY)
-    chunks = MetadataFilters(filters=[inside])
-    print(index.as_query_engine(level=0, filters=chunks).query(question))
+    print(index.as_query_engine(mode="document", n_documents=1).query(question))
 
 
 if __name__ == "__main__":

@@ -90,6 +90,7 @@ def described(info: dict[str, Any]) -> str:
             "",
             f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
         ]
+        + ([f"{_counted(stale, 'node')} stale: build again"] if (stale := info["stale"]) else [])
     )
 
 

@@ -231,6 +231,7 @@ def test_a_large_table_has_its_indices(large):
     assert made == {
         "text": "FTS",
         "id": "BTree",
+        "whole_document": "BTree",
         "level": "Bitmap",
         "level_max": "Bitmap",
         "digests": "LabelList",

@@ -1,0 +1,56 @@
+"""Every way to ask one tree: what each finds, at which level, and how long it takes.
+
+Usage: python pipelines/ways_to_ask.py FOLDER INDEX "QUESTION"
+"""
+
+import sys
+import time
+from typing import Any
+
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+
+from hierindex import Found, HierarchicalIndex, NodeRecord
+
+SUMMARIES = MetadataFilters(filters=[MetadataFilter(key="kind", value="extractive")])
+WAYS: dict[str, dict[str, Any]] = {
+    "all levels": {},
+    "all levels, by words": {"by": "text"},
+    "all levels, by both": {"by": "hybrid"},
+    "the chunks": {"level": 0},
+    "the chunks in context": {"level": 0, "by": "context"},
+    "two levels": {"level": [0, 1]},
+    "from the top down": {"mode": "traversal", "beam": 3},
+    "from the top down to level 1": {"mode": "traversal", "level": 1},
+    "the best chunks of two documents": {"mode": "document", "n_documents": 2},
+    "one whole document": {"mode": "document", "n_documents": 1, "whole_documents": True},
+    "levels chosen for the question": {"mode": "auto"},
+    "summaries alone": {"filters": SUMMARIES},
+    "parents for most of their children": {"level": 0, "merge": True, "top_k": 30},
+    "few alike": {"mmr": 0.3},
+    "in 500 tokens": {"token_budget": 500},
+}
+
+
+def main(folder: str, uri: str, question: str) -> None:
+    """Build an index, or bring it up to date, and ask it in each way."""
+    index = HierarchicalIndex.build(folder, uri)
+    for way, options in WAYS.items():
+        retriever = index.as_retriever(**{"top_k": 5} | options)
+        start = time.perf_counter()
+        found = retriever.retrieve(question)
+        print(f"\n{way}: {len(found)} nodes, {1000 * (time.perf_counter() - start):.0f} ms")
+        for each in found[:5]:
+            record = NodeRecord.from_metadata(each.node.metadata)
+            place = record.citations[0]
+            text = " ".join(each.node.get_content().split())[:60]
+            print(
+                f"  {each.score:6.3f}  level {record.level}  {place.document} {place.start}  {text}"
+            )
+        if found and isinstance(found[0], Found) and found[0].why:
+            print(f"  {found[0].why}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
