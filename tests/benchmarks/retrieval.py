@@ -59,7 +59,7 @@ def gold(name: str, question: dict, document: dict, P: Passages) -> Measure | No
             lambda rows: {f"at {b:,}": n_gold[P.fill(rows, b)].sum() / n_most[b] for b in n_most}
         )
     if name == "qasper":
-        sought = set().union(*map(trigrams, question["evidence"]))
+        sought = set().union(*map(trigrams, question["evidence"] or ()))
         return sought and (
             lambda rows: {
                 "at 500": len(
