@@ -8,8 +8,8 @@ from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.context import blended, in_context, nearness
-from hierindex.core.membership import Floats1d, Floats2d
-from hierindex.record import NodeRecord
+from hierindex.core.membership import Floats1d
+from hierindex.record import NodeRecord, Span
 from hierindex.store.lance import HierarchyStore
 
 N_AROUND = 10  # of the best candidates, whose neighbours are looked at
@@ -72,36 +72,39 @@ async def rank_in_context(
         for c in candidates
         if c.dense is not None or c.node.node_id in vectors
     ]
-    best = [known[i].node for i in np.argsort(-_scores(known), kind="stable")[:n_around]]
-    ids = await _beside(store, best, known={c.node.node_id for c in known})
-    near = await _by_id(store, ids, filters)
-    ranked = [*known, *(Candidate(node, _cosine(node, question)) for node in near.values())]
-    scores = _scores(ranked)
+    spans = [_span(c.node) for c in known]
+    first = np.argsort(-_scores(known, spans), kind="stable")[:n_around]
+    ids = await _beside(store, [known[i].node for i in first], {c.node.node_id for c in known})
+    near = (await _by_id(store, ids, filters)).values()
+    ranked = [*known, *(Candidate(node, _cosine(node, question)) for node in near)]
+    scores = _scores(ranked, [*spans, *map(_span, near)])
     order = np.argsort(-scores, kind="stable")
     return [NodeWithScore(node=ranked[i].node, score=float(scores[i])) for i in order]
 
 
-def _scores(candidates: Sequence[Candidate]) -> Floats1d:
+def _scores(candidates: Sequence[Candidate], spans: Sequence[Span | None]) -> Floats1d:
     dense = np.array([c.dense for c in candidates], dtype=np.float64)
-    lexical = np.array([c.lexical for c in candidates], dtype=np.float64)
-    return in_context(blended(dense, lexical), _nearness([c.node for c in candidates]))
+    lexical = np.array([c.lexical for c in candidates])
+    number = {document: i for i, document in enumerate({s.document for s in spans if s})}
+    places = [
+        (-1 - i, 0, 0) if span is None else (number[span.document], span.start, span.end)
+        for i, span in enumerate(spans)
+    ]
+    document, start, end = np.array(places, dtype=np.float64).reshape(-1, 3).T
+    return in_context(blended(dense, lexical), nearness(document.astype(np.int64), start, end))
 
 
-def _nearness(nodes: Sequence[BaseNode]) -> Floats2d:
-    number: dict[str, int] = {}
-    places = np.zeros((len(nodes), 3))  # document, start, end
-    for i, node in enumerate(nodes):
-        spans = NodeRecord.from_metadata(node.metadata).citations
-        if len({span.document for span in spans}) != 1:
-            places[i] = -1 - i, 0, 0
-            continue
-        document = number.setdefault(spans[0].document, len(number))
-        places[i] = document, min(s.start for s in spans), max(s.end for s in spans)
-    return nearness(places[:, 0].astype(np.int64), places[:, 1], places[:, 2])
+def _span(node: BaseNode) -> Span | None:
+    """From the first to the last source of a node; None if they are of several documents."""
+    spans = NodeRecord.from_metadata(node.metadata).citations
+    if len({span.document for span in spans}) != 1:
+        return None
+    start, end = min(span.start for span in spans), max(span.end for span in spans)
+    return Span(spans[0].document, start, end)
 
 
-async def _beside(store: HierarchyStore, best: Sequence[BaseNode], *, known: set[str]) -> list[str]:
-    """Ids of the nodes that stand near these under their strongest parents."""
+async def _beside(store: HierarchyStore, best: Sequence[BaseNode], known: set[str]) -> list[str]:
+    """Ids of the nodes not known yet that stand near these under their strongest parents."""
     parent_of = {node.node_id: node.parent_node.node_id for node in best if node.parent_node}
     parents = await _by_id(store, parent_of.values())
     ids: dict[str, None] = {}
