@@ -1,9 +1,9 @@
 """What was found, and where it stands in the tree."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from llama_index.core.bridge.pydantic import Field
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.schema import BaseNode, NodeWithScore
 
 from hierindex.record import NodeRecord, Span
 from hierindex.store.lance import HierarchyStore
@@ -32,22 +32,19 @@ class Found(NodeWithScore):
 async def placed(
     nodes: Sequence[NodeWithScore], store: HierarchyStore, why: str | None = None
 ) -> list[Found]:
-    """Nodes with their paths to the root; a fetch for each level above that is not known."""
-    above: dict[str, str | None] = {}
-    for node in nodes:
-        parents = NodeRecord.from_metadata(node.node.metadata).parents
-        above[node.node.node_id] = parents[0][0] if parents else None
-    while missing := {parent for parent in above.values() if parent} - above.keys():
-        above |= await store.astrongest_parents(missing)
+    """Nodes with their paths to the root."""
+    above = await store.aparents_of_summaries() if nodes else {}
     return [
-        Found(node=node.node, score=node.score, path=_path(node.node.node_id, above), why=why)
+        Found(node=node.node, score=node.score, path=_path(node.node, above), why=why)
         for node in nodes
     ]
 
 
-def _path(node_id: str, above: dict[str, str | None]) -> list[str]:
+def _path(node: BaseNode, above: Mapping[str, str | None]) -> list[str]:
     path: list[str] = []
-    while (parent := above[node_id]) is not None and parent not in path:
+    parents = NodeRecord.from_metadata(node.metadata).parents
+    parent = parents[0][0] if parents else None
+    while parent is not None and parent not in path:
         path.append(parent)
-        node_id = parent
+        parent = above.get(parent)
     return path

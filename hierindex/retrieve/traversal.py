@@ -1,10 +1,11 @@
 """From the roots down: only what lies under the best is looked at."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 from llama_index.core.schema import NodeWithScore
 
-from hierindex.record import NodeRecord
 from hierindex.retrieve.search import Search, cuts
 
 
@@ -21,28 +22,33 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     n : int
         Nodes at most.
     beam : int
-        Nodes kept at each step; as many searches as levels, each among the children of those.
+        Nodes kept at each step.
     level : int
         Where it ends.
 
     Notes
     -----
-    Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
+    Two searches, among the roots and among what was reached, and between them a fetch by id for
+    each level. Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
     highest = await search.store.ahighest_level()
-    walk = replace(search.by_meaning(), filters=None)
-    kept = await walk.best(beam, cuts([highest]))
-    reached = [node.node.node_id for node in kept]
+    roots = await replace(search.by_meaning(), filters=None).best(beam, cuts([highest]))
+    reached = [root.node.node_id for root in roots]
     for _ in range(highest):  # each step leads down a level at least
-        records = [NodeRecord.from_metadata(found.node.metadata) for found in kept]
-        if all(record.level <= level for record in records):
+        below = await _below(search, reached, beam, level)
+        if below == reached:
             break
-        there = [
-            [found.node.node_id]
-            if record.level <= level
-            else [child.node_id for child in found.node.child_nodes or ()]
-            for found, record in zip(kept, records, strict=True)
-        ]
-        reached = list(dict.fromkeys(node_id for ids in there for node_id in ids))
-        kept = await walk.best(beam, among=reached)
+        reached = below
     return await search.best(n, cuts([level]), among=reached)
+
+
+async def _below(search: Search, node_ids: Sequence[str], beam: int, level: int) -> list[str]:
+    """Of the best of these nodes, the children of those above the level, and the others."""
+    rows = await search.store.acolumns("id", "level", "child_ids", "vector", node_ids=node_ids)
+    if max(rows["level"], default=0) <= level:
+        return list(node_ids)
+    X, question = np.array(rows["vector"]), np.array(search.embedding)  # (n_nodes, n_dims)
+    cosine = X @ question / np.linalg.norm(X, axis=1)
+    best = sorted(np.argsort(-cosine, kind="stable")[:beam].tolist())
+    there = [[rows["id"][i]] if rows["level"][i] <= level else rows["child_ids"][i] for i in best]
+    return list(dict.fromkeys(node_id for ids in there for node_id in ids))

@@ -23,6 +23,13 @@ def by_ids(node_ids: Collection[str]) -> "Expr":
     return col("id").isin(sorted(node_ids) or [""])  # no node has an empty id
 
 
+def above_leaves() -> "Expr":
+    """The filter for summaries."""
+    from lancedb.expr import col, lit
+
+    return col("level") > lit(0)
+
+
 def vector_of(query: VectorStoreQuery) -> list[float]:
     """A query's embedding.
 

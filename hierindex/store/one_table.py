@@ -9,7 +9,7 @@ from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 
 from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.store.async_first import AsyncFirstStore, wait_for
-from hierindex.store.checks import by_ids
+from hierindex.store.checks import above_leaves, by_ids
 from hierindex.store.facts import Facts
 from hierindex.store.location import Location
 from hierindex.store.prefilter import Prefilter
@@ -107,14 +107,18 @@ class OneTableStore(AsyncFirstStore):
             facts[LEVEL] = dict(sorted((each["values"], each["counts"]) for each in counts))
         return dict(facts[LEVEL])
 
-    async def astrongest_parents(self, node_ids: Collection[str]) -> dict[str, str | None]:
-        """The strongest parent of each of these nodes, None of a root or of one that is gone."""
-        parents: dict[str, str | None] = (await self._known()).setdefault("parents", {})
-        if missing := set(node_ids) - parents.keys():
-            rows = await self.acolumns("id", "parent_ids", node_ids=missing)
-            above = dict(zip(rows["id"], rows["parent_ids"], strict=True))
-            parents |= {node_id: next(iter(above.get(node_id, ())), None) for node_id in missing}
-        return {node_id: parents[node_id] for node_id in node_ids}
+    async def aparents_of_summaries(self) -> dict[str, str | None]:
+        """The strongest parent of each summary, None of a root; read once for each version.
+
+        Of a million nodes some 200,000, which takes a fifth of a second and 40 MB.
+        """
+        facts = await self._known()
+        if "parents" not in facts:
+            rows = await self._select("id", "parent_ids", where=Prefilter(above_leaves()))
+            parents = (next(iter(ids), None) for ids in rows["parent_ids"].to_pylist())
+            facts["parents"] = dict(zip(rows["id"].to_pylist(), parents, strict=True))
+        known: dict[str, str | None] = facts["parents"]
+        return known
 
     async def _known(self) -> dict[str, Any]:
         """What is known of the table as it is."""
