@@ -1,8 +1,9 @@
 """Milliseconds of a question at 100,000 and 1,000,000 nodes, beside a bare LanceDB search.
 
 The nodes are those of a tree over FOLDER, again and again: ids of their own, vectors with noise,
-so that there is a tree for each copy; they lie level by level, as a build writes them. The question's embedding is not in the times. All modes
-take turns with the bare search, which reads the same columns of the same table.
+a tree for each copy, level by level as a build writes them. The question's embedding is not in
+the times. All modes take turns with the bare search, which reads the same columns of the same
+table.
 
 Usage: python tests/benchmarks/query.py FOLDER [NODES...]
 """
@@ -127,9 +128,8 @@ async def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: 
     start = time.perf_counter()
     HierarchicalIndex.open(store.uri).as_retriever()
     opening = 1000 * (time.perf_counter() - start)
-    print(
-        f"\n{await table.count_rows():,} nodes, {len(questions)} questions; opening the index {opening:.1f} ms"
-    )
+    n_rows = await table.count_rows()
+    print(f"\n{n_rows:,} nodes, {len(questions)} questions; opening the index {opening:.1f} ms")
     print(f"{'ms':<24}{'median':>9}{'99th':>9}{'by bare':>9}")
     for name, each in took.items():
         peer = "bare search" if str(UPPER) not in name else f"bare, level {UPPER} alone"
