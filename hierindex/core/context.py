@@ -10,7 +10,7 @@ import numpy as np
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.errors import InputError
 
-DENSE_SHARE = 0.6  # of both; 0.5 to 0.7 move a measure by 0.04 at most, and no two sets agree
+DENSE_SHARE = 0.6  # hit@1 at 0.7: tech_books files 0.695 for 0.656, squad 0.810 for 0.825
 DECAY = 0.85  # a chunk further off: 6.7 chunks in sum on either side, as in a segment of a tree
 
 

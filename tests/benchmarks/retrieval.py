@@ -4,9 +4,9 @@ Ten ways to rank the same passages of 75 to 110 words (paragraphs in squad and h
 in random order, from the start of the document, by BM25, by cosine (flat dense), by reciprocal
 rank fusion of both, by both normalised to [0, 1] and added, and the last averaged over fixed
 neighbours, ±1 (0.5) and ±5 (0.8 to the power of the distance); then by `blended` scores, and by
-`rank_in_context` on a built index, from the best 100 of each. Where a question names its document
-(qmsum, qasper, nq_long) only that is searched. Below, the mean difference between ours and each
-way, and its 95% interval by bootstrap over documents.
+`rank_in_context` on a built index, from the best 100 by cosine and the best 100 by BM25. Where
+the question names its document (qmsum, qasper, nq_long) only that is searched. Beside each way,
+the mean difference between ours and it, and its 95% interval by bootstrap over documents.
 
 Measures: share of the gold turns' words (qmsum) or of the evidence's 3-grams (qasper) among what
 fits 500 or 2,000 tokens; whether the answer is there (nq_long); whether one of the first 1 or 5
