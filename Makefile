@@ -3,7 +3,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq
+.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -49,6 +49,11 @@ bench-llm: $(READY)  ## and a language model's wall clock, estimates and groundi
 
 bench-seq2seq: $(READY)  ## and rewriting in batches, by a bart-large of random weights
 	$(BIN)/python tests/benchmarks/seq2seq.py
+
+bench-query: $(READY)  ## and questions at a million nodes, and what they find: make bench-query CORPUS=folder DATA=folder
+	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
+	$(BIN)/python -W ignore tests/benchmarks/query.py $(CORPUS)
+	$(BIN)/python -W ignore tests/benchmarks/retrieval.py $(DATA)
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv
