@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
 from hierindex.errors import InputError
+from hierindex.store.schema import schema as table_schema
 
 Mode = VectorStoreQueryMode
 MODES = (Mode.DEFAULT, Mode.HYBRID, Mode.TEXT_SEARCH, Mode.MMR)
@@ -80,6 +81,21 @@ def check_mode(query: VectorStoreQuery) -> None:
             raise InputError(f"{name} must be in [0, 1], got {value}.")
 
 
+def check_columns(schema: "pa.Schema") -> None:
+    """Refuse a table that an older hierindex wrote.
+
+    Raises
+    ------
+    InputError
+        Says how to mend it.
+    """
+    if missing := sorted(set(table_schema(1).names) - set(schema.names)):
+        raise InputError(
+            f"The index was written by another version of hierindex: it has no {missing[0]!r}; "
+            "build it again."
+        )
+
+
 def check_dimension(schema: "pa.Schema", n_dims: int, whose: str) -> None:
     """Refuse vectors of another dimension than the table's.
 
@@ -88,6 +104,7 @@ def check_dimension(schema: "pa.Schema", n_dims: int, whose: str) -> None:
     InputError
         Names both.
     """
+    check_columns(schema)
     held = schema.field("vector").type.list_size
     if n_dims != held:
         raise InputError(

@@ -9,7 +9,7 @@ from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 
 from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.store.async_first import AsyncFirstStore, wait_for
-from hierindex.store.checks import above_leaves, by_ids
+from hierindex.store.checks import above_leaves, by_ids, check_columns
 from hierindex.store.facts import Facts
 from hierindex.store.location import Location
 from hierindex.store.prefilter import Prefilter
@@ -68,8 +68,10 @@ class OneTableStore(AsyncFirstStore):
         ------
         IndexNotFoundError
             Says how to build one.
+        InputError
+            If another version of hierindex wrote it.
         """
-        wait_for(self._location.existing())
+        check_columns(wait_for(self._existing_schema()))
 
     def exists(self) -> bool:
         """See `aexists`."""
