@@ -563,7 +563,7 @@ def test_a_table_of_another_version_says_so(tmp_path):
     store = HierarchyStore(tmp_path)
     store.add(tree())
     store.client.open_table("nodes").drop_columns(["whole_document"])
-    with pytest.raises(InputError, match="another version of hierindex.*no 'whole_document'"):
+    with pytest.raises(InputError, match=r"another version of hierindex.*no 'whole_document'"):
         store.require()
     with pytest.raises(InputError, match="build it again"):
         store.add(tree())
