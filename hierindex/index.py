@@ -17,7 +17,7 @@ from hierindex.errors import InputError, ModelError
 from hierindex.record import RECORD_KEYS, NodeRecord
 from hierindex.respond.answer import Answer, answer
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
-from hierindex.retrieve.retriever import HierarchyRetriever, check_level
+from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
 from hierindex.store.lance import HierarchyStore
 from hierindex.summarize.summary import Usage
 
@@ -204,7 +204,7 @@ class HierarchicalIndex:
             If the options do not go together.
         """
         choose_mode(response_mode, llm)  # now and not after the embedding model is loaded
-        for each in [level] if isinstance(level, int) else level or ():
+        for each in levels_of(level):
             check_level(each, self.store.highest_level())
         return query_engine(
             self.as_retriever(level=level, **retriever),
@@ -230,7 +230,7 @@ class HierarchicalIndex:
             With its sources, what it cost and how long it took.
         """
         if not question.strip():
-            raise InputError("The question is empty.")
+            raise InputError("The question is empty; ask something.")
         engine = self.as_query_engine(llm=llm, response_mode=response_mode, **options)
         asks_llm = choose_mode(response_mode, llm) in NEED_LLM
         return answer(question, engine, self.embed_model, llm if asks_llm else None)

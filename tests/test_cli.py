@@ -15,7 +15,9 @@ from typer.main import get_command
 from hierindex import HierarchyStore
 from hierindex.build import STAGES
 from hierindex.cli.app import app, main
+from hierindex.cli.where import filters_of
 from hierindex.demo import demo_documents
+from hierindex.store.filters import holds
 
 TEXT = "\n\n".join(
     f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
@@ -481,8 +483,8 @@ def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
     [
         ["--mode", "traversal", "--beam", 2],
         ["--mode", "traversal", "--level", 1],
-        ["--mode", "document", "--documents", 1],
-        ["--mode", "document", "--documents", 1, "--whole-documents"],
+        ["--mode", "document", "--n-documents", 1],
+        ["--mode", "document", "--n-documents", 1, "--whole-documents"],
         ["--level", 0, "--level", 1, "--merge"],
         ["--mmr", 0.5],
     ],
@@ -498,7 +500,7 @@ def test_each_way_to_ask(hierindex, index, options) -> None:
 def test_levels_chosen_for_the_question_are_explained(hierindex, index) -> None:
     question = ("query", "What did the storm break?", "--index", index, "--mode", "auto")
     assert "stands out" in json.loads(hierindex(*question, "--json")[1])["why"]
-    assert "Levels: " in hierindex(*question)[1]
+    assert "Asked level" in hierindex(*question)[1]
 
 
 @pytest.mark.parametrize(
@@ -525,3 +527,13 @@ def test_where_is_a_condition(hierindex, index, condition) -> None:
     status, _, err = hierindex("query", "?", "--index", index, "--where", condition)
     assert status == 2
     assert "--where takes KEY=VALUE" in err
+
+
+@pytest.mark.parametrize("value", ["007", "1.0", "nan", "5"])
+def test_a_text_that_looks_like_a_number_is_found(value) -> None:
+    (same,) = filters_of([f"code={value}"]).filters
+    assert holds(same, {"code": value})
+    assert not holds(same, {"code": "other"})
+    (other,) = filters_of([f"code!={value}"]).filters
+    assert not holds(other, {"code": value})
+    assert holds(other, {"code": "other"})

@@ -83,7 +83,7 @@ TopK = Annotated[int | None, typer.Option(help="Nodes at most.")]
 TokenBudget = Annotated[int | None, typer.Option(help="Tokens of all nodes at most.")]
 Beam = Annotated[int | None, typer.Option(help="Nodes that a traversal keeps at each step.")]
 NDocuments = Annotated[
-    int | None, typer.Option("--documents", help="Documents that mode document reads.")
+    int | None, typer.Option("--n-documents", help="Documents that mode document reads.")
 ]
 WholeDocuments = Annotated[
     bool | None,

@@ -121,7 +121,7 @@ def answered(answer: dict[str, Any]) -> str:
         lines += [f"[{i}] {_place(c)}" for i, c in enumerate(answer["citations"], start=1)]
         lines.append("")
     if "why" in answer:
-        lines += [_wrapped(f"Levels: {answer['why']}."), ""]
+        lines += [_wrapped(f"Asked {answer['why']}."), ""]
     for source in answer["sources"]:
         places = _places(source["citations"])
         lines.append(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from math import isfinite
 
 from llama_index.core.vector_stores.types import (
     FilterCondition,
@@ -26,7 +27,7 @@ def filters_of(conditions: Sequence[str]) -> MetadataFilters | None:
     """Filters that hold where all conditions do; None of none.
 
     `=` holds of a list that has the value among others; `~` of a text that has it anywhere, in
-    either case. What looks like a number is one.
+    either case. What looks like a number is compared as one; `=` holds of its text as well.
 
     Raises
     ------
@@ -49,23 +50,29 @@ def _filter(condition: str) -> MetadataFilter | MetadataFilters:
         raise InputError(
             f"--where takes KEY=VALUE, or !=, <, <=, >, >= or ~ for the =, got {condition!r}."
         )
-    key, sign, value = parts["key"], parts["sign"], _value(parts["value"])
+    key, sign, text = parts["key"], parts["sign"], parts["value"]
+    number = _number(text)
     if sign == "~":
-        return MetadataFilter(key=key, value=parts["value"], operator=COMPARED[sign])
+        return MetadataFilter(key=key, value=text, operator=COMPARED[sign])
     if sign in COMPARED:
+        value = text if number is None else number
         return MetadataFilter(key=key, value=value, operator=COMPARED[sign])
-    same = MetadataFilter.model_validate(
+    same = [_same(key, value) for value in (text, number) if value is not None]
+    either = FilterCondition.OR if sign == "=" else FilterCondition.NOT
+    return MetadataFilters(filters=[*same], condition=either)
+
+
+def _same(key: str, value: float | str) -> MetadataFilter:
+    return MetadataFilter.model_validate(
         {"key": key, "value": [value], "operator": FilterOperator.ANY}
     )
-    if sign == "=":
-        return same
-    return MetadataFilters(filters=[same], condition=FilterCondition.NOT)
 
 
-def _value(text: str) -> int | float | str:
-    for number in (int, float):
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
         try:
-            return number(text)
+            number = kind(text)
         except ValueError:
             continue
-    return text
+        return number if isfinite(number) else None
+    return None

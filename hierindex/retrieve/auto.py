@@ -51,7 +51,11 @@ async def choose_levels(search: Search) -> Choice:
     most = max(out.values())
     levels = tuple(sorted(level for level, by in out.items() if by >= most - NEARLY))
     told = ", ".join(f"level {level} by {by:.1f}" for level, by in sorted(out.items()))
-    return Choice(levels, f"what is nearest stands out at {told}; the most counts")
+    return Choice(levels, f"{_named(levels)}, as what is nearest stands out at {told}")
+
+
+def _named(levels: Sequence[int]) -> str:
+    return f"level{'s' if len(levels) > 1 else ''} {' and '.join(map(str, levels))}"
 
 
 def _stands_out(found: Sequence[NodeWithScore], n_nodes: Mapping[int, int]) -> dict[int, float]:

@@ -1,11 +1,14 @@
 """Find documents by their summaries, then read them."""
 
+from dataclasses import replace
+
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
 from hierindex.errors import InputError
 from hierindex.record import WHOLE_DOCUMENT, NodeRecord
 from hierindex.retrieve.search import Part, Search, cuts, of
+from hierindex.store.filters import documents_of
 
 WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
 
@@ -39,8 +42,9 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
     nodes = await search.store.aget_nodes(filters=MetadataFilters(filters=parts))
     chunks = [(NodeRecord.from_metadata(node.metadata), node) for node in nodes]
     place = {document: i for i, document in enumerate(found)}
-    chunks.sort(key=lambda chunk: (place[chunk[0].documents[0]], _start(chunk[0])))
-    return [NodeWithScore(node=node, score=found[r.documents[0]]) for r, node in chunks]
+    named = [(documents_of(node, record)[0], record, node) for record, node in chunks]
+    named.sort(key=lambda chunk: (place[chunk[0]], _start(chunk[1])))
+    return [NodeWithScore(node=node, score=found[document]) for document, _, node in named]
 
 
 def _start(chunk: NodeRecord) -> int:
@@ -50,7 +54,9 @@ def _start(chunk: NodeRecord) -> int:
 
 async def _documents(search: Search, n: int) -> dict[str, float]:
     """Documents with their scores, the best first."""
-    found = await search.by_meaning().best(n, WHOLE)
+    by_meaning = search.by_meaning()
+    of_all = replace(by_meaning, filters=None)  # a filter may be on what only chunks have
+    found = await by_meaning.best(n, WHOLE) or await of_all.best(n, WHOLE)
     if not found and await search.store.ahighest_level():
         raise InputError(
             "mode 'document' needs a tree with a summary of each document: one built with the "

@@ -41,10 +41,10 @@ async def placed(
 
 
 def _path(node: BaseNode, above: Mapping[str, str | None]) -> list[str]:
-    path: list[str] = []
+    path: list[str] = []  # as far as there are nodes: a parent may not be written yet
     parents = NodeRecord.from_metadata(node.metadata).parents
     parent = parents[0][0] if parents else None
-    while parent is not None and parent not in path:
+    while parent is not None and parent in above and parent not in path:
         path.append(parent)
-        parent = above.get(parent)
+        parent = above[parent]
     return path

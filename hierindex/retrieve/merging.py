@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.record import NodeRecord
 from hierindex.store.lance import HierarchyStore
@@ -11,15 +12,20 @@ from hierindex.store.lance import HierarchyStore
 MOST = 0.5  # of a parent's children, as LlamaIndex's AutoMergingRetriever has it
 
 
-async def merged(found: Sequence[NodeWithScore], store: HierarchyStore) -> list[NodeWithScore]:
+async def merged(
+    found: Sequence[NodeWithScore], store: HierarchyStore, filters: MetadataFilters | None = None
+) -> list[NodeWithScore]:
     """What was found, with a parent in the place of its children where most of them are there.
 
-    Again and again, up to the root. A parent has the best score of its children.
+    Again and again, up to the root. A parent has the best score of its children and itself.
 
     Parameters
     ----------
     found : Sequence[NodeWithScore]
         Best first.
+    store : HierarchyStore
+    filters : MetadataFilters, optional
+        What a parent must be, too.
 
     Returns
     -------
@@ -35,7 +41,7 @@ async def merged(found: Sequence[NodeWithScore], store: HierarchyStore) -> list[
         several = [parent_id for parent_id, children in below.items() if len(children) > 1]
         parents = [
             parent
-            for parent in await store.aget_nodes(several)
+            for parent in await store.aget_nodes(several, filters)
             if len(below[parent.node_id]) > MOST * len(parent.child_nodes or ())
         ]
         if not parents:
@@ -45,7 +51,8 @@ async def merged(found: Sequence[NodeWithScore], store: HierarchyStore) -> list[
             children = below[parent.node_id]
             for child in children:
                 kept.pop(child.node.node_id, None)
-            best = max(child.get_score() for child in children)
+            itself = [kept[parent.node_id]] if parent.node_id in kept else []
+            best = max(each.get_score() for each in [*children, *itself])
             kept[parent.node_id] = NodeWithScore(node=parent, score=best)
 
 

@@ -103,7 +103,7 @@ class HierarchyRetriever(BaseRetriever):
         postprocessors: Sequence[BaseNodePostprocessor] = (),
     ) -> None:
         super().__init__()
-        levels = _levels(level)
+        levels = levels_of(level)
         self._mode = mode or ("level" if levels else "collapsed")
         require(self._mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
         _check_levels(self._mode, levels)
@@ -115,6 +115,10 @@ class HierarchyRetriever(BaseRetriever):
         counts |= {name: count for name, count in given.items() if count is not None}
         for name, count in counts.items():
             require(is_whole(count, 1), name, "an integer of at least 1", count)
+        if whole_documents and (merge or mmr is not None):
+            raise InputError(
+                "whole_documents keeps chunks and their order; leave out merge and mmr."
+            )
         within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
         require(within, "mmr", "a number in [0, 1]", mmr)
         self._store = store
@@ -134,13 +138,14 @@ class HierarchyRetriever(BaseRetriever):
 
     def retrieve_all(self, questions: Sequence[str]) -> list[list[NodeWithScore]]:
         """What is found for each question, in order."""
-        return [self.retrieve(question) for question in questions]
+        return [self.retrieve(question) for question in _several(questions)]
 
     async def aretrieve_all(self, questions: Sequence[str]) -> list[list[NodeWithScore]]:
         """As `retrieve_all`, all at once."""
-        return await asyncio.gather(*map(self.aretrieve, questions))
+        return await asyncio.gather(*map(self.aretrieve, _several(questions)))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        _check_question(query_bundle)
         embedding = query_bundle.embedding or self._embed_model.get_agg_embedding_from_queries(
             query_bundle.embedding_strs
         )
@@ -150,6 +155,7 @@ class HierarchyRetriever(BaseRetriever):
         return list(wait_for(placed(self._selected(found), self._store, why)))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
         embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(questions)
         found, why = await self._candidates(self._search(query_bundle, embedding))
@@ -159,7 +165,8 @@ class HierarchyRetriever(BaseRetriever):
 
     def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         question = query_bundle.query_str
-        return Search(self._store, question, embedding, self._by, self._filters)
+        filters = self._filters if self._filters and self._filters.filters else None
+        return Search(self._store, question, embedding, self._by, filters)
 
     async def _candidates(self, search: Search) -> tuple[list[NodeWithScore], str | None]:
         """More nodes than are to be read, best first, and why of their levels."""
@@ -167,10 +174,10 @@ class HierarchyRetriever(BaseRetriever):
         if self._mode == "auto":
             choice = await self._choice(search)
         found = await self._found(search, choice.levels if choice else self._given)
-        if not found and self._given:
+        if self._given and (not found or len(self._given) > 1):
             await self._check_there(self._given)
         if self._merge:
-            found = await merged(found, self._store)
+            found = await merged(found, self._store, search.filters)
         if self._mmr is not None:
             found = await self._diverse(found, search.embedding, self._mmr)
         return found, choice and choice.why
@@ -189,7 +196,7 @@ class HierarchyRetriever(BaseRetriever):
         return await search.best(n, cuts(levels))
 
     async def _choice(self, search: Search) -> Choice:
-        if self._selector is None:
+        if self._selector is None or not await self._store.aexists():
             return await choose_levels(search)
         return await select_levels(self._store, search.question, self._selector)
 
@@ -228,7 +235,25 @@ def check_level(level: int, highest: int) -> None:
         raise LevelError(f"The index has levels 0 to {highest}, got level {level}.")
 
 
-def _levels(level: int | Sequence[int] | None) -> tuple[int, ...]:
+def _several(questions: Sequence[str]) -> Sequence[str]:
+    if isinstance(questions, str):
+        raise InputError(f"questions must be several, got one: [{questions[:40]!r}] would do.")
+    return questions
+
+
+def _check_question(query_bundle: QueryBundle) -> None:
+    if query_bundle.embedding is None and not any(map(str.strip, query_bundle.embedding_strs)):
+        raise InputError("The question is empty; ask something.")
+
+
+def levels_of(level: int | Sequence[int] | None) -> tuple[int, ...]:
+    """The levels that are named, ascending.
+
+    Raises
+    ------
+    InputError
+        If one is no whole number.
+    """
     levels = () if level is None else tuple(level) if isinstance(level, Sequence) else (level,)
     if any(type(each) is not int for each in levels):
         raise InputError(f"level must be a whole number, or several, got {level!r}.")
@@ -240,6 +265,6 @@ def _check_levels(mode: str, levels: Sequence[int]) -> None:
         modes = " and ".join(WITH_LEVEL)
         raise InputError(f"level is for the modes {modes}, got mode {mode!r}.")
     if mode == "level" and not levels:
-        raise InputError("mode 'level' needs a level.")
+        raise InputError("mode 'level' needs a level: level=0 (--level 0) for chunks, upwards.")
     if mode == "traversal" and len(levels) > 1:
         raise InputError(f"mode 'traversal' ends at one level, got {list(levels)}.")

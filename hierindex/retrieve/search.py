@@ -72,7 +72,9 @@ class Search:
             Candidate(node, dense.get(node_id), lexical.get(node_id, 0.0))
             for node_id, node in nodes.items()
         ]
-        return await rank_in_context(self.store, candidates, self.embedding, filters=filters)
+        ranked = await rank_in_context(self.store, candidates, self.embedding, filters=filters)
+        allowed = None if among is None else set(among)
+        return [node for node in ranked if allowed is None or node.node.node_id in allowed]
 
     async def _asked(
         self,

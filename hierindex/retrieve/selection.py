@@ -34,31 +34,38 @@ def selected(
         If nodes were found and none fits.
     """
     count = _counter() if token_budget is not None else _free
-    left = list(found)
+    left, taken = list(found), list[NodeWithScore]()
     while True:
-        taken = _filled(left, top_k, token_budget or 0, count)
+        taken = _filled(taken, left, top_k, token_budget or 0, count)
         ids = {node.node.node_id for node in taken}
         told = {node.node.node_id for node in taken if _is_told(node, ids)}
         if not told:
             break
-        left = [node for node in left if node.node.node_id not in told]
+        taken = [node for node in taken if node.node.node_id not in told]
+        left = [node for node in left if node.node.node_id not in ids]
     if found and not taken:
         least = min(map(count, found))
         raise InputError(f"token_budget must be at least {least} here, got {token_budget}.")
-    return taken
+    ids = {node.node.node_id for node in taken}
+    return [node for node in found if node.node.node_id in ids]
 
 
 def _filled(
-    found: Sequence[NodeWithScore], top_k: int | None, token_budget: int, count: Count
+    taken: Sequence[NodeWithScore],
+    left: Sequence[NodeWithScore],
+    top_k: int | None,
+    token_budget: int,
+    count: Count,
 ) -> list[NodeWithScore]:
-    left, taken = token_budget, list[NodeWithScore]()
-    for node in found:
-        if len(taken) == top_k:
+    """What was taken, and the best of what is left that fit beside it."""
+    room, filled = token_budget - sum(map(count, taken)), list(taken)
+    for node in left:
+        if len(filled) == top_k:
             break
-        if (n_tokens := count(node)) <= left:
-            taken.append(node)
-            left -= n_tokens
-    return taken
+        if (n_tokens := count(node)) <= room:
+            filled.append(node)
+            room -= n_tokens
+    return filled
 
 
 def _counter() -> Count:

@@ -1,7 +1,6 @@
 """From the roots down: only what lies under the best is looked at."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
@@ -28,13 +27,11 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
 
     Notes
     -----
-    Two searches, among the roots and among what was reached, and between them a fetch by id for
-    each level. Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
+    A fetch by id for each level, and a search among what was reached. Sarthi et al., RAPTOR
+    (ICLR 2024), section 3: tree traversal.
     """
-    highest = await search.store.ahighest_level()
-    roots = await replace(search.by_meaning(), filters=None).best(beam, cuts([highest]))
-    reached = [root.node.node_id for root in roots]
-    for _ in range(highest):  # each step leads down a level at least
+    reached = await search.store.aroots()
+    for _ in range(await search.store.ahighest_level()):  # each step leads down a level at least
         below = await _below(search, reached, beam, level)
         if below == reached:
             break

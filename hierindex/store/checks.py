@@ -21,7 +21,13 @@ def by_ids(node_ids: Collection[str]) -> "Expr":
     """The filter for these ids."""
     from lancedb.expr import col
 
-    return col("id").isin(sorted(node_ids) or [""])  # no node has an empty id
+    ids = sorted(node_id for node_id in node_ids if is_unicode(node_id))
+    return col("id").isin(ids or [""])  # no node has an empty id
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a table can hold a text: half of a surrogate pair is none."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def above_leaves() -> "Expr":
@@ -81,15 +87,16 @@ def check_mode(query: VectorStoreQuery) -> None:
             raise InputError(f"{name} must be in [0, 1], got {value}.")
 
 
-def check_columns(schema: "pa.Schema") -> None:
-    """Refuse a table that an older hierindex wrote.
+def check_columns(schema: "pa.Schema", columns: Collection[str] | None = None) -> None:
+    """Refuse a table of an older hierindex, that has not these columns, or not all there are.
 
     Raises
     ------
     InputError
         Says how to mend it.
     """
-    if missing := sorted(set(table_schema(1).names) - set(schema.names)):
+    wanted = table_schema(1).names if columns is None else columns
+    if missing := sorted(set(wanted) - set(schema.names)):
         raise InputError(
             f"The index was written by another version of hierindex: it has no {missing[0]!r}; "
             "build it again."

@@ -1,6 +1,19 @@
 """What was read of a table, known as long as the table stays as it was."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.table import AsyncTable
+
+NAME = b"hierindex_table"
+"""Key of a table's own name: one that is dropped and made anew counts its versions anew."""
+
+
+def named(rows: "pa.Table") -> "pa.Table":
+    """Rows to make a table of, with a name of its own."""
+    return rows.replace_schema_metadata({**(rows.schema.metadata or {}), NAME: uuid4().hex})
 
 
 class Facts:
@@ -10,15 +23,13 @@ class Facts:
     """
 
     def __init__(self) -> None:
-        self._version = -1
+        self._state: tuple[bytes, int] | None = None
         self._known: dict[str, Any] = {}
 
-    def of(self, version: int) -> dict[str, Any]:
-        """What is known of this version; to be added to."""
-        if version != self._version:
-            self._version, self._known = version, {}
+    async def of(self, table: "AsyncTable") -> dict[str, Any]:
+        """What is known of the table as it is; to be added to."""
+        name = ((await table.schema()).metadata or {}).get(NAME, b"")
+        state = name, int(await table.version())
+        if state != self._state:
+            self._state, self._known = state, {}
         return self._known
-
-    def clear(self) -> None:
-        """Forget everything: a new table counts its versions anew."""
-        self._version, self._known = -1, {}

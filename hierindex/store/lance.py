@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.bridge.pydantic import PrivateAttr
@@ -20,7 +21,8 @@ from hierindex.errors import InputError
 from hierindex.store.adapter import adapter_nodes
 from hierindex.store.async_first import wait_for
 from hierindex.store.cache import cache_file, forget, remove
-from hierindex.store.checks import by_ids, check_dimension, check_mode
+from hierindex.store.checks import by_ids, check_columns, check_dimension, check_mode
+from hierindex.store.facts import named
 from hierindex.store.filters import filtered_by, filters_of, holds
 from hierindex.store.indices import tend
 from hierindex.store.links import beside, has_lost, highest_level, linked_to, unlinked
@@ -30,9 +32,12 @@ from hierindex.store.one_table import REPORT, OneTableStore
 from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.schema import NODE_COLUMNS, to_nodes, to_table
 from hierindex.store.search import Scope
+from hierindex.store.turns import turn
 
 if TYPE_CHECKING:
     from lancedb.rerankers import Reranker
+
+deleting = Lock()
 
 
 class HierarchyStore(OneTableStore):
@@ -45,7 +50,7 @@ class HierarchyStore(OneTableStore):
     table_name : str
     storage_options : dict[str, str], optional
         Of the object store: credentials, region, endpoint. They are kept out of `to_dict`, the
-        repr and every file.
+        repr and every file that the store writes.
     reranker : lancedb.rerankers.Reranker, optional
         Of the mode hybrid, in the place of reciprocal rank fusion; `query(..., reranker=)`
         goes before it.
@@ -114,10 +119,10 @@ class HierarchyStore(OneTableStore):
             await tend(await self._location.existing())
         return [node.node_id for node in nodes]
 
-    async def _upsert(self, nodes: Sequence[BaseNode], stale: Collection[str] = ()) -> None:
+    async def _upsert(self, nodes: Sequence[BaseNode]) -> None:
         if not nodes:
             return
-        rows = to_table(nodes, stale=stale)
+        rows = to_table(nodes)
         table = await self._location.table()
         if table is None and await self._location.create(rows):
             return
@@ -146,7 +151,7 @@ class HierarchyStore(OneTableStore):
         rows = to_table(nodes, {REPORT: json.dumps(report, ensure_ascii=False)})
         exists = await self._location.table() is not None
         table = await (await self._location.connect()).create_table(
-            self.table_name, rows, mode="overwrite" if exists else "create"
+            self.table_name, named(rows), mode="overwrite" if exists else "create"
         )
         await tend(table)
         return int(await table.version())
@@ -174,8 +179,17 @@ class HierarchyStore(OneTableStore):
         InputError
             If neither ids nor filters are given: `clear` deletes everything.
         """
-        if node_ids is None and filters is None:
+        if node_ids is None and not (filters and filters.filters):
             raise InputError("Name the nodes by ids or filters; clear() deletes all.")
+        async with turn(deleting):  # each mends the links that the others have left
+            await self._delete_nodes(node_ids, filters)
+
+    async def _delete_nodes(
+        self, node_ids: list[str] | None, filters: MetadataFilters | None
+    ) -> None:
+        if (table := await self._location.table()) is None:
+            return
+        check_columns(await table.schema())
         going = await self.aget_nodes(node_ids, filters)
         if not going:
             return
@@ -184,10 +198,11 @@ class HierarchyStore(OneTableStore):
         near = await self.aget_nodes(sorted({*linked_to(links, gone), *beside(going)} - gone))
         stale = set(links.filter(links["stale"])["id"].to_pylist())
         stale |= {node.node_id for node in near if has_lost(node, gone)}
-        await self._upsert(unlinked(near, gone, highest_level(links, gone)), stale)
+        if near:
+            rows = to_table(unlinked(near, gone, highest_level(links, gone)), stale=stale)
+            await table.merge_insert("id").when_matched_update_all().execute(rows)
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
         await asyncio.to_thread(forget, self.uri, texts)
-        table = await self._location.existing()
         await table.delete(by_ids(gone))
         await tend(table)
 
@@ -195,7 +210,6 @@ class HierarchyStore(OneTableStore):
         """Drop the table and what was kept to build it."""
         if await self._location.table() is not None:
             await (await self._location.connect()).drop_table(self.table_name)
-            self._facts.clear()
         remove(cache_file(self.uri))
 
     async def aget_nodes(
@@ -242,7 +256,7 @@ class HierarchyStore(OneTableStore):
             check_dimension(await table.schema(), n_dims, "the question has")
         filters = filters_of(query)
         reranker = kwargs.pop("reranker", None) or self._reranker
-        facts = self._facts.of(await table.version())
+        facts = await self._facts.of(table)
         most = len(query.node_ids) if query.node_ids else None
         scope = Scope(table, filters, prefilter(filters), facts, most)
         rows = await answer(scope, query, reranker, **kwargs)

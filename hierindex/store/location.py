@@ -1,11 +1,12 @@
 """Where a table is, and the way to it."""
 
-import asyncio
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.store.facts import named
+from hierindex.store.turns import turn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,11 +99,8 @@ class Location:
         Of two that make one table at once, LanceDB lets the second overwrite the first; here
         they take turns, within this process.
         """
-        await asyncio.to_thread(creating.acquire)  # other event loops go on meanwhile
-        try:
+        async with turn(creating):
             if await self.table() is not None:
                 return False
-            await (await self.connect()).create_table(self.table_name, rows)
+            await (await self.connect()).create_table(self.table_name, named(rows))
             return True
-        finally:
-            creating.release()

@@ -101,6 +101,17 @@ class OneTableStore(AsyncFirstStore):
             facts[LEVEL_MAX] = max(column.unique().to_pylist(), default=0)
         return int(facts[LEVEL_MAX])
 
+    async def aroots(self) -> list[str]:
+        """Ids of the nodes without a parent."""
+        facts = await self._known()
+        if "roots" not in facts:
+            import pyarrow.compute as pc
+
+            rows = await self._select("id", "parent_ids")
+            alone = pc.equal(pc.list_value_length(rows["parent_ids"]), 0) if len(rows) else []
+            facts["roots"] = rows.filter(alone)["id"].to_pylist() if len(rows) else []
+        return list(facts["roots"])
+
     async def alevel_sizes(self) -> dict[int, int]:
         """How many nodes each level has as their own, ascending."""
         facts = await self._known()
@@ -125,7 +136,7 @@ class OneTableStore(AsyncFirstStore):
     async def _known(self) -> dict[str, Any]:
         """What is known of the table as it is."""
         table = await self._location.table()
-        return {} if table is None else self._facts.of(await table.version())
+        return {} if table is None else await self._facts.of(table)
 
     def report(self) -> dict[str, Any]:
         """The report of the build that wrote the table; empty where a pipeline filled it."""
@@ -151,5 +162,6 @@ class OneTableStore(AsyncFirstStore):
             import pyarrow as pa
 
             return pa.table({name: [] for name in columns})
+        check_columns(await table.schema(), columns)
         query = table.query().select(list(columns))
         return await (query if where is None else where.narrow(query)).to_arrow()

@@ -18,6 +18,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import DETAILS, GROUNDING
+from hierindex.store.checks import is_unicode
 from hierindex.store.digests import digest, has_any
 
 if TYPE_CHECKING:
@@ -139,6 +140,8 @@ def _typed(f: MetadataFilter) -> Prefilter:
     if not values or any(type(value) is not kind for value in values):
         return ANYTHING
     if kind is int and any(abs(value) > 2**31 - 1 for value in values):
+        return ANYTHING
+    if kind is str and not all(map(is_unicode, values)):
         return ANYTHING
     match f.operator:
         case Op.IN:

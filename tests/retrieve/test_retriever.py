@@ -5,9 +5,15 @@ import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
-from llama_index.core.llms import CustomLLM
+from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import (
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.selectors import LLMMultiSelector
 from llama_index.core.vector_stores.types import (
     FilterCondition,
@@ -481,8 +487,10 @@ class TestAuto:
         with pytest.raises(ModelError, match="chose none of the levels 0 to"):
             retriever.retrieve(QUESTION)
 
-    def test_nothing_to_choose_from(self, tmp_path, embed_model):
-        retriever = HierarchyRetriever(HierarchyStore(tmp_path), embed_model, mode="auto")
+    @pytest.mark.parametrize("selector", [None, LLMMultiSelector.from_defaults(llm=MockLLM())])
+    def test_nothing_to_choose_from(self, tmp_path, embed_model, selector):
+        options = {"mode": "auto", "selector": selector}
+        retriever = HierarchyRetriever(HierarchyStore(tmp_path), embed_model, **options)
         assert retriever.retrieve(QUESTION) == []
 
 
@@ -490,10 +498,11 @@ class TestMerging:
     def test_most_of_a_parents_children_are_their_parent(self, store, nodes, embed_model):
         parent = next(n for n in nodes if len(n.child_nodes or ()) > 2)
         children = [child.node_id for child in parent.child_nodes]
+        others = [n.node_id for n in cut(nodes, 0) if n.node_id not in children[:-1]]
         most = MetadataFilters(
-            filters=[MetadataFilter(key="id", value=children[:-1], operator=FilterOperator.IN)]
+            filters=[MetadataFilter(key="id", value=others, operator=FilterOperator.NIN)]
         )
-        options = {"filters": most, **ALL}
+        options = {"filters": most, "level": 0, **ALL}
         apart = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
         assert sorted(ids(apart)) == sorted(children[:-1])
         found = HierarchyRetriever(store, embed_model, merge=True, **options).retrieve(QUESTION)
@@ -570,3 +579,121 @@ def test_context_keeps_to_filters_and_level(store, nodes, embed_model):
     found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
     expected = [n.node_id for n in cut(nodes, 1) if n.metadata["author"] == "Ada"]
     assert sorted(ids(found)) == sorted(expected)
+
+
+def linked(node_id, text, *, parent=None, children=(), level=0, top=0, **metadata):
+    """A node with its links, as a pipeline would have written it."""
+    parents = ((parent, 1.0),) if parent else ()
+    documents = (metadata.pop("document", "a.txt"),)
+    place = NodeRecord(level=level, level_max=top, documents=documents, parents=parents)
+    child = [RelatedNodeInfo(node_id=i) for i in children]
+    return TextNode(
+        id_=node_id,
+        text=text,
+        metadata=metadata | place.to_metadata(),
+        embedding=HashingEmbedding()._vector(text),
+        relationships={NodeRelationship.CHILD: child} if child else {},
+    )
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A tree of two levels, and beside it a chunk that no summary stands on."""
+    (store := HierarchyStore(tmp_path)).add(
+        [
+            linked("c0", "kettle of copper", parent="p", tenant="x"),
+            linked("c1", "kettle of marble", parent="p", tenant="x"),
+            linked("c2", "kettle of granite", parent="p", tenant="y"),
+            linked("p", "kettles", children=("c0", "c1", "c2"), level=1, top=1, tenant=["x", "y"]),
+            linked("alone", "a falcon", document="b.txt", tenant="y"),
+        ]
+    )
+    return store
+
+
+def test_merging_keeps_to_filters(small, embed_model):
+    options = {"merge": True, "filters": where(tenant="x")}
+    found = HierarchyRetriever(small, embed_model, **options).retrieve("kettle")
+    assert sorted(ids(found)) == ["c0", "c1"]
+    assert "p" in ids(HierarchyRetriever(small, embed_model, merge=True).retrieve("kettle"))
+
+
+def test_a_parent_does_not_lose_by_merging(small, embed_model):
+    retriever = HierarchyRetriever(small, embed_model, merge=True)
+    assert retriever.retrieve("kettles")[0].score == pytest.approx(1, abs=1e-5)
+
+
+def test_a_traversal_begins_at_every_root(small, embed_model):
+    retriever = HierarchyRetriever(small, embed_model, mode="traversal", beam=1)
+    assert ids(retriever.retrieve("a falcon")) == ["alone"]
+    assert sorted(ids(retriever.retrieve("kettles"))) == ["c0", "c1", "c2"]
+
+
+def test_a_traversal_in_context_stays_where_the_beam_went(tmp_path, embed_model):
+    (store := HierarchyStore(tmp_path)).add(
+        [
+            linked("a", "kettle", parent="p"),
+            linked("b", "falcon", parent="q"),
+            linked("p", "kettle", children=("a",), level=1, top=1),
+            linked("q", "falcon", children=("b",), level=1, top=1),
+        ]
+    )
+    options = {"mode": "traversal", "beam": 1, "by": "context"}
+    assert ids(HierarchyRetriever(store, embed_model, **options).retrieve("kettle")) == ["a"]
+
+
+def test_empty_filters_are_none(small, embed_model):
+    for condition in (FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT):
+        options = {"filters": MetadataFilters(filters=[], condition=condition), "level": 0}
+        assert len(HierarchyRetriever(small, embed_model, **options).retrieve("kettle")) == 4
+
+
+def test_a_filter_on_chunks_alone_still_finds_documents(tmp_path, embed_model):
+    nodes = tree(DocumentHierarchy)
+    chunk = next(n for n in nodes if record(n).level == 0)
+    chunk.metadata["page"] = 5
+    (store := HierarchyStore(tmp_path)).add(nodes)
+    options = {"mode": "document", "n_documents": 9}
+    found = HierarchyRetriever(store, embed_model, filters=where(page=5), **options)
+    assert ids(found.retrieve(QUESTION)) == [chunk.node_id]
+    nothing = HierarchyRetriever(store, embed_model, filters=where(page=6), **options)
+    assert nothing.retrieve(QUESTION) == []
+
+
+def test_each_of_several_levels_must_be_there(store, nodes, embed_model):
+    with pytest.raises(LevelError, match="got level 99"):
+        HierarchyRetriever(store, embed_model, level=[0, 99]).retrieve(QUESTION)
+
+
+@pytest.mark.parametrize("options", [{"merge": True}, {"mmr": 0.5}])
+def test_whole_documents_keep_their_order(tmp_path, embed_model, options):
+    options |= {"mode": "document", "whole_documents": True}
+    with pytest.raises(InputError, match="whole_documents keeps"):
+        HierarchyRetriever(HierarchyStore(tmp_path), embed_model, **options)
+
+
+def test_what_another_store_wrote_is_seen(tmp_path, embed_model):
+    one, other = HierarchyStore(tmp_path), HierarchyStore(tmp_path)
+    chain = [
+        linked("a", "kettle", parent="b"),
+        linked("b", "kettles", parent="c", children=("a",), level=1, top=1),
+        linked("c", "pots", children=("b",), level=2, top=2),
+    ]
+    one.add(chain[:2])
+    retriever = HierarchyRetriever(one, embed_model, level=0)
+    assert retriever.retrieve("kettle")[0].path == ["b"]
+    other.clear()
+    other.add(chain)
+    assert retriever.retrieve("kettle")[0].path == ["b", "c"]
+    assert one.highest_level() == 2
+
+
+@pytest.mark.parametrize("question", ["", " \n"])
+def test_an_empty_question_is_refused(small, embed_model, question):
+    retriever = HierarchyRetriever(small, embed_model)
+    with pytest.raises(InputError, match="The question is empty"):
+        retriever.retrieve(question)
+    with pytest.raises(InputError, match="The question is empty"):
+        asyncio.run(retriever.aretrieve_all([question]))
+    with pytest.raises(InputError, match="must be several"):
+        retriever.retrieve_all("kettle")

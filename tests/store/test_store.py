@@ -13,6 +13,7 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import Document, TextNode
 from llama_index.core.settings import _Settings
 from llama_index.core.vector_stores.types import (
+    FilterCondition,
     FilterOperator,
     MetadataFilter,
     MetadataFilters,
@@ -567,3 +568,44 @@ def test_a_table_of_another_version_says_so(tmp_path):
         store.require()
     with pytest.raises(InputError, match="build it again"):
         store.add(tree())
+
+
+def test_deletions_at_once_delete_all_that_they_name(tmp_path):
+    nodes = tree()
+    (store := HierarchyStore(tmp_path)).add(nodes)
+    going = [n.node_id for n in nodes if record(n).level == 0][:8]
+
+    async def delete_all():
+        await asyncio.gather(*(store.adelete_nodes([node_id]) for node_id in going))
+
+    asyncio.run(delete_all())
+    left = {n.node_id for n in store.get_nodes()}
+    assert left == {n.node_id for n in nodes} - set(going)
+    assert not {i for n in store.get_nodes() for i in linked(n)} & set(going)
+
+
+def test_a_cancelled_write_holds_up_no_other(tmp_path):
+    async def cancelled():
+        task = asyncio.create_task(HierarchyStore(tmp_path / "one").async_add(tree()))
+        await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(HierarchyStore(tmp_path / "two").async_add(tree()), 20)
+
+    asyncio.run(cancelled())
+
+
+@pytest.mark.parametrize("key", ["id", "kind", "whole_document", "author"])
+def test_half_of_a_surrogate_pair_is_nowhere(tmp_path, key):
+    (store := HierarchyStore(tmp_path)).add(tree())
+    filters = MetadataFilters(filters=[MetadataFilter(key=key, value="\ud800")])
+    assert store.get_nodes(filters=filters) == []
+    assert store.get_nodes(["\ud800"]) == []
+
+
+@pytest.mark.parametrize("condition", list(FilterCondition))
+def test_empty_filters_delete_nothing(tmp_path, condition):
+    (store := HierarchyStore(tmp_path)).add(tree())
+    with pytest.raises(InputError, match="Name the nodes"):
+        store.delete_nodes(filters=MetadataFilters(filters=[], condition=condition))
