@@ -1,11 +1,14 @@
 """From the roots down: only what lies under the best is looked at."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.retrieve.search import Search, cuts
+
+MANY = 1_000  # nodes that are searched, not fetched with their vectors
 
 
 async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
@@ -41,6 +44,9 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
 
 async def _below(search: Search, node_ids: Sequence[str], beam: int, level: int) -> list[str]:
     """Of the best of these nodes, the children of those above the level, and the others."""
+    if len(node_ids) > MANY:
+        walk = replace(search.by_meaning(), filters=None)
+        node_ids = [node.node.node_id for node in await walk.best(beam, among=node_ids)]
     rows = await search.store.acolumns("id", "level", "child_ids", "vector", node_ids=node_ids)
     if max(rows["level"], default=0) <= level:
         return list(node_ids)

@@ -642,6 +642,15 @@ def test_a_traversal_in_context_stays_where_the_beam_went(tmp_path, embed_model)
     assert ids(HierarchyRetriever(store, embed_model, **options).retrieve("kettle")) == ["a"]
 
 
+def test_a_traversal_of_many_nodes_searches_them(small, embed_model, monkeypatch, counted):
+    retriever = HierarchyRetriever(small, embed_model, mode="traversal", beam=1)
+    few = [ids(retriever.retrieve(question)) for question in ("a falcon", "kettles")]
+    assert len(counted) == 2
+    monkeypatch.setattr("hierindex.retrieve.traversal.MANY", 1)
+    assert [ids(retriever.retrieve(question)) for question in ("a falcon", "kettles")] == few
+    assert len(counted) > 4
+
+
 def test_empty_filters_are_none(small, embed_model):
     for condition in (FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT):
         options = {"filters": MetadataFilters(filters=[], condition=condition), "level": 0}
