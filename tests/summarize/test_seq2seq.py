@@ -36,7 +36,7 @@ def folder(request, tmp_path_factory):
 
 @pytest.fixture
 def rewriter(folder):
-    return Seq2SeqRewriter(folder, num_beams=2, device="cpu")
+    return Seq2SeqRewriter(folder, num_beams=2, batch_size=8, device="cpu")
 
 
 @pytest.fixture
@@ -79,6 +79,11 @@ def test_a_rewrite_for_each_text_in_order(folder, batch_size):
     assert rewrites == alone
     assert all(rewrites)
     assert len(set(rewrites[: len(SENTENCES)])) == len(SENTENCES)
+
+
+@pytest.mark.parametrize(("num_beams", "batch_size"), [(1, 4), (2, 2), (4, 1), (5, 1)])
+def test_a_cpu_gets_four_sequences_at_once(folder, num_beams, batch_size):
+    assert Seq2SeqRewriter(folder, num_beams=num_beams, device="cpu").batch_size == batch_size
 
 
 def test_batches_are_of_about_one_length_the_longest_first(folder, monkeypatch):
