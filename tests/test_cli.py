@@ -6,13 +6,14 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 from typer.main import get_command
 
-from hierindex import HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.build import STAGES
 from hierindex.cli.app import app, main
 from hierindex.cli.where import filters_of
@@ -26,13 +27,16 @@ TEXT = "\n\n".join(
 )
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    source = tmp_path / "letters"
+def write_letters(source: Path) -> Path:
     source.mkdir()
     (source / "storm.txt").write_text(TEXT)
     (source / "calm.md").write_text(TEXT.replace("storm", "calm").replace("broken", "mended"))
     return source
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_letters(tmp_path / "letters")
 
 
 @pytest.fixture
@@ -51,10 +55,18 @@ def hierindex(monkeypatch, capsys, tmp_path):
     return run
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """An index of the letters, built once."""
+    at = tmp_path_factory.mktemp("built")
+    HierarchicalIndex.build(write_letters(at / "letters"), at / "index", chunk_size=64)
+    return at / "index"
+
+
 @pytest.fixture
-def index(hierindex, folder, tmp_path) -> Path:
-    assert hierindex("build", folder, "--index", "index", "--chunk-size", 64)[0] == 0
-    return tmp_path / "index"
+def index(hierindex, folder, built, tmp_path) -> Path:
+    """As `hierindex build letters --index index --chunk-size 64` makes it."""
+    return copytree(built, tmp_path / "index")
 
 
 @pytest.mark.parametrize("method", ["semantic", "raptor", "document"])
