@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.retrieve.search import Search, cuts
+
+Rows = dict[str, list[Any]]
 
 MANY = 1_000  # nodes that are searched, not fetched with their vectors
 
@@ -14,9 +17,10 @@ MANY = 1_000  # nodes that are searched, not fetched with their vectors
 async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
     """The best nodes of a level that a beam from the roots reaches.
 
-    At each step the nodes above the level are replaced by their children, and the `beam` best
-    of all are kept. The way down is by meaning and ignores filters, which a summary of many
-    documents would seldom pass; they decide what is found at its end.
+    At each step the `beam` best of the nodes above the level are kept, and their children come
+    next; what is not above the level any more has been reached. The way down is by meaning and
+    ignores filters, which a summary of many documents would seldom pass; they decide what is
+    found at its end.
 
     Parameters
     ----------
@@ -33,25 +37,27 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     A fetch by id for each level, and a search among what was reached. Sarthi et al., RAPTOR
     (ICLR 2024), section 3: tree traversal.
     """
-    reached = await search.store.aroots()
-    for _ in range(await search.store.ahighest_level()):  # each step leads down a level at least
-        below = await _below(search, reached, beam, level)
-        if below == reached:
+    coming, reached = await search.store.aroots(), list[str]()
+    for _ in range(await search.store.ahighest_level() + 1):  # each step leads down a level
+        vector = ["vector"] if len(coming) <= MANY else []
+        rows = await search.store.acolumns("id", "level", "child_ids", *vector, node_ids=coming)
+        reached += [i for i, own in zip(rows["id"], rows["level"], strict=True) if own <= level]
+        above = [at for at, own in enumerate(rows["level"]) if own > level]
+        kept = await _nearest(search, rows, above, beam)
+        coming = list(dict.fromkeys(child for at in kept for child in rows["child_ids"][at]))
+        if not coming:
             break
-        reached = below
-    return await search.best(n, cuts([level]), among=reached)
+    return await search.best(n, cuts([level]), among=list(dict.fromkeys(reached)))
 
 
-async def _below(search: Search, node_ids: Sequence[str], beam: int, level: int) -> list[str]:
-    """Of the best of these nodes, the children of those above the level, and the others."""
-    if len(node_ids) > MANY:
+async def _nearest(search: Search, rows: Rows, above: Sequence[int], n: int) -> Sequence[int]:
+    """Which of these rows are most like the question, at most n."""
+    if len(above) <= n:
+        return above
+    if "vector" not in rows:
         walk = replace(search.by_meaning(), filters=None)
-        node_ids = [node.node.node_id for node in await walk.best(beam, among=node_ids)]
-    rows = await search.store.acolumns("id", "level", "child_ids", "vector", node_ids=node_ids)
-    if max(rows["level"], default=0) <= level:
-        return list(node_ids)
-    X, question = np.array(rows["vector"]), np.array(search.embedding)  # (n_nodes, n_dims)
-    cosine = X @ question / np.linalg.norm(X, axis=1)
-    best = sorted(np.argsort(-cosine, kind="stable")[:beam].tolist())
-    there = [[rows["id"][i]] if rows["level"][i] <= level else rows["child_ids"][i] for i in best]
-    return list(dict.fromkeys(node_id for ids in there for node_id in ids))
+        best = await walk.best(n, among=[rows["id"][at] for at in above])
+        return [rows["id"].index(node.node.node_id) for node in best]
+    X = np.array([rows["vector"][at] for at in above])  # (n_above, n_dims)
+    cosine = X @ np.array(search.embedding) / np.linalg.norm(X, axis=1)
+    return [above[i] for i in np.argsort(-cosine, kind="stable")[:n]]

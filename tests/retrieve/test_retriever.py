@@ -381,15 +381,13 @@ class TestTraversal:
         question = np.array(embed_model.get_query_embedding(QUESTION))
         by_id = {n.node_id: n for n in nodes}
         there = cut(nodes, highest(nodes))
-        while True:
-            best = sorted(there, key=lambda n: -np.dot(n.embedding, question))[:2]
-            if all(record(n).level == 0 for n in best):
-                break
-            below = [[child.node_id for child in n.child_nodes or [n]] for n in best]
-            there = [by_id[i] for i in dict.fromkeys(i for each in below for i in each)]
+        while above := [n for n in there if record(n).level > 0]:
+            best = sorted(above, key=lambda n: -np.dot(n.embedding, question))[:2]
+            below = dict.fromkeys(child.node_id for n in best for child in n.child_nodes)
+            there = [n for n in there if record(n).level == 0] + [by_id[i] for i in below]
         options = {"mode": "traversal", "beam": 2, **ALL}
         found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
-        assert sorted(ids(found)) == sorted(n.node_id for n in there if record(n).level == 0)
+        assert sorted(ids(found)) == sorted({n.node_id for n in there})
 
     def test_filters_decide_what_is_found_and_not_the_way(self, store, nodes, embed_model):
         options = {"mode": "traversal", "beam": 99, "filters": where(author="Bo"), **ALL}
@@ -625,8 +623,8 @@ def test_a_parent_does_not_lose_by_merging(small, embed_model):
 
 def test_a_traversal_begins_at_every_root(small, embed_model):
     retriever = HierarchyRetriever(small, embed_model, mode="traversal", beam=1)
-    assert ids(retriever.retrieve("a falcon")) == ["alone"]
-    assert sorted(ids(retriever.retrieve("kettles"))) == ["c0", "c1", "c2"]
+    assert ids(retriever.retrieve("a falcon"))[0] == "alone"
+    assert sorted(ids(retriever.retrieve("kettles"))) == ["alone", "c0", "c1", "c2"]
 
 
 def test_a_traversal_in_context_stays_where_the_beam_went(tmp_path, embed_model):
@@ -642,13 +640,13 @@ def test_a_traversal_in_context_stays_where_the_beam_went(tmp_path, embed_model)
     assert ids(HierarchyRetriever(store, embed_model, **options).retrieve("kettle")) == ["a"]
 
 
-def test_a_traversal_of_many_nodes_searches_them(small, embed_model, monkeypatch, counted):
-    retriever = HierarchyRetriever(small, embed_model, mode="traversal", beam=1)
-    few = [ids(retriever.retrieve(question)) for question in ("a falcon", "kettles")]
-    assert len(counted) == 2
+def test_a_traversal_of_many_nodes_searches_them(store, embed_model, monkeypatch, counted):
+    retriever = HierarchyRetriever(store, embed_model, mode="traversal", beam=1)
+    few = retriever.retrieve(QUESTION)
+    assert len(counted) == 1
     monkeypatch.setattr("hierindex.retrieve.traversal.MANY", 1)
-    assert [ids(retriever.retrieve(question)) for question in ("a falcon", "kettles")] == few
-    assert len(counted) > 4
+    assert retriever.retrieve(QUESTION) == few
+    assert len(counted) > 2
 
 
 def test_empty_filters_are_none(small, embed_model):
