@@ -15,7 +15,7 @@ from llama_index.core.schema import BaseNode, Document
 from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.embedder import fingerprint
 from hierindex.errors import InputError, SourceError
-from hierindex.hierarchy.driver import Hierarchy
+from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.progress import Progress
 from hierindex.read import Skipped, read_sources
 from hierindex.record import NodeRecord

@@ -9,8 +9,8 @@ from llama_index.core.node_parser import NodeParser
 
 from hierindex.build import Source, read_and_split
 from hierindex.embed.embedder import fingerprint
-from hierindex.hierarchy.driver import Hierarchy
 from hierindex.hierarchy.growth import reuse_nothing
+from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.progress import Progress
 from hierindex.store.cache import Cache, cache_file, open_cache
 from hierindex.store.lance import HierarchyStore

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from hierindex.build import BuildReport, Source
     from hierindex.estimate import Estimate
-    from hierindex.hierarchy.driver import Hierarchy
+    from hierindex.hierarchy.hierarchy import Hierarchy
     from hierindex.progress import Progress
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from hierindex.cli.llm import llm_of
 from hierindex.errors import InputError
-from hierindex.hierarchy.driver import Hierarchy
+from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 from hierindex.settings import Settings
 from hierindex.summarize.extractive import ExtractiveSummarizer

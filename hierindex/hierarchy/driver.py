@@ -1,313 +1,51 @@
-"""What the three hierarchies share: they drive the growth of a tree, sync or async."""
+"""The two drivers of a tree's growth: they do the models' work that it asks for."""
 
 import asyncio
-import inspect
-import json
-import multiprocessing
-from abc import abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
-from llama_index.core.llms import LLM
-from llama_index.core.schema import BaseNode, TransformComponent
-
-from hierindex.core.bounds import Caps
-from hierindex.core.groupers import ByMixture
-from hierindex.core.mixture import DEFAULT, Mixture
-from hierindex.core.tree import Grouper
-from hierindex.embed.embedder import Embedder, Memory, fingerprint
-from hierindex.embed.hashed import HashedEmbedder
-from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
-from hierindex.errors import InputError
-from hierindex.hierarchy.growth import (
-    Embed,
-    Grown,
-    Growth,
-    ParentEmbedding,
-    Recipe,
-    Reuse,
-    Work,
-    grow_nodes,
-    reuse_nothing,
-)
-from hierindex.hierarchy.metadata import Merge
-from hierindex.progress import Progress, silent
-from hierindex.store.cache import Cache, open_cache
-from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
-from hierindex.summarize.rehearsal import rehearsed
-from hierindex.summarize.summary import Completions, Resources, Summarizer
-
-dispatcher = get_dispatcher(__name__)
-
-SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries have 131 on average
-MAX_TOKENS = 3500  # of a group's children together (RAPTOR)
-MAX_CHILDREN = 12  # RAPTOR's groups have 6.7 children on average
+from hierindex.embed.embedder import Embedder, Memory
+from hierindex.hierarchy.growth import Embed, Grown, Growth, Work
+from hierindex.progress import Progress
+from hierindex.summarize.summary import Resources, Summarizer
 
 
-class Hierarchy(TransformComponent):
-    """What the three hierarchies share: summaries, embeddings and links of every level.
+@dataclass(frozen=True)
+class Models:
+    """Who does the work, and with what: a summariser with its resources, a memory of vectors."""
 
-    Parameters
-    ----------
-    embed_model : BaseEmbedding or str, optional
-        Embeds the summaries, and chunks that have no embedding yet; the bundled
-        all-MiniLM-L6-v2 by default. Use the one that embedded the chunks.
-    summarizer : Summarizer, LLM or str, optional
-        Extractive by default; a language model or a sequence-to-sequence model (by name or
-        folder) rewrites what the extractive stage chose.
-    parent_embedding : {"text", "mean", "max"}
-        A parent's vector: of its text, or the mean or maximum of its children's vectors.
-    summary_tokens : int
-        Tokens of a summary at most, as the embedding model counts them.
-    max_tokens, max_children : int
-        What a group may hold; see `bounded`.
-    mixture : Mixture
-        How near nodes of any document are found; see `Mixture`.
-    max_levels : int, optional
-        Levels above the chunks.
-    seed : int
-        Of everything random.
-    namespace : str
-        Part of every id: two namespaces may hold the same document.
-    metadata_rules : dict[str, Merge]
-        Replaces, for single keys, how a parent's metadata is merged; see `merged_metadata`.
-    cache : str or Path, optional
-        Folder in which a pipeline keeps vectors, and what models wrote, so that they are not
-        paid for twice; best that of the index, whose deletions then reach it. `build` has its
-        own.
-    progress : Progress
-        Called with a stage, the steps done and the steps in all.
-    """
+    embedder: Embedder
+    summarizer: Summarizer
+    resources: Resources
+    memory: Memory | None = None
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    embed_model: Any = Field(default=None, exclude=True, repr=False)
-    summarizer: Any = Field(default=None, exclude=True, repr=False)
-    parent_embedding: ParentEmbedding = "text"
-    summary_tokens: int = Field(default=SUMMARY_TOKENS, ge=16)
-    max_tokens: int = MAX_TOKENS
-    max_children: int = MAX_CHILDREN
-    mixture: Mixture = DEFAULT
-    max_levels: int | None = Field(default=None, ge=1)
-    seed: int = Field(default=0, ge=0, lt=2**32)
-    namespace: str = ""
-    metadata_rules: dict[str, Merge] = Field(default_factory=dict, exclude=True, repr=False)
-    cache: str | Path | None = Field(default=None, exclude=True)
-    progress: Progress = Field(default=silent, exclude=True, repr=False)
+def drive(growth: Growth, models: Models, progress: Progress) -> Grown:
+    """The tree that a growth ends with."""
+    work = _next(growth, None)
+    while not isinstance(work, Grown):
+        told = models.resources.progress = _named(work, progress)
+        if isinstance(work, Embed):
+            answer: Any = models.embedder.embed(work.texts, progress=told, memory=models.memory)
+        else:
+            answer = models.summarizer.summarize(work.groups, work.budget, models.resources)
+        work = _next(growth, answer)
+    return work
 
-    method: ClassVar[str]
-    _summarizer: Summarizer = PrivateAttr()
-    _embedder: Embedder | None = PrivateAttr(default=None)
 
-    def __init__(
-        self,
-        embed_model: BaseEmbedding | str | None = None,
-        summarizer: SummarizerLike = None,
-        **fields: Any,
-    ) -> None:
-        if not isinstance(embed_model, BaseEmbedding | str | None):
-            raise InputError(
-                "embed_model must be a LlamaIndex embedding model, a model's name or None, "
-                f"got {type(embed_model).__name__}."
+async def adrive(growth: Growth, models: Models, progress: Progress) -> Grown:
+    """As `drive`, without blocking the event loop."""
+    work = await asyncio.to_thread(_next, growth, None)
+    while not isinstance(work, Grown):
+        told = models.resources.progress = _named(work, progress)
+        if isinstance(work, Embed):
+            answer: Any = await models.embedder.aembed(
+                work.texts, progress=told, memory=models.memory
             )
-        try:
-            super().__init__(embed_model=embed_model, summarizer=summarizer, **fields)  # type: ignore[call-arg]
-        except ValidationError as error:
-            raise InputError.of_field(error) from None
-        self._caps()  # refuses caps that cannot hold, now and not after the embedding
-        self._summarizer = as_summarizer(summarizer)
-
-    @property
-    def embedder(self) -> Embedder:
-        """The embedding model, with its window and tokenizer; the bundled one is loaded here."""
-        if self._embedder is None:
-            given = self.embed_model or DEFAULT_EMBED_MODEL
-            model = load_embed_model(given) if isinstance(given, str) else given
-            self._embedder = Embedder(model)
-        return self._embedder
-
-    def __call__(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
-        """Chunks in; chunks and the summaries of all levels above them out.
-
-        Parameters
-        ----------
-        nodes : Sequence[BaseNode]
-            Chunks of all documents at once; not modified.
-
-        Returns
-        -------
-        list[BaseNode]
-            Level by level, all embedded.
-
-        Raises
-        ------
-        InputError
-            If nodes are not chunks with text, or the pipeline hands over a slice of them.
-        """
-        with self._cache() as cache:
-            grown = self.grow(nodes, memory=cache.vectors, completions=cache.completions)
-        return list(grown.nodes)
-
-    async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
-        """As `__call__`, without blocking the event loop."""
-        with self._cache() as cache:
-            grown = await self.agrow(nodes, memory=cache.vectors, completions=cache.completions)
-        return list(grown.nodes)
-
-    @dispatcher.span
-    def grow(
-        self,
-        nodes: Sequence[BaseNode],
-        reuse: Reuse = reuse_nothing,
-        memory: Memory | None = None,
-        completions: Completions | None = None,
-        progress: Progress | None = None,
-    ) -> Grown:
-        """As `__call__`, and what it cost and how long it took.
-
-        Parameters
-        ----------
-        nodes : Sequence[BaseNode]
-        reuse : Reuse
-            Gives nodes of an earlier tree by id; their summaries are not written again.
-        memory : Memory, optional
-            Knows vectors of texts that were embedded before, and keeps the new ones.
-        completions : Completions, optional
-            Knows what models wrote before, and keeps what they write.
-        progress : Progress, optional
-            In the place of the hierarchy's own.
-        """
-        growth = self._begin(nodes, reuse)
-        resources = self._resources(completions)
-        work = _next(growth, None)
-        while not isinstance(work, Grown):
-            resources.progress = told = _named(work, progress or self.progress)
-            if isinstance(work, Embed):
-                answer: Any = self.embedder.embed(work.texts, progress=told, memory=memory)
-            else:
-                answer = self._summarizer.summarize(work.groups, work.budget, resources)
-            work = _next(growth, answer)
-        return work
-
-    @dispatcher.span
-    async def agrow(
-        self,
-        nodes: Sequence[BaseNode],
-        reuse: Reuse = reuse_nothing,
-        memory: Memory | None = None,
-        completions: Completions | None = None,
-        progress: Progress | None = None,
-    ) -> Grown:
-        """As `grow`, without blocking the event loop."""
-        growth = self._begin(nodes, reuse)
-        resources = self._resources(completions)
-        work = await asyncio.to_thread(_next, growth, None)
-        while not isinstance(work, Grown):
-            resources.progress = told = _named(work, progress or self.progress)
-            if isinstance(work, Embed):
-                answer: Any = await self.embedder.aembed(work.texts, progress=told, memory=memory)
-            else:
-                answer = await self._summarizer.asummarize(work.groups, work.budget, resources)
-            work = await asyncio.to_thread(_next, growth, answer)
-        return work
-
-    def rehearsal(self, *, quick: bool = False) -> Self:
-        """The same hierarchy without a rewriting model: it counts what that would be asked.
-
-        Parameters
-        ----------
-        quick : bool
-            Also without the embedding model; groups are then those of like words.
-        """
-        rehearsal = self.model_copy()
-        rehearsal._summarizer = rehearsed(self._summarizer)
-        rehearsal._embedder = HashedEmbedder(self.embedder.embed_model) if quick else self.embedder
-        return rehearsal
-
-    def to_dict(self, **kwargs: Any) -> dict[str, Any]:
-        """All that shapes the tree, with the models by name: no object, no address, no key."""
-        return {
-            **super().to_dict(**kwargs),
-            "embed_model": self.embedder.name,
-            "summarizer": self._summarizer.to_dict(),
-            "metadata_rules": sorted(self.metadata_rules),
-        }
-
-    @classmethod
-    def from_dict(
-        cls,
-        data: dict[str, Any],
-        *,
-        embed_model: BaseEmbedding | None = None,
-        summarizer: SummarizerLike = None,
-        llm: LLM | None = None,
-        metadata_rules: dict[str, Merge] | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """The hierarchy that `to_dict` described; takes what a description cannot hold.
-
-        Raises
-        ------
-        InputError
-            If a language model or a rule is needed that was not given; names it.
-        """
-        data = {**data, **kwargs}
-        rules = data.pop("metadata_rules", [])
-        if missing := set(rules) - set(metadata_rules or {}):
-            raise InputError(f"Pass metadata_rules= with rules for {sorted(missing)}.")
-        name, described = data.pop("embed_model", None), data.pop("summarizer", {})
-        data.pop("class_name", None)
-        if summarizer is None:
-            summarizer = summarizer_from_dict(described, llm)
-        return cls(embed_model or name, summarizer, metadata_rules=metadata_rules or {}, **data)
-
-    @abstractmethod
-    def _groupers(self) -> list[Grouper]:
-        """How levels are grouped, each until it is done."""
-
-    def _caps(self) -> Caps:
-        return Caps(self.max_tokens, self.max_children)
-
-    def _by_mixture(self) -> ByMixture:
-        return ByMixture(self.seed, self._caps(), self.mixture)
-
-    def _begin(self, nodes: Sequence[BaseNode], reuse: Reuse) -> Growth:
-        _refuse_slices()
-        return grow_nodes(nodes, self._recipe(), reuse)
-
-    def _cache(self) -> AbstractContextManager[Cache]:
-        if self.cache is None:
-            return nullcontext(Cache())
-        return open_cache(str(self.cache), fingerprint(self.embedder.embed_model))
-
-    def _resources(self, completions: Completions | None) -> Resources:
-        # Sentences are embedded without a memory, which would not know whose they are.
-        return Resources(completions=completions, embed=self.embedder.embed)
-
-    def _recipe(self) -> Recipe:
-        shaped_by = {
-            "summarizer": self._summarizer.to_dict(),
-            "summary_tokens": self.summary_tokens,
-            "counted_by": self.embedder.name,
-        }
-        return Recipe(
-            method=self.method,
-            groupers=self._groupers(),
-            embedder=self.embedder,
-            summarizer=self._summarizer.name,
-            shaped_by=json.dumps(shaped_by, sort_keys=True),
-            summary_tokens=self.summary_tokens,
-            parent_embedding=self.parent_embedding,
-            max_levels=self.max_levels,
-            summarize_single_documents=self.method == "document",
-            namespace=self.namespace,
-            metadata_rules=self.metadata_rules,
-        )
+        else:
+            answer = await models.summarizer.asummarize(work.groups, work.budget, models.resources)
+        work = await asyncio.to_thread(_next, growth, answer)
+    return work
 
 
 def _named(work: Work, progress: Progress) -> Progress:
@@ -321,18 +59,3 @@ def _next(growth: Growth, answer: Any) -> Work | Grown:
         return growth.send(answer)
     except StopIteration as end:
         return cast(Grown, end.value)
-
-
-def _refuse_slices() -> None:
-    """Refuse to build one tree for each slice that a parallel pipeline cuts its nodes into.
-
-    `IngestionPipeline.run(num_workers=2)` hands every transform a slice in a process of its
-    own. Nothing in the call tells so, but the caller's name does.
-    """
-    if multiprocessing.parent_process() is None:
-        return
-    if any(frame.function.endswith("transformations_worker") for frame in inspect.stack(0)):
-        raise InputError(
-            "A hierarchy needs all nodes at once, and IngestionPipeline with num_workers slices "
-            "them; run the pipeline without num_workers, or the hierarchy in a pipeline of its own."
-        )

@@ -12,7 +12,7 @@ from hierindex.core.optimal import Optimal
 from hierindex.core.segments import Rule
 from hierindex.core.tree import Grouper
 from hierindex.errors import InputError
-from hierindex.hierarchy.driver import Hierarchy
+from hierindex.hierarchy.hierarchy import Hierarchy
 
 RULES = {rule.__name__: rule for rule in (*GAP_RULES, Optimal)}
 # Six chunks to a segment, as RAPTOR's parents have 6.7 children. Within the caps, on chunks of

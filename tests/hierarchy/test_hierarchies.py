@@ -33,7 +33,7 @@ from hierindex import (
     TwoStageSummarizer,
     WindowWarning,
 )
-from hierindex.hierarchy.driver import Hierarchy
+from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm import load_llm
 
 TOPICS = [
