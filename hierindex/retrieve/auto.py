@@ -39,9 +39,9 @@ async def choose_levels(search: Search) -> Choice:
 
     Notes
     -----
-    Of 35 questions of QMSum about a whole meeting, put to that meeting's part of a tree of six
-    levels, 32 are asked at level 3 or above and 9 at level 0 or 1; of 35 about a part of one, 17
-    and 26.
+    In a trial of the formula on scores of QMSum's questions, each put to its meeting's part of a
+    tree of six levels: of 35 about a whole meeting 32 are asked at level 3 or above and 9 at level
+    0 or 1; of 35 about a part of one, 17 and 26.
     """
     found = await search.by_meaning().best(ASKED)
     n_nodes = await search.store.alevel_sizes()

@@ -5,7 +5,7 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters, VectorStoreQuery
-from store.trees import HIERARCHIES, record, tree
+from store.trees import record, tree
 
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy
 from hierindex.retrieve.context import EITHER_SIDE, Candidate, rank_in_context
@@ -13,18 +13,6 @@ from hierindex.store.lance import HierarchyStore
 
 VECTOR = HashingEmbedding().get_query_embedding("the lantern of b3 met a falcon")
 LEAVES = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
-
-
-@pytest.fixture(scope="module", params=HIERARCHIES)
-def nodes(request):
-    return tree(request.param)
-
-
-@pytest.fixture(scope="module")
-def store(nodes, tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(nodes)
-    return store
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
 )
-from store.trees import HIERARCHIES, NOUNS, SIZES, record, tree
+from store.trees import NOUNS, SIZES, record, tree
 
 from hierindex.errors import HierindexError, InputError, LevelError, ModelError
 from hierindex.hierarchy.transforms import DocumentHierarchy
@@ -33,23 +33,6 @@ from hierindex.store.lance import HierarchyStore
 
 QUESTION = "the lantern of b3 met a falcon"
 ALL = {"top_k": 1000, "token_budget": None}
-
-
-@pytest.fixture(scope="module", params=HIERARCHIES)
-def nodes(request):
-    return tree(request.param)
-
-
-@pytest.fixture(scope="module")
-def store(nodes, tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(nodes)
-    return store
-
-
-@pytest.fixture
-def embed_model():
-    return HashingEmbedding()
 
 
 @pytest.fixture
