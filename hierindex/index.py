@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -160,7 +159,7 @@ class HierarchicalIndex:
     def embed_model(self) -> BaseEmbedding:
         """The embedding model that the tree was built with."""
         if self._embed_model is None:
-            name = self._any_record.embed_model
+            name = self.store.any_record().embed_model
             try:
                 # On a CPU a question needs no torch, which takes longer to import.
                 self._embed_model = load_embed_model(name, device="cpu")
@@ -246,7 +245,7 @@ class HierarchicalIndex:
             for level in range(lowest, highest + 1):
                 nodes[level] += 1
                 tokens[level] += n_tokens
-        record = self._any_record
+        record = self.store.any_record()
         links = zip(columns["id"], columns["parent_ids"], strict=True)
         return {
             "documents": len({document for d in columns["documents"] for document in d}),
@@ -303,10 +302,3 @@ class HierarchicalIndex:
             "metadata": {k: v for k, v in node.metadata.items() if k not in RECORD_KEYS},
             "text": node.get_content(MetadataMode.NONE),
         }
-
-    @cached_property
-    def _any_record(self) -> NodeRecord:
-        """A node's record: all name the same method and models."""
-        first = self.store.columns("id")["id"][:1]
-        nodes = self.store.get_nodes(first)
-        return NodeRecord.from_metadata(nodes[0].metadata) if nodes else NodeRecord()

@@ -6,7 +6,6 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, NodeWithScore
 
 from hierindex.record import NodeRecord, Span
-from hierindex.store.lance import HierarchyStore
 
 
 class Found(NodeWithScore):
@@ -29,11 +28,10 @@ class Found(NodeWithScore):
         return NodeRecord.from_metadata(self.node.metadata).citations
 
 
-async def placed(
-    nodes: Sequence[NodeWithScore], store: HierarchyStore, why: str | None = None
+def placed(
+    nodes: Sequence[NodeWithScore], above: Mapping[str, str | None], why: str | None = None
 ) -> list[Found]:
-    """Nodes with their paths to the root."""
-    above = await store.aparents_of_summaries() if nodes else {}
+    """Nodes with their paths to the root; `above` has the parent of each summary."""
     return [
         Found(node=node.node, score=node.score, path=_path(node.node, above), why=why)
         for node in nodes

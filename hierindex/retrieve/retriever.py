@@ -19,7 +19,7 @@ from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.found import placed
 from hierindex.retrieve.merging import merged
 from hierindex.retrieve.search import BY, By, Search, cuts
-from hierindex.retrieve.selection import selected
+from hierindex.retrieve.selection import selected, told
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
@@ -30,7 +30,7 @@ WITH_LEVEL = ("level", "traversal")
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
-SPARE = 2  # candidates for each node that is taken: some are passed over or merged
+SPARE = 2  # candidates for each node that is taken, where some are merged or passed over
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -149,27 +149,34 @@ class HierarchyRetriever(BaseRetriever):
         embedding = query_bundle.embedding or self._embed_model.get_agg_embedding_from_queries(
             query_bundle.embedding_strs
         )
-        found, why = wait_for(self._candidates(self._search(query_bundle, embedding)))
+        (found, why), above = wait_for(self._asked(self._search(query_bundle, embedding)))
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return list(wait_for(placed(self._selected(found), self._store, why)))
+        return list(placed(self._selected(found), above, why))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
         embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(questions)
-        found, why = await self._candidates(self._search(query_bundle, embedding))
+        (found, why), above = await self._asked(self._search(query_bundle, embedding))
         for postprocessor in self._postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return list(await placed(self._selected(found), self._store, why))
+        return list(placed(self._selected(found), above, why))
 
     def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         question = query_bundle.query_str
         filters = self._filters if self._filters and self._filters.filters else None
         return Search(self._store, question, embedding, self._by, filters)
 
+    async def _asked(
+        self, search: Search
+    ) -> tuple[tuple[list[NodeWithScore], str | None], dict[str, str | None]]:
+        """The candidates, why of their levels, and the parents of all summaries."""
+        candidates = await self._candidates(search)
+        return candidates, await self._store.aparents_of_summaries()
+
     async def _candidates(self, search: Search) -> tuple[list[NodeWithScore], str | None]:
-        """More nodes than are to be read, best first, and why of their levels."""
+        """At least the nodes that are to be read, best first, and why of their levels."""
         choice = None
         if self._mode == "auto":
             choice = await self._choice(search)
@@ -183,7 +190,14 @@ class HierarchyRetriever(BaseRetriever):
         return found, choice and choice.why
 
     async def _found(self, search: Search, levels: Sequence[int]) -> list[NodeWithScore]:
-        n = SPARE * self._top_k
+        """The best nodes: more than are read where some of them will be passed over."""
+        spare = SPARE * self._top_k
+        if self._merge or self._mmr is not None or self._postprocessors:
+            return await self._best(search, levels, spare)
+        found = await self._best(search, levels, self._top_k)
+        return await self._best(search, levels, spare) if told(found) else found
+
+    async def _best(self, search: Search, levels: Sequence[int], n: int) -> list[NodeWithScore]:
         match self._mode:
             case "traversal":
                 return await traversal(search, n, beam=self._beam, level=max(levels, default=0))

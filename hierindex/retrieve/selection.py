@@ -37,17 +37,28 @@ def selected(
     left, taken = list(found), list[NodeWithScore]()
     while True:
         taken = _filled(taken, left, top_k, token_budget or 0, count)
-        ids = {node.node.node_id for node in taken}
-        told = {node.node.node_id for node in taken if _is_told(node, ids)}
-        if not told:
+        said = told(taken)
+        if not said:
             break
-        taken = [node for node in taken if node.node.node_id not in told]
+        ids = {node.node.node_id for node in taken}
+        taken = [node for node in taken if node.node.node_id not in said]
         left = [node for node in left if node.node.node_id not in ids]
     if found and not taken:
         least = min(map(count, found))
         raise InputError(f"token_budget must be at least {least} here, got {token_budget}.")
     ids = {node.node.node_id for node in taken}
     return [node for node in found if node.node.node_id in ids]
+
+
+def told(found: Sequence[NodeWithScore]) -> set[str]:
+    """Ids of the parents all of whose children are there as well."""
+    ids = {node.node.node_id for node in found}
+    families = ((node.node.node_id, node.node.child_nodes) for node in found)
+    return {
+        node_id
+        for node_id, children in families
+        if children and all(child.node_id in ids for child in children)
+    }
 
 
 def _filled(
@@ -83,8 +94,3 @@ def _counter() -> Count:
 
 def _free(found: NodeWithScore) -> int:
     return 0
-
-
-def _is_told(found: NodeWithScore, ids: set[str]) -> bool:
-    children = found.node.child_nodes
-    return bool(children) and all(child.node_id in ids for child in children or ())

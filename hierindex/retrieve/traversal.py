@@ -34,7 +34,7 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
 
     Notes
     -----
-    A fetch by id for each level, and a search among what was reached. Sarthi et al., RAPTOR
+    A fetch by id for each level above, and a search among what was reached. Sarthi et al., RAPTOR
     (ICLR 2024), section 3: tree traversal.
     """
     coming, reached = await search.store.aroots(), list[str]()
@@ -45,7 +45,8 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
         above = [at for at, own in enumerate(rows["level"]) if own > level]
         kept = await _nearest(search, rows, above, beam)
         coming = list(dict.fromkeys(child for at in kept for child in rows["child_ids"][at]))
-        if not coming:
+        if all(rows["level"][at] == level + 1 for at in kept):
+            reached += coming
             break
     return await search.best(n, cuts([level]), among=list(dict.fromkeys(reached)))
 

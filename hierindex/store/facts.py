@@ -1,5 +1,6 @@
 """What was read of a table, known as long as the table stays as it was."""
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
 
 NAME = b"hierindex_table"
 """Key of a table's own name: one that is dropped and made anew counts its versions anew."""
+
+SCHEMA, N_ROWS = "schema", "n_rows"
 
 
 def named(rows: "pa.Table") -> "pa.Table":
@@ -24,12 +27,12 @@ class Facts:
 
     def __init__(self) -> None:
         self._state: tuple[bytes, int] | None = None
-        self._known: dict[str, Any] = {}
+        self.latest: dict[str, Any] = {}
 
     async def of(self, table: "AsyncTable") -> dict[str, Any]:
-        """What is known of the table as it is; to be added to."""
-        name = ((await table.schema()).metadata or {}).get(NAME, b"")
-        state = name, int(await table.version())
+        """What is known of the table as it is, its schema at least; to be added to."""
+        schema, version = await asyncio.gather(table.schema(), table.version())
+        state = (schema.metadata or {}).get(NAME, b""), int(version)
         if state != self._state:
-            self._state, self._known = state, {}
-        return self._known
+            self._state, self.latest = state, {SCHEMA: schema}
+        return self.latest

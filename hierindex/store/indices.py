@@ -14,7 +14,10 @@ SCALAR_ROWS = (
     5_000  # a filtered search 7.3 ms -> 3.3; at 1,000 rows 4.2 -> 3.2, at 100,000 270 -> 9
 )
 VECTOR_ROWS = 20_000  # 26 ms -> 5, made in 0.3 s; at 5,000 rows 7.8 -> 3.9, at 100,000 268 -> 10
-EXACT_ROWS = 10_000  # of 1,000,000, in 4,000 an index finds 0.55 of the top 10, in 8.8 ms to 8.2
+FEW_ROWS = 10_000  # of 1,000,000: among 4,000 twenty partitions have 0.72 of the top 10, all 1.00
+ALL_PARTITIONS = (
+    1_000_000  # 15 ms and not 7 there; of 100,000 rows 8, where their exact scan takes 18
+)
 REFINE_FACTOR = 3  # finds 1.00 of the top 10 among 1,000,000 and not 0.97, in 17.7 ms and not 14.8
 GROWN = 4  # times as many rows want other partitions: 20,000 have 2 of them, 1,000,000 have 122
 SMALL_FRAGMENTS = 16  # a query slows down by 0.3 ms for each: 200 of them 60 ms, joined 4 ms

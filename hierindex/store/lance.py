@@ -22,7 +22,7 @@ from hierindex.store.adapter import adapter_nodes
 from hierindex.store.async_first import wait_for
 from hierindex.store.cache import cache_file, forget, remove
 from hierindex.store.checks import by_ids, check_columns, check_dimension, check_mode
-from hierindex.store.facts import named
+from hierindex.store.facts import SCHEMA, named
 from hierindex.store.filters import filtered_by, filters_of, holds
 from hierindex.store.indices import tend
 from hierindex.store.links import beside, has_lost, highest_level, linked_to, unlinked
@@ -251,12 +251,11 @@ class HierarchyStore(OneTableStore):
         table = await self._location.table()
         if table is None:
             return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
+        facts = await self._facts.of(table)
         if query.query_embedding:
-            n_dims = len(query.query_embedding)
-            check_dimension(await table.schema(), n_dims, "the question has")
+            check_dimension(facts[SCHEMA], len(query.query_embedding), "the question has")
         filters = filters_of(query)
         reranker = kwargs.pop("reranker", None) or self._reranker
-        facts = await self._facts.of(table)
         most = len(query.node_ids) if query.node_ids else None
         scope = Scope(table, filters, prefilter(filters), facts, most)
         rows = await answer(scope, query, reranker, **kwargs)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llama_index.core.vector_stores.types import MetadataFilters
 
+from hierindex.store.facts import N_ROWS
 from hierindex.store.filters import filtered_by, holds
-from hierindex.store.indices import EXACT_ROWS, REFINE_FACTOR, VECTOR_ROWS
+from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.prefilter import Prefilter
 from hierindex.store.schema import NODE_COLUMNS, to_nodes
 
@@ -47,6 +48,12 @@ class Scope:
     facts: dict[str, Any] = field(default_factory=dict)
     most: int | None = None
 
+    async def n_rows(self) -> int:
+        """Of the table."""
+        if N_ROWS not in self.facts:
+            self.facts[N_ROWS] = await self.table.count_rows()
+        return int(self.facts[N_ROWS])
+
     def passing(self, rows: "pa.Table") -> "pa.Table":
         """The rows for which the filters hold."""
         import pyarrow as pa
@@ -63,22 +70,25 @@ async def nearest(
 ) -> "pa.Table":
     """The rows whose vectors are most similar, best first, with `score`, their cosine.
 
-    Exact in tables without a vector index, and where few rows pass the filters; else the
-    index's candidates in the order of their exact cosines.
+    Exact in tables without a vector index and among few named rows; else the index's candidates
+    in the order of their exact cosines, from all of its partitions where few rows pass the filters.
     """
-    has_index = await scope.table.count_rows() >= VECTOR_ROWS
-    exact = has_index and await _few_pass(scope)
+    exact = await scope.n_rows() < VECTOR_ROWS or (scope.most or FEW_ROWS) < FEW_ROWS
+    everywhere = not exact and await _few_pass(scope)
 
     async def search(limit: int) -> "pa.Table":
-        rows = await plan(limit, exact)
-        if exact or not has_index or rows.num_rows == limit:
+        rows = await plan(limit, everywhere)
+        if exact or everywhere or rows.num_rows == limit:
             return rows
         return await plan(limit, True)  # too few pass in the partitions that were searched
 
-    async def plan(limit: int, exact: bool) -> "pa.Table":
+    async def plan(limit: int, everywhere: bool) -> "pa.Table":
         query = scope.where.narrow(scope.table.query().nearest_to(vector))
-        query = query.distance_type("cosine")
-        query = query.bypass_vector_index() if exact else query.refine_factor(REFINE_FACTOR)
+        query = query.distance_type("cosine").refine_factor(REFINE_FACTOR)
+        if exact:
+            query = query.bypass_vector_index()
+        elif everywhere:
+            query = query.nprobes(ALL_PARTITIONS)
         return await query.select([*NODE_COLUMNS, *columns, "_distance"]).limit(limit).to_arrow()
 
     rows = await _first(scope, search, n_rows)
@@ -159,19 +169,17 @@ async def diverse(
 
 
 async def _few_pass(scope: Scope) -> bool:
-    """Whether comparing all rows that pass beats an index, which may miss some."""
+    """Whether all rows that pass are to be compared, for among few an index misses some."""
     if scope.where.passes_all:
         return False
-    if scope.most is not None and scope.most <= EXACT_ROWS:
-        return True
     few = scope.facts.setdefault("few", {})
     condition = f"{scope.where.typed} {scope.where.listed}"
     if condition not in few:
         if len(few) >= MOST_KNOWN:
             few.clear()
         query = scope.where.narrow(scope.table.query()).select(["level"])
-        n_rows = (await query.limit(EXACT_ROWS + 1).to_arrow()).num_rows
-        few[condition] = n_rows <= EXACT_ROWS
+        n_rows = (await query.limit(FEW_ROWS + 1).to_arrow()).num_rows
+        few[condition] = n_rows <= FEW_ROWS
     return bool(few[condition])
 
 

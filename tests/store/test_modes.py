@@ -259,7 +259,7 @@ def test_a_vector_index_is_made_anew_when_the_table_has_grown(tmp_path, monkeypa
 @pytest.mark.parametrize("exact_rows", [0, 1000], ids=["by the index", "exact"])
 @pytest.mark.parametrize("operator", [None, Op.LT, Op.NE])
 def test_a_large_table_gives_the_true_scores(indexed, monkeypatch, exact_rows, operator):
-    monkeypatch.setattr(search, "EXACT_ROWS", exact_rows)
+    monkeypatch.setattr(search, "FEW_ROWS", exact_rows)
     filters = operator and MetadataFilters(
         filters=[
             MetadataFilter(key="odd", value=1),
