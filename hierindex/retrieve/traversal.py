@@ -1,17 +1,12 @@
 """From the roots down: only what lies under the best is looked at."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.retrieve.search import Search, cuts
-
-Rows = dict[str, list[Any]]
-
-MANY = 1_000  # nodes that are searched, not fetched with their vectors
+from hierindex.store.one_table import Place
 
 
 async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
@@ -34,31 +29,26 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
 
     Notes
     -----
-    A fetch by id for each level above, and a search among what was reached. Sarthi et al., RAPTOR
-    (ICLR 2024), section 3: tree traversal.
+    A fetch by id for each level that is not in memory, and a search among what was reached.
+    Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
     coming, reached = await search.store.aroots(), list[str]()
     for _ in range(await search.store.ahighest_level() + 1):  # each step leads down a level
-        vector = ["vector"] if len(coming) <= MANY else []
-        rows = await search.store.acolumns("id", "level", "child_ids", *vector, node_ids=coming)
-        reached += [i for i, own in zip(rows["id"], rows["level"], strict=True) if own <= level]
-        above = [at for at, own in enumerate(rows["level"]) if own > level]
-        kept = await _nearest(search, rows, above, beam)
-        coming = list(dict.fromkeys(child for at in kept for child in rows["child_ids"][at]))
-        if all(rows["level"][at] == level + 1 for at in kept):
+        places = await search.store.aplaces(coming)
+        reached += [place.id for place in places if place.level <= level]
+        above = [place for place in places if place.level > level]
+        kept = _nearest(search.embedding, above, beam)
+        coming = list(dict.fromkeys(child for place in kept for child in place.child_ids))
+        if all(place.level == level + 1 for place in kept):
             reached += coming
             break
     return await search.best(n, cuts([level]), among=list(dict.fromkeys(reached)))
 
 
-async def _nearest(search: Search, rows: Rows, above: Sequence[int], n: int) -> Sequence[int]:
-    """Which of these rows are most like the question, at most n."""
-    if len(above) <= n:
-        return above
-    if "vector" not in rows:
-        walk = replace(search.by_meaning(), filters=None)
-        best = await walk.best(n, among=[rows["id"][at] for at in above])
-        return [rows["id"].index(node.node.node_id) for node in best]
-    X = np.array([rows["vector"][at] for at in above])  # (n_above, n_dims)
-    cosine = X @ np.array(search.embedding) / np.linalg.norm(X, axis=1)
-    return [above[i] for i in np.argsort(-cosine, kind="stable")[:n]]
+def _nearest(question: Sequence[float], places: Sequence[Place], n: int) -> Sequence[Place]:
+    """The places whose nodes are most like the question, at most n."""
+    if len(places) <= n:
+        return places
+    X = np.stack([place.vector for place in places])  # (n_places, n_dims)
+    cosine = X @ np.asarray(question) / np.linalg.norm(X, axis=1)
+    return [places[i] for i in np.argsort(-cosine, kind="stable")[:n]]

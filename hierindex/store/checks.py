@@ -30,11 +30,11 @@ def is_unicode(text: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def above_leaves() -> "Expr":
-    """The filter for summaries."""
+def at_least(level: int) -> "Expr":
+    """The filter for nodes of this level and those above."""
     from lancedb.expr import col, lit
 
-    return col("level") > lit(0)
+    return col("level") >= lit(level)
 
 
 def vector_of(query: VectorStoreQuery) -> list[float]:

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 
 from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
 from hierindex.store.async_first import AsyncFirstStore, wait_for
-from hierindex.store.checks import above_leaves, by_ids, check_columns
+from hierindex.store.checks import at_least, by_ids, check_columns
 from hierindex.store.facts import Facts
 from hierindex.store.location import Location
 from hierindex.store.prefilter import Prefilter
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     from lancedb.db import DBConnection
 
 REPORT = "hierindex"  # key of the build's report in the table's own metadata
+
+
+MOST_KEPT = 10_000  # places: 15 MB of vectors, read in 0.1 s
+
+
+class Place(NamedTuple):
+    """A node as a way down the tree passes it; `vector` as it is stored."""
+
+    id: str
+    level: int
+    child_ids: list[str]
+    vector: "np.ndarray[Any, Any]"  # (n_dims,) float32
 
 
 class OneTableStore(AsyncFirstStore):
@@ -128,11 +141,37 @@ class OneTableStore(AsyncFirstStore):
         """
         facts = self._facts.latest or await self._known()
         if "parents" not in facts:
-            rows = await self._select("id", "parent_ids", where=Prefilter(above_leaves()))
+            rows = await self._select("id", "parent_ids", where=Prefilter(at_least(1)))
             parents = (next(iter(ids), None) for ids in rows["parent_ids"].to_pylist())
             facts["parents"] = dict(zip(rows["id"].to_pylist(), parents, strict=True))
         known: dict[str, str | None] = facts["parents"]
         return known
+
+    async def aplaces(self, node_ids: Collection[str]) -> list[Place]:
+        """Where nodes stand in the tree, in no order; those of the highest are kept in memory."""
+        upper = await self._upper()
+        below = [node_id for node_id in node_ids if node_id not in upper]
+        there = [upper[node_id] for node_id in node_ids if node_id in upper]
+        return [*there, *await self._places(Prefilter(by_ids(below)))] if below else there
+
+    async def _upper(self) -> dict[str, Place]:
+        """The places in the highest levels, as many levels as have `MOST_KEPT` nodes together."""
+        facts = await self._known()
+        if "upper" not in facts:
+            n_nodes, lowest = 0, 1 + await self.ahighest_level()
+            for level, size in reversed((await self.alevel_sizes()).items()):
+                n_nodes += size
+                lowest = level if n_nodes <= MOST_KEPT else lowest
+            places = await self._places(Prefilter(at_least(lowest)))
+            facts["upper"] = {place.id: place for place in places}
+        upper: dict[str, Place] = facts["upper"]
+        return upper
+
+    async def _places(self, where: Prefilter) -> list[Place]:
+        rows = await self._select("id", "level", "child_ids", "vector", where=where)
+        X = np.stack(rows["vector"].to_numpy(zero_copy_only=False)) if len(rows) else ()
+        columns = (rows[name].to_pylist() for name in ("id", "level", "child_ids"))
+        return list(map(Place, *columns, X))
 
     async def _known(self) -> dict[str, Any]:
         """What is known of the table as it is."""

@@ -29,6 +29,7 @@ from hierindex.record import NodeRecord
 from hierindex.retrieve.auto import choose_levels
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.retrieve.search import Search
+from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
 
 QUESTION = "the lantern of b3 met a falcon"
@@ -623,13 +624,16 @@ def test_a_traversal_in_context_stays_where_the_beam_went(tmp_path, embed_model)
     assert ids(HierarchyRetriever(store, embed_model, **options).retrieve("kettle")) == ["a"]
 
 
-def test_a_traversal_of_many_nodes_searches_them(store, embed_model, monkeypatch, counted):
-    retriever = HierarchyRetriever(store, embed_model, mode="traversal", beam=1)
-    few = retriever.retrieve(QUESTION)
-    assert len(counted) == 1
-    monkeypatch.setattr("hierindex.retrieve.traversal.MANY", 1)
-    assert retriever.retrieve(QUESTION) == few
-    assert len(counted) > 2
+@pytest.mark.parametrize("most_kept", [0, 3, 10_000])
+def test_what_a_traversal_keeps_in_memory_changes_nothing(
+    store, embed_model, monkeypatch, most_kept
+):
+    found = HierarchyRetriever(store, embed_model, mode="traversal", beam=1).retrieve(QUESTION)
+    monkeypatch.setattr("hierindex.store.one_table.MOST_KEPT", most_kept)
+    again = HierarchyStore(store.uri)
+    retriever = HierarchyRetriever(again, embed_model, mode="traversal", beam=1)
+    assert retriever.retrieve(QUESTION) == retriever.retrieve(QUESTION) == found
+    assert len(wait_for(again._upper())) <= most_kept
 
 
 def test_empty_filters_are_none(small, embed_model):
