@@ -14,7 +14,8 @@ from llama_index.core.schema import BaseNode, MetadataMode
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError, ModelError
 from hierindex.record import RECORD_KEYS, NodeRecord
-from hierindex.respond.answer import Answer, answer
+from hierindex.respond.answer import Answer, answered, retrieved
+from hierindex.respond.calls import Calls
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
 from hierindex.store.lance import HierarchyStore
@@ -230,9 +231,12 @@ class HierarchicalIndex:
         """
         if not question.strip():
             raise InputError("The question is empty; ask something.")
-        engine = self.as_query_engine(llm=llm, response_mode=response_mode, **options)
+        calls = Calls()
+        asked = None if llm is None else calls.of(llm)
+        engine = self.as_query_engine(llm=asked, response_mode=response_mode, **options)
+        found = retrieved(question, engine.retriever, self.embed_model)
         asks_llm = choose_mode(response_mode, llm) in NEED_LLM
-        return answer(question, engine, self.embed_model, llm if asks_llm else None)
+        return answered(found, engine, llm if asks_llm else None, calls)
 
     def info(self) -> dict[str, Any]:
         """What the index holds: documents, nodes and tokens a level, roots, models, usage."""

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
 from llama_index.core.llms import LLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
@@ -15,6 +15,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from hierindex.errors import HierindexError, ModelError
 from hierindex.llm import refusal, service_errors
 from hierindex.record import NodeRecord
+from hierindex.respond.calls import Call, Calls
 from hierindex.respond.extractive import CITATIONS
 from hierindex.retrieve.found import Found
 from hierindex.summarize.summary import Usage
@@ -39,7 +40,8 @@ class Source:
 class Answer:
     """An answer; `citations` are those of its sentences, in order, where it is extractive.
 
-    `why` tells of the levels that were asked, where they were chosen for the question.
+    `why` tells of the levels that were asked, where they were chosen for the question. `calls`
+    are the prompts that a language model was sent, with what it answered to each.
     """
 
     answer: str
@@ -49,21 +51,54 @@ class Answer:
     usage: Usage
     seconds: dict[str, float]
     why: str | None = None
+    calls: list[Call] = field(default_factory=list, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain dictionaries, lists and numbers; `why` only where it is told."""
-        return {k: v for k, v in asdict(self).items() if k != "why" or v is not None}
+        """Plain dictionaries, lists and numbers, without calls; `why` only where it is told."""
+        told = asdict(self)
+        del told["calls"]
+        return {k: v for k, v in told.items() if k != "why" or v is not None}
 
 
-def answer(
-    question: str,
+@dataclass(frozen=True)
+class Retrieved:
+    """What was found for a question, and the seconds that its stages took."""
+
+    query: QueryBundle
+    nodes: list[NodeWithScore]
+    seconds: dict[str, float]
+
+
+def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -> Retrieved:
+    """Embed a question, then search."""
+    started = time.perf_counter()
+    query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
+    embedded = time.perf_counter()
+    nodes = retriever.retrieve(query)
+    found = time.perf_counter()
+    return Retrieved(
+        query,
+        nodes,
+        {"embed": round(embedded - started, 3), "search": round(found - embedded, 3)},
+    )
+
+
+def answered(
+    found: Retrieved,
     engine: RetrieverQueryEngine,
-    embed_model: BaseEmbedding,
     llm: LLM | None = None,
+    calls: Calls | None = None,
 ) -> Answer:
-    """Ask an engine, step by step: embed the question, search, respond.
+    """The answer of an engine to what was found.
 
-    `llm` is the one that the engine asks, None if it asks none.
+    Parameters
+    ----------
+    found : Retrieved
+    engine : RetrieverQueryEngine
+    llm : LLM, optional
+        The one that the engine asks.
+    calls : Calls, optional
+        Where its calls are written down.
 
     Raises
     ------
@@ -72,53 +107,33 @@ def answer(
     HierindexError
         If it fails otherwise.
     """
-    started = time.perf_counter()
-    query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
-    embedded = time.perf_counter()
-    nodes = engine.retrieve(query)
-    found = time.perf_counter()
-    with _counted(llm) as counter:
-        response = engine.synthesize(query, nodes)
+    started, calls = time.perf_counter(), calls or Calls()
+    with _named_errors(llm):
+        response = engine.synthesize(found.query, found.nodes)
         text = str(response)  # reads a stream to its end
-    responded = time.perf_counter()
-    metadata = response.metadata or {}
+    seconds = round(time.perf_counter() - started, 3)
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
-        citations=metadata.get(CITATIONS, []),
+        citations=(response.metadata or {}).get(CITATIONS, []),
         sources=[_source(node) for node in response.source_nodes],
-        usage=Usage(
-            llm_calls=len(counter.llm_token_counts),
-            prompt_tokens=counter.prompt_llm_token_count,
-            completion_tokens=counter.completion_llm_token_count,
-        ),
-        seconds={
-            "embed": round(embedded - started, 3),
-            "search": round(found - embedded, 3),
-            "respond": round(responded - found, 3),
-        },
-        why=next((node.why for node in nodes if isinstance(node, Found)), None),
+        usage=calls.usage,
+        seconds={**found.seconds, "respond": seconds},
+        why=next((node.why for node in found.nodes if isinstance(node, Found)), None),
+        calls=calls.made,
     )
 
 
 @contextmanager
-def _counted(llm: LLM | None) -> Iterator[TokenCountingHandler]:
-    """What a model is asked meanwhile, counted by LlamaIndex's own handler; its errors as ours."""
-    counter = TokenCountingHandler()
-    if llm is None:
-        yield counter
-        return
-    before = llm.callback_manager
-    llm.callback_manager = CallbackManager([*before.handlers, counter])
+def _named_errors(llm: LLM | None) -> Iterator[None]:
+    """A service's errors as ours, with the model's name."""
     try:
-        yield counter
+        yield
     except service_errors() as error:
-        name, reason = llm.metadata.model_name, refusal(error)
+        name, reason = "" if llm is None else llm.metadata.model_name, refusal(error)
         if reason is None:
             raise HierindexError(f"LLM {name!r} failed to answer: {error}.") from error
         raise ModelError(f"LLM {name!r} cannot be used: {reason}.") from error
-    finally:
-        llm.callback_manager = before
 
 
 def _source(found: NodeWithScore) -> Source:

@@ -1,10 +1,12 @@
 """A query engine over a retriever, with or without a language model."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM, MockLLM
+from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import (
     BaseSynthesizer,
@@ -16,6 +18,8 @@ from llama_index.core.response_synthesizers.no_text import NoText
 
 from hierindex.errors import InputError
 from hierindex.respond.extractive import ExtractiveSynthesizer
+from hierindex.respond.tree import BoundedTreeSummarize
+from hierindex.retrieve.retriever import HierarchyRetriever
 
 EXTRACTIVE = "extractive"
 MODES = [EXTRACTIVE, *(mode.value for mode in ResponseMode)]
@@ -32,9 +36,10 @@ def query_engine(
     *,
     llm: LLM | None = None,
     response_mode: str | None = None,
+    variables: Mapping[str, Any] | None = None,
     **synthesizer: Any,
 ) -> RetrieverQueryEngine:
-    """A query engine.
+    """A query engine; "tree_summarize" is our own, `BoundedTreeSummarize`.
 
     Parameters
     ----------
@@ -45,16 +50,30 @@ def query_engine(
         Without one, answers are extractive; LlamaIndex's `Settings.llm` is never looked up.
     response_mode : str, optional
         "extractive" or any of LlamaIndex's; "tree_summarize" by default if there is an LLM.
+    variables : dict, optional
+        Values of the templates' own fields.
     **synthesizer
-        For `get_response_synthesizer`: templates, streaming, use_async and the like.
+        For `get_response_synthesizer`: templates, streaming, use_async and the like; for
+        `BoundedTreeSummarize` and `ExtractiveSynthesizer` what they take.
 
     Raises
     ------
     InputError
-        If there is no such mode, or it needs an LLM and there is none.
+        If there is no such mode, it needs an LLM and there is none, or it has no such option.
     """
     mode = choose_mode(response_mode, llm)
-    return RetrieverQueryEngine(retriever, _synthesizer(mode, embed_model, llm, synthesizer))
+    options = {k: _filled(v, variables or {}) for k, v in synthesizer.items()}
+    if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
+        options.setdefault("store", None if retriever.levels else retriever.store)
+    try:
+        made = synthesizer_of(mode, embed_model, llm, options)
+    except TypeError as error:
+        raise InputError(f"response_mode {mode!r} cannot be made so: {error}.") from error
+    return RetrieverQueryEngine(retriever, made)
+
+
+def _filled(option: Any, variables: Mapping[str, Any]) -> Any:
+    return option.partial_format(**variables) if isinstance(option, BasePromptTemplate) else option
 
 
 def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
@@ -78,13 +97,16 @@ def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
     return mode
 
 
-def _synthesizer(
+def synthesizer_of(
     mode: str, embed_model: BaseEmbedding, llm: LLM | None, options: dict[str, Any]
 ) -> BaseSynthesizer:
+    """What answers in a mode that `choose_mode` lets pass."""
     if mode == EXTRACTIVE:
         return ExtractiveSynthesizer(embed_model, **options)
     if mode in WITHOUT_LLM:  # LlamaIndex's factory would look for OpenAI's model
         return WITHOUT_LLM[mode](llm=llm or MockLLM(), **options)
     assert llm is not None  # as choose_mode has seen to
+    if mode == ResponseMode.TREE_SUMMARIZE.value:
+        return BoundedTreeSummarize(llm, **options)
     options.setdefault("callback_manager", llm.callback_manager)  # or the factory replaces it
     return get_response_synthesizer(llm=llm, response_mode=ResponseMode(mode), **options)

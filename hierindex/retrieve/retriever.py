@@ -121,9 +121,9 @@ class HierarchyRetriever(BaseRetriever):
             )
         within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
         require(within, "mmr", "a number in [0, 1]", mmr)
-        self._store = store
+        self.store = store
         self._embed_model = embed_model
-        self._given = levels
+        self.levels = levels
         self._top_k = top_k
         self._token_budget = token_budget
         self._filters = filters
@@ -166,25 +166,25 @@ class HierarchyRetriever(BaseRetriever):
     def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         question = query_bundle.query_str
         filters = self._filters if self._filters and self._filters.filters else None
-        return Search(self._store, question, embedding, self._by, filters)
+        return Search(self.store, question, embedding, self._by, filters)
 
     async def _asked(
         self, search: Search
     ) -> tuple[tuple[list[NodeWithScore], str | None], dict[str, str | None]]:
         """The candidates, why of their levels, and the parents of all summaries."""
         candidates = await self._candidates(search)
-        return candidates, await self._store.aparents_of_summaries()
+        return candidates, await self.store.aparents_of_summaries()
 
     async def _candidates(self, search: Search) -> tuple[list[NodeWithScore], str | None]:
         """At least the nodes that are to be read, best first, and why of their levels."""
         choice = None
         if self._mode == "auto":
             choice = await self._choice(search)
-        found = await self._found(search, choice.levels if choice else self._given)
-        if self._given and (not found or len(self._given) > 1):
-            await self._check_there(self._given)
+        found = await self._found(search, choice.levels if choice else self.levels)
+        if self.levels and (not found or len(self.levels) > 1):
+            await self._check_there(self.levels)
         if self._merge:
-            found = await merged(found, self._store, search.filters)
+            found = await merged(found, self.store, search.filters)
         if self._mmr is not None:
             found = await self._diverse(found, search.embedding, self._mmr)
         return found, choice and choice.why
@@ -210,15 +210,15 @@ class HierarchyRetriever(BaseRetriever):
         return await search.best(n, cuts(levels))
 
     async def _choice(self, search: Search) -> Choice:
-        if self._selector is None or not await self._store.aexists():
+        if self._selector is None or not await self.store.aexists():
             return await choose_levels(search)
-        return await select_levels(self._store, search.question, self._selector)
+        return await select_levels(self.store, search.question, self._selector)
 
     async def _diverse(
         self, found: Sequence[NodeWithScore], embedding: list[float], mmr: float
     ) -> list[NodeWithScore]:
         by_id = {node.node.node_id: node for node in found}
-        nodes = await self._store.aget_nodes(list(by_id))
+        nodes = await self.store.aget_nodes(list(by_id))
         vectors = [node.get_embedding() for node in nodes]
         ids = [node.node_id for node in nodes]
         _, order = get_top_k_mmr_embeddings(
@@ -231,8 +231,8 @@ class HierarchyRetriever(BaseRetriever):
         return selected(found, top_k, self._token_budget)
 
     async def _check_there(self, levels: Sequence[int]) -> None:
-        if await self._store.aexists():
-            highest = await self._store.ahighest_level()
+        if await self.store.aexists():
+            highest = await self.store.ahighest_level()
             for level in levels:
                 check_level(level, highest)
 

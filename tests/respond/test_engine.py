@@ -11,7 +11,8 @@ from store.trees import documents, record, tree
 from test_doubles import async_llm_of, llm_of
 
 from hierindex.errors import HierindexError, InputError, ModelError
-from hierindex.respond.answer import answer
+from hierindex.respond.answer import answered, retrieved
+from hierindex.respond.calls import Calls
 from hierindex.respond.engine import MODES, WITHOUT_LLM, query_engine
 from hierindex.respond.extractive import NO_ANSWER
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -176,8 +177,9 @@ def test_options_reach_the_synthesizer(retriever, embed_model, server):
 
 def ask(store, embed_model, llm=None, retriever=None, **options):
     retriever = retriever or HierarchyRetriever(store, embed_model, top_k=3)
-    engine = query_engine(retriever, embed_model, llm=llm, **options)
-    return answer(QUESTION, engine, embed_model, llm)
+    calls = Calls()
+    engine = query_engine(retriever, embed_model, llm=llm and calls.of(llm), **options)
+    return answered(retrieved(QUESTION, retriever, embed_model), engine, llm, calls)
 
 
 def test_an_answer_without_a_model(store, embed_model):

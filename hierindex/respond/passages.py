@@ -1,0 +1,133 @@
+"""What a language model reads: texts, and where each stands in the tree."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+
+import numpy as np
+from llama_index.core.schema import MetadataMode, NodeWithScore
+
+from hierindex.core.membership import Ints1d
+from hierindex.record import NodeRecord
+from hierindex.retrieve.found import Found
+from hierindex.store.lance import HierarchyStore
+
+BETWEEN = "\n\n"  # passages of one prompt, as LlamaIndex joins them
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text.
+
+    `path` are the ids of its ancestors from the root down, as far as they are known; `place` is
+    its document, and where it begins there in characters.
+    """
+
+    text: str
+    path: tuple[str, ...] = ()
+    place: tuple[str, int] = ("", 0)
+
+    @classmethod
+    def of(cls, found: NodeWithScore) -> "Passage":
+        """A node as a language model is shown it."""
+        spans = NodeRecord.from_metadata(found.node.metadata).citations
+        return cls(
+            found.node.get_content(MetadataMode.LLM),
+            tuple(reversed(_ancestors(found))),
+            (spans[0].document, spans[0].start) if spans else ("", 0),
+        )
+
+
+def along_the_tree(passages: Sequence[Passage]) -> list[Passage]:
+    """Passages in the order of a walk down the tree: what belongs together stands together.
+
+    Branches come in the order of their first passage here; under one parent, passages stand as in
+    their documents.
+    """
+    first: dict[tuple[str, ...], int] = {}
+    for rank, passage in enumerate(passages):
+        for depth in range(len(passage.path)):
+            first.setdefault(passage.path[: depth + 1], rank)
+
+    def turn(passage: Passage) -> tuple[list[int], tuple[str, int]]:
+        depths = range(len(passage.path))
+        return [first[passage.path[: depth + 1]] for depth in depths], passage.place
+
+    return sorted(passages, key=turn)
+
+
+def together(passages: Sequence[Passage]) -> Ints1d:
+    """How many ancestors each passage has in common with the next one, (n - 1,) int."""
+    return np.array([len(_shared(pair)) for pair in pairwise(passages)], dtype=np.int64)
+
+
+def joined(passages: Sequence[Passage]) -> Passage:
+    """Passages as one, under the lowest ancestor that they have in common."""
+    return Passage(BETWEEN.join(p.text for p in passages), _shared(passages), passages[0].place)
+
+
+def _shared(passages: Sequence[Passage]) -> tuple[str, ...]:
+    levels = zip(*(passage.path for passage in passages), strict=False)
+    return tuple(ids[0] for ids in takewhile(lambda ids: len(set(ids)) == 1, levels))
+
+
+async def condensed(
+    found: Sequence[NodeWithScore],
+    store: HierarchyStore,
+    n_prompts: Callable[[Sequence[NodeWithScore]], int],
+) -> list[NodeWithScore]:
+    """What was found, some of it as the summaries that the index has of it, to save prompts.
+
+    A summary stands in for its children where all of them were found and it is shorter: it was
+    written of them, as an answer to a prompt of their texts would be. Those of what was found
+    last come first, and no more than save a prompt.
+
+    Parameters
+    ----------
+    found : Sequence[NodeWithScore]
+        Best first.
+    store : HierarchyStore
+    n_prompts : callable
+        How many prompts some nodes take.
+
+    Returns
+    -------
+    list[NodeWithScore]
+        What was found, if nothing is saved.
+    """
+    best, fewest = list(found), n_prompts(found)
+    if fewest == 1:
+        return best
+    nodes = {node.node.node_id: node for node in found}
+    rank: dict[str, int] = {}
+    for i, node in enumerate(found):
+        for node_id in (node.node.node_id, *_ancestors(node)[:1]):
+            rank.setdefault(node_id, i)
+    parents = await store.aget_nodes(sorted(rank.keys() - nodes.keys()))
+    for parent in sorted(parents, key=lambda node: -rank[node.node_id]):
+        children = [child.node_id for child in parent.child_nodes or ()]
+        family = [nodes[child] for child in children if child in nodes]
+        whole = len(family) == len(children)
+        if not whole or _length([NodeWithScore(node=parent)]) >= _length(family):
+            continue
+        for child in children:
+            del nodes[child]
+        score = max(child.get_score() for child in family)
+        nodes[parent.node_id] = NodeWithScore(node=parent, score=score)
+        left = sorted(nodes.values(), key=lambda node: rank[node.node.node_id])
+        if (n := n_prompts(left)) < fewest:
+            best, fewest = left, n
+        if fewest == 1:
+            break
+    return best
+
+
+def _ancestors(found: NodeWithScore) -> list[str]:
+    """From its strongest parent up, as far as that is known."""
+    if isinstance(found, Found):
+        return found.path
+    return [parent for parent, _ in NodeRecord.from_metadata(found.node.metadata).parents[:1]]
+
+
+def _length(nodes: Sequence[NodeWithScore]) -> int:
+    return sum(len(node.node.get_content(MetadataMode.NONE)) for node in nodes)

@@ -1,0 +1,131 @@
+"""Which texts are read together: rounds of prompts, until what is left fits one."""
+
+from collections.abc import Generator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from llama_index.core.indices.prompt_helper import PromptHelper
+from llama_index.core.llms import LLM
+from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.utils import get_tokenizer
+
+from hierindex.core.packing import pack
+from hierindex.errors import InputError, ModelError
+from hierindex.respond.passages import Passage, along_the_tree, joined, together
+from hierindex.summarize.sentences import split_sentences
+
+LEAST_ROOM = 32  # tokens; in less, no answer can be read with another
+N_BETWEEN = 2  # tokens between two passages at most
+PAIR = 2  # answers that a prompt holds at least
+
+Rounds = Generator[list[Passage], list[str], str]
+"""Yields what the prompts of a round show, is sent their answers, returns what the last shows."""
+
+
+class Window(NamedTuple):
+    """What a template leaves of a model's context window.
+
+    `room` is in tokens of LlamaIndex's global tokenizer.
+    """
+
+    helper: PromptHelper
+    template: BasePromptTemplate
+    llm: LLM
+    room: int
+
+    @classmethod
+    def of(cls, helper: PromptHelper, template: BasePromptTemplate, llm: LLM) -> "Window":
+        """The window of a model.
+
+        Raises
+        ------
+        InputError
+            If the template leaves next to nothing.
+        """
+        try:
+            room = helper.get_text_splitter_given_prompt(template, llm=llm).chunk_size
+        except ValueError:  # there is less than none
+            room = 0
+        if room < LEAST_ROOM:
+            raise InputError(
+                f"The prompt leaves no room for texts in the {helper.context_window:,} tokens of "
+                f"the model's window, of which {helper.num_output:,} are for its answer; shorten "
+                "the question or the template, or set context_window= and max_tokens= of the model."
+            )
+        return cls(helper, template, llm, room)
+
+    def packed(self, texts: Sequence[str]) -> list[str]:
+        """Texts joined and cut wherever a prompt is full, as LlamaIndex does."""
+        return self.helper.repack(self.template, texts, llm=self.llm)
+
+    def n_prompts(self, nodes: Sequence[NodeWithScore]) -> int:
+        """How many prompts nodes fill."""
+        texts = (node.node.get_content(MetadataMode.LLM) for node in nodes)
+        return -(-sum(map(_length, texts)) // self.room)
+
+    def shortened(self, text: str) -> str:
+        """The first sentences of a text, of which so many texts fit one prompt as make a pair."""
+        most = self.room // PAIR - N_BETWEEN
+        if _length(text) <= most:
+            return text
+        end, n_tokens = 0, 0
+        for sentence in split_sentences(text):
+            n_tokens += _length(text[end : sentence.quote.to])
+            if n_tokens > most:
+                break
+            end = sentence.quote.to
+        return text[:end] or _begun(text, most)
+
+
+def rounds(window: Window, passages: Sequence[Passage], num_children: int | None) -> Rounds:
+    """From passages to the text of the last prompt; see `BoundedTreeSummarize`.
+
+    Raises
+    ------
+    ModelError
+        If all answers of a round are empty.
+    """
+    while True:
+        packed = window.packed([passage.text for passage in passages])
+        if len(packed) == 1:
+            return packed[0]
+        groups = _groups(window, along_the_tree(passages), packed, num_children)
+        answers = yield groups
+        passages = [
+            Passage(window.shortened(answer.strip()), group.path, group.place)
+            for answer, group in zip(answers, groups, strict=True)
+            if answer.strip()
+        ]
+        if not passages:
+            raise ModelError(f"The model answered nothing to any of {len(groups)} prompts.")
+
+
+def _groups(
+    window: Window, passages: Sequence[Passage], packed: list[str], num_children: int | None
+) -> list[Passage]:
+    """Whole passages that belong together, in no more groups than `packed` has; else its texts."""
+    n_tokens = np.array([_length(passage.text) + N_BETWEEN for passage in passages])
+    if n_tokens.max() <= window.room:
+        bonds = together(passages)
+        for max_rows in (num_children, None):
+            starts = pack(n_tokens, bonds, max_tokens=window.room, max_rows=max_rows)
+            if len(starts) <= len(packed):
+                cuts = pairwise([*starts, len(passages)])
+                return [joined(passages[start:end]) for start, end in cuts]
+    in_order = window.packed([passage.text for passage in passages])
+    return list(map(Passage, in_order if len(in_order) <= len(packed) else packed))
+
+
+def _length(text: str) -> int:
+    return len(get_tokenizer()(text))
+
+
+def _begun(text: str, most: int) -> str:
+    """As many characters of one long sentence as have at most so many tokens."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _length(text[:middle]) <= most else (low, middle - 1)
+    return text[:low]

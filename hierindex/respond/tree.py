@@ -1,0 +1,231 @@
+"""Answers by a tree of calls: as many texts as fit a prompt, then what was answered of them."""
+
+import asyncio
+from asyncio import AbstractEventLoop
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from threading import BoundedSemaphore
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.llms import LLM
+from llama_index.core.response_synthesizers import TreeSummarize
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.types import RESPONSE_TEXT_TYPE
+from pydantic import BaseModel
+
+from hierindex.errors import InputError, ModelError
+from hierindex.respond.calls import Calls
+from hierindex.respond.passages import Passage, condensed
+from hierindex.respond.rounds import Window, rounds
+from hierindex.store.async_first import wait_for
+from hierindex.store.lance import HierarchyStore
+
+CONCURRENCY = 4
+CALLS, SUMMARIES = "calls", "summaries"
+
+
+class BoundedTreeSummarize(TreeSummarize):
+    """LlamaIndex's tree summarise, made along the tree, and sure to end.
+
+    What fits one prompt is one call, the same as LlamaIndex's. What does not is cut into as many
+    prompts as LlamaIndex would make of it, or fewer, where the tree is cut least; their answers
+    are what the next calls read. An answer is cut to half a prompt's room, at the end of a
+    sentence, so that each round has at most half as many calls as the one before: from n prompts
+    less than 2n + log2(n) + 1 calls, whatever the model answers.
+
+    `response.metadata` has `calls`, each prompt with its answer and their tokens, and `summaries`,
+    the ids of the summaries that were read in the place of their children.
+
+    Parameters
+    ----------
+    num_children : int, optional
+        Texts that a call reads at most, where that makes no more calls than full prompts; by
+        default as many as fit.
+    concurrency : int
+        Calls at once: of all questions that are asked in one event loop, or in threads.
+    store : HierarchyStore, optional
+        Of the nodes. With it, a summary of the index is read in the place of its children where
+        all of them were found and a prompt is saved.
+    **options
+        As `TreeSummarize`. `use_async` makes no difference.
+
+    Raises
+    ------
+    InputError
+        If a number is below 1, or a prompt's template leaves no room in the model's window.
+    ModelError
+        If the model answers nothing, or repeats what it was shown.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        *,
+        num_children: int | None = None,
+        concurrency: int = CONCURRENCY,
+        store: HierarchyStore | None = None,
+        **options: Any,
+    ) -> None:
+        for name, number in (("num_children", num_children), ("concurrency", concurrency)):
+            if number is not None and number < 1:
+                raise InputError(f"{name} must be at least 1, got {number}.")
+        options.setdefault("callback_manager", llm.callback_manager)  # or LlamaIndex replaces it
+        super().__init__(llm=llm, **options)
+        self._num_children = num_children
+        self._concurrency = concurrency
+        self._store = store
+        self._slots = WeakKeyDictionary[AbstractEventLoop, asyncio.Semaphore]()
+        self._threads = BoundedSemaphore(concurrency)
+
+    def synthesize(
+        self,
+        query: str | QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+        **variables: Any,
+    ) -> RESPONSE_TYPE:
+        """The answer to a question from nodes; `variables` are for the template."""
+        read, calls = wait_for(self._read(query, nodes, variables)), Calls()
+        given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
+        response = super().synthesize(query, nodes, additional_source_nodes, **given)
+        return _traced(response, nodes, read, calls)
+
+    async def asynthesize(
+        self,
+        query: str | QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+        **variables: Any,
+    ) -> RESPONSE_TYPE:
+        """As `synthesize`."""
+        read, calls = await self._read(query, nodes, variables), Calls()
+        given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
+        response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
+        return _traced(response, nodes, read, calls)
+
+    def get_response(
+        self,
+        query_str: str,
+        text_chunks: Sequence[str],
+        passages: Sequence[Passage] = (),
+        calls: Calls | None = None,
+        **variables: Any,
+    ) -> RESPONSE_TEXT_TYPE:
+        """The answer from texts; `variables` are for the template."""
+        calls = calls or Calls()
+        window = self._window(query_str, variables, calls.of(self._llm))
+        llm, template = window.llm, window.template
+
+        def ask(passage: Passage) -> str:
+            with self._threads:
+                return llm.predict(template, context_str=passage.text)
+
+        going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
+        try:
+            prompts = next(going)
+            while True:
+                prompts = going.send(_each(ask, prompts, self._concurrency))
+        except StopIteration as end:
+            last = {"context_str": end.value}
+        with self._threads:
+            if self._streaming:
+                return llm.stream(template, **last)
+            if self._output_cls is not None:
+                form: BaseModel = llm.structured_predict(self._output_cls, template, **last)
+                return form
+            return _checked(llm.predict(template, **last), calls)
+
+    async def aget_response(
+        self,
+        query_str: str,
+        text_chunks: Sequence[str],
+        passages: Sequence[Passage] = (),
+        calls: Calls | None = None,
+        **variables: Any,
+    ) -> RESPONSE_TEXT_TYPE:
+        """As `get_response`."""
+        calls = calls or Calls()
+        window = self._window(query_str, variables, calls.of(self._llm))
+        llm, template = window.llm, window.template
+        loop = asyncio.get_running_loop()
+        slots = self._slots.setdefault(loop, asyncio.Semaphore(self._concurrency))
+
+        async def ask(passage: Passage) -> str:
+            async with slots:
+                return await llm.apredict(template, context_str=passage.text)
+
+        going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
+        try:
+            prompts = next(going)
+            while True:
+                prompts = going.send(await _aeach(ask, prompts))
+        except StopIteration as end:
+            last = {"context_str": end.value}
+        async with slots:
+            if self._streaming:
+                return await llm.astream(template, **last)
+            if self._output_cls is not None:
+                form: BaseModel = await llm.astructured_predict(self._output_cls, template, **last)
+                return form
+            return _checked(await llm.apredict(template, **last), calls)
+
+    def _window(self, question: str, variables: dict[str, Any], llm: LLM) -> Window:
+        template = self._summary_template.partial_format(query_str=question, **variables)
+        return Window.of(self._prompt_helper, template, llm)
+
+    async def _read(
+        self, query: str | QueryBundle, nodes: list[NodeWithScore], variables: dict[str, Any]
+    ) -> list[NodeWithScore]:
+        """The nodes, or summaries in the place of some."""
+        if self._store is None or not nodes:
+            return nodes
+        question = query if isinstance(query, str) else query.query_str
+        window = self._window(question, variables, self._llm)
+        return await condensed(nodes, self._store, window.n_prompts)
+
+
+def _each(ask: Callable[[Passage], str], passages: Sequence[Passage], n_threads: int) -> list[str]:
+    """What is answered, in order; the first failure ends the rest."""
+    with ThreadPoolExecutor(min(n_threads, len(passages))) as pool:
+        answers = [pool.submit(copy_context().run, ask, passage) for passage in passages]
+        try:
+            return [answer.result() for answer in answers]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+async def _aeach(
+    ask: Callable[[Passage], Awaitable[str]], passages: Sequence[Passage]
+) -> list[str]:
+    """As `_each`."""
+    answers = [asyncio.ensure_future(ask(passage)) for passage in passages]
+    try:
+        return await asyncio.gather(*answers)
+    finally:
+        for answer in answers:
+            answer.cancel()
+
+
+def _checked(answer: str, calls: Calls) -> str:
+    """The last call's answer, if it is one."""
+    if not answer.strip():
+        raise ModelError("The model answered nothing.")
+    if calls.made and calls.made[-1].prompt.strip() in answer:
+        raise ModelError("The model repeated what it was asked and answered nothing.")
+    return answer
+
+
+def _traced(
+    response: RESPONSE_TYPE,
+    found: Sequence[NodeWithScore],
+    read: Sequence[NodeWithScore],
+    calls: Calls,
+) -> RESPONSE_TYPE:
+    """The response with what was read and asked; of a stream, the last call once it has ended."""
+    ids = {node.node.node_id for node in found}
+    summaries = [node.node.node_id for node in read if node.node.node_id not in ids]
+    response.metadata = {**(response.metadata or {}), CALLS: calls.made, SUMMARIES: summaries}
+    return response
