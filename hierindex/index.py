@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Self
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import BaseNode, MetadataMode
+from llama_index.core.schema import BaseNode
 
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError, ModelError
-from hierindex.record import RECORD_KEYS, NodeRecord
+from hierindex.record import NodeRecord
 from hierindex.respond.answer import Answer, answer
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
 from hierindex.store.lance import HierarchyStore
+from hierindex.store.plain import plain
 from hierindex.summarize.summary import Usage
 
 if TYPE_CHECKING:
@@ -287,22 +288,7 @@ class HierarchicalIndex:
         InputError
             See `node`.
         """
-        node = self.node(node_id)
-        record = NodeRecord.from_metadata(node.metadata)
-        return {
-            "id": node.node_id,
-            "level": record.level,
-            "level_max": record.level_max,
-            "kind": record.kind,
-            "grounding": record.grounding,
-            "n_tokens": record.n_tokens,
-            "documents": list(record.documents),
-            "parents": [{"id": parent, "weight": weight} for parent, weight in record.parents],
-            "children": [child.node_id for child in node.child_nodes or ()],
-            "citations": [span.to_json() for span in record.citations],
-            "metadata": {k: v for k, v in node.metadata.items() if k not in RECORD_KEYS},
-            "text": node.get_content(MetadataMode.NONE),
-        }
+        return plain(self.node(node_id))
 
     @cached_property
     def _any_record(self) -> NodeRecord:
