@@ -19,6 +19,15 @@ from .errors import SourceError as SourceError
 from .errors import SummaryError as SummaryError
 from .errors import WindowWarning as WindowWarning
 from .estimate import Estimate as Estimate
+from .export.document_summary import (
+    persist_document_summary_index as persist_document_summary_index,
+)
+from .export.document_summary import to_document_summary_index as to_document_summary_index
+from .export.langchain import to_langchain_documents as to_langchain_documents
+from .export.langchain import to_langchain_retriever as to_langchain_retriever
+from .export.parquet import to_parquet as to_parquet
+from .export.tree import to_json as to_json
+from .export.tree import to_tree as to_tree
 from .hierarchy.pooled import PooledEmbedding as PooledEmbedding
 from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy

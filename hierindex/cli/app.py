@@ -204,6 +204,24 @@ def show(
 
 
 @app.command()
+def export(
+    form: options.Form,
+    index: options.Index,
+    to: options.To,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write the tree in a form that other programs read."""
+    from hierindex.cli.export import WRITERS
+    from hierindex.cli.text import exported
+    from hierindex.index import HierarchicalIndex
+
+    if form not in WRITERS:
+        raise InputError(f"FORMAT must be one of {', '.join(WRITERS)}, got {form!r}.")
+    n_nodes = WRITERS[form](HierarchicalIndex.open(index), to)
+    _print({"format": form, "path": str(to), "nodes": n_nodes}, as_json, exported)
+
+
+@app.command()
 def demo(
     index: Annotated[Path, typer.Option("--index", help="Folder of the demo's index.")] = Path(
         "hierindex-demo"

@@ -151,6 +151,11 @@ def node_shown(node: dict[str, Any]) -> str:
     )
 
 
+def exported(report: dict[str, Any]) -> str:
+    """What was written, and where."""
+    return f"{_counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
+
+
 def _grounded(grounding: float | None) -> str:
     return "" if grounding is None else f", {grounding:.0%} supported by its sources"
 
