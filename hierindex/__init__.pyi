@@ -19,6 +19,15 @@ from .errors import SourceError as SourceError
 from .errors import SummaryError as SummaryError
 from .errors import WindowWarning as WindowWarning
 from .estimate import Estimate as Estimate
+from .export.document_summary import (
+    persist_document_summary_index as persist_document_summary_index,
+)
+from .export.document_summary import to_document_summary_index as to_document_summary_index
+from .export.langchain import to_langchain_documents as to_langchain_documents
+from .export.langchain import to_langchain_retriever as to_langchain_retriever
+from .export.parquet import to_parquet as to_parquet
+from .export.tree import to_json as to_json
+from .export.tree import to_tree as to_tree
 from .hierarchy.pooled import PooledEmbedding as PooledEmbedding
 from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
@@ -27,6 +36,7 @@ from .index import HierarchicalIndex as HierarchicalIndex
 from .record import NodeRecord as NodeRecord
 from .record import Span as Span
 from .respond.extractive import ExtractiveSynthesizer as ExtractiveSynthesizer
+from .respond.tree import BoundedTreeSummarize as BoundedTreeSummarize
 from .retrieve.found import Found as Found
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
 from .split import sentence_splitter as sentence_splitter

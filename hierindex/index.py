@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Self
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import BaseNode, MetadataMode
+from llama_index.core.schema import BaseNode
 
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError, ModelError
-from hierindex.record import RECORD_KEYS, NodeRecord
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.calls import Calls
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
 from hierindex.store.lance import HierarchyStore
+from hierindex.store.plain import plain
 from hierindex.summarize.summary import Usage
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hierindex.estimate import Estimate
     from hierindex.hierarchy.hierarchy import Hierarchy
     from hierindex.progress import Progress
+    from hierindex.respond.compare import Comparison
 
 
 class HierarchicalIndex:
@@ -229,14 +230,48 @@ class HierarchicalIndex:
         Answer
             With its sources, what it cost and how long it took.
         """
-        if not question.strip():
-            raise InputError("The question is empty; ask something.")
         calls = Calls()
         asked = None if llm is None else calls.of(llm)
         engine = self.as_query_engine(llm=asked, response_mode=response_mode, **options)
         found = retrieved(question, engine.retriever, self.embed_model)
         asks_llm = choose_mode(response_mode, llm) in NEED_LLM
         return answered(found, engine, llm if asks_llm else None, calls)
+
+    def compare(
+        self,
+        question: str,
+        *,
+        llm: LLM | None = None,
+        response_modes: Sequence[str] | None = None,
+        **retriever: Any,
+    ) -> "Comparison":
+        """Ask a question in several response modes, each of the same nodes.
+
+        Parameters
+        ----------
+        question : str
+        llm : LLM, optional
+        response_modes : sequence of str, optional
+            By default all that answer; without an LLM that is "extractive".
+        **retriever
+            As `as_retriever`.
+
+        Raises
+        ------
+        InputError
+            If there is no such mode, or it needs an LLM and there is none.
+        """
+        from hierindex.respond.compare import compare
+
+        for mode in response_modes or ():
+            choose_mode(mode, llm)
+        return compare(
+            question,
+            self.as_retriever(**retriever),
+            self.embed_model,
+            llm=llm,
+            response_modes=response_modes,
+        )
 
     def info(self) -> dict[str, Any]:
         """What the index holds: documents, nodes and tokens a level, roots, models, usage."""
@@ -290,19 +325,4 @@ class HierarchicalIndex:
         InputError
             See `node`.
         """
-        node = self.node(node_id)
-        record = NodeRecord.from_metadata(node.metadata)
-        return {
-            "id": node.node_id,
-            "level": record.level,
-            "level_max": record.level_max,
-            "kind": record.kind,
-            "grounding": record.grounding,
-            "n_tokens": record.n_tokens,
-            "documents": list(record.documents),
-            "parents": [{"id": parent, "weight": weight} for parent, weight in record.parents],
-            "children": [child.node_id for child in node.child_nodes or ()],
-            "citations": [span.to_json() for span in record.citations],
-            "metadata": {k: v for k, v in node.metadata.items() if k not in RECORD_KEYS},
-            "text": node.get_content(MetadataMode.NONE),
-        }
+        return plain(self.node(node_id))

@@ -104,6 +104,11 @@ class NodeRecord:
         """The distinct sources of the node's text, in the order of the text."""
         return list(dict.fromkeys(source for q in self.quotes for source in q.sources))
 
+    @property
+    def start(self) -> int:
+        """Where its sources begin in their documents; -1 where that is not known."""
+        return min((span.start for span in self.citations), default=-1)
+
     def to_metadata(self) -> dict[str, Any]:
         """The metadata entries that carry this record."""
         details = {
@@ -150,3 +155,15 @@ class NodeRecord:
             grounding=metadata.get(GROUNDING),
             **details,
         )
+
+
+def user_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of a node's metadata that are not hierindex's, as JSON has them.
+
+    >>> user_metadata(NodeRecord().to_metadata() | {"author": "Ada", "price": float("nan")})
+    {'author': 'Ada', 'price': None}
+    """
+    own = RECORD_KEYS if DETAILS in metadata else ()
+    kept = {key: value for key, value in metadata.items() if key not in own}
+    entries: dict[str, Any] = json.loads(json.dumps(kept), parse_constant=lambda _: None)
+    return entries

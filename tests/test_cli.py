@@ -157,6 +157,20 @@ def test_llm_summaries_and_answers(hierindex, folder) -> None:
     assert info["summarizer"] == "m"
 
 
+@pytest.mark.parametrize("form", ["document-summary", "parquet", "json"])
+def test_export(hierindex, index, form) -> None:
+    command = ("export", form, "--index", index)
+    status, out, err = hierindex(*command, "--to", "out/one", "--json")
+    told = json.loads(out)
+    assert (status, err) == (0, "")
+    assert (told["format"], told["path"]) == (form, "out/one")
+    assert told["nodes"] > 0
+    assert Path("out/one").is_dir() == (form == "document-summary")
+    assert (
+        hierindex(*command, "--to", "out/two")[1] == f"{told['nodes']} nodes as {form}: out/two\n"
+    )
+
+
 @pytest.fixture
 def server():
     count = get_tokenizer()
@@ -406,6 +420,23 @@ BAD_COMMANDS = {
         ["build", "letters", "--index", "letters/calm.md"],
         2,
         "An index is a folder, 'letters/calm.md' is a file",
+    ),
+    "format": (["export", "html", "--index", "index", "--to", "W"], 2, "must be one of document-"),
+    "no index to export": (["export", "json", "--index", "none", "--to", "W"], 2, "holds no index"),
+    "file in the way": (
+        ["export", "json", "--index", "index", "--to", "letters/calm.md"],
+        2,
+        "'letters/calm.md' exists already",
+    ),
+    "folder in the way": (
+        ["export", "document-summary", "--index", "index", "--to", "letters"],
+        2,
+        "'letters' exists already",
+    ),
+    "no folder for an export": (
+        ["export", "parquet", "--index", "index", "--to", "letters/calm.md/nodes"],
+        2,
+        "'letters/calm.md/nodes' cannot be written",
     ),
     "both": (
         [

@@ -12,7 +12,7 @@ FLOORS = [
     {"core", "llm"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "split", "retrieve", "respond", "demo"},
-    {"build", "estimate", "index"},
+    {"build", "estimate", "index", "export"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -22,6 +22,7 @@ BESIDE = {  # rooms of one floor that may meet
     "respond": {"retrieve"},
     "estimate": {"build"},
     "index": {"build", "estimate"},
+    "export": {"index"},
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 

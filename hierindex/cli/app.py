@@ -182,6 +182,48 @@ def query(
 
 
 @app.command()
+def compare(
+    question: options.Question,
+    index: options.Index,
+    mode: options.Mode = None,
+    level: options.Level = None,
+    by: options.By = None,
+    where: options.Where = None,
+    top_k: options.TopK = None,
+    token_budget: options.TokenBudget = None,
+    response_mode: options.ResponseModes = None,
+    llm: options.Model = None,
+    llm_base_url: options.BaseUrl = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Ask a question in several response modes, side by side, of the same nodes."""
+    from hierindex.settings import load_settings
+
+    settings = load_settings(
+        mode=mode,
+        level=level or None,
+        by=by,
+        top_k=top_k,
+        token_budget=token_budget,
+        llm=llm,
+        llm_base_url=llm_base_url,
+    )
+    from hierindex.cli.llm import llm_of
+    from hierindex.cli.text import compared
+    from hierindex.cli.where import filters_of
+    from hierindex.index import HierarchicalIndex
+
+    comparison = HierarchicalIndex.open(index).compare(
+        question,
+        llm=llm_of(settings),
+        response_modes=response_mode,
+        filters=filters_of(where or ()),
+        **settings.model_dump(include=RETRIEVAL),
+    )
+    _print(comparison.to_json(), as_json, compared)
+
+
+@app.command()
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
     """Say what an index holds: levels, nodes, models."""
     from hierindex.cli.text import described
@@ -201,6 +243,24 @@ def show(
     from hierindex.index import HierarchicalIndex
 
     _print(HierarchicalIndex.open(index).describe(node), as_json, node_shown)
+
+
+@app.command()
+def export(
+    form: options.Form,
+    index: options.Index,
+    to: options.To,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write the tree in a form that other programs read."""
+    from hierindex.cli.export import WRITERS
+    from hierindex.cli.text import exported
+    from hierindex.index import HierarchicalIndex
+
+    if form not in WRITERS:
+        raise InputError(f"FORMAT must be one of {', '.join(WRITERS)}, got {form!r}.")
+    n_nodes = WRITERS[form](HierarchicalIndex.open(index), to)
+    _print({"format": form, "path": str(to), "nodes": n_nodes}, as_json, exported)
 
 
 @app.command()

@@ -14,6 +14,8 @@ BaseUrl = Annotated[
 ]
 
 
+Form = Annotated[str, typer.Argument(metavar="FORMAT", help="document-summary, parquet or json.")]
+To = Annotated[Path, typer.Option(help="A new file; of document-summary, a new folder.")]
 Sources = Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Files and folders.")]
 Method = Annotated[
     str | None, typer.Option(help="semantic, raptor or document; semantic by default.")
@@ -95,5 +97,9 @@ Merge = Annotated[
 ]
 Mmr = Annotated[
     float | None, typer.Option(help="From 1, the most alike, to 0, the most diverse nodes.")
+]
+ResponseModes = Annotated[
+    list[str] | None,
+    typer.Option("--response-mode", help="Compare this mode; may be given again. By default all."),
 ]
 ResponseMode = Annotated[str | None, typer.Option(help="extractive, or one of LlamaIndex's.")]

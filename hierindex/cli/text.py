@@ -132,6 +132,24 @@ def answered(answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def compared(comparison: dict[str, Any]) -> str:
+    """What each response mode took, then what it answered."""
+    table = Table("mode", "calls", "prompt tokens", "completion tokens", "seconds", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    answers = list[str]()
+    for attempt in comparison["modes"]:
+        mode, usage = attempt["mode"], attempt.get("usage")
+        answers.append(f"{mode}\n{_wrapped(attempt.get('answer') or attempt['error'])}")
+        if usage is None:
+            table.add_row(mode, "failed")
+            continue
+        counts = (usage[key] for key in ("llm_calls", "prompt_tokens", "completion_tokens"))
+        table.add_row(mode, *map(_number, counts), _number(attempt["seconds"]))
+    read = _counted(len(comparison["sources"]), "node")
+    return "\n\n".join([f"Each mode read the same {read}.", _drawn(table), *answers])
+
+
 def node_shown(node: dict[str, Any]) -> str:
     """A node with its place in the tree."""
     parents = (
@@ -149,6 +167,11 @@ def node_shown(node: dict[str, Any]) -> str:
             _wrapped(node["text"]),
         ]
     )
+
+
+def exported(report: dict[str, Any]) -> str:
+    """What was written, and where."""
+    return f"{_counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
 
 
 def _grounded(grounding: float | None) -> str:

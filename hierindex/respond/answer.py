@@ -12,7 +12,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from hierindex.errors import HierindexError, ModelError
+from hierindex.errors import HierindexError, InputError, ModelError
 from hierindex.llm import refusal, service_errors
 from hierindex.record import NodeRecord
 from hierindex.respond.calls import Call, Calls
@@ -70,7 +70,15 @@ class Retrieved:
 
 
 def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -> Retrieved:
-    """Embed a question, then search."""
+    """Embed a question, then search.
+
+    Raises
+    ------
+    InputError
+        If it is empty.
+    """
+    if not question.strip():
+        raise InputError("The question is empty; ask something.")
     started = time.perf_counter()
     query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
     embedded = time.perf_counter()
@@ -116,7 +124,7 @@ def answered(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
         citations=(response.metadata or {}).get(CITATIONS, []),
-        sources=[_source(node) for node in response.source_nodes],
+        sources=[source_of(node) for node in response.source_nodes],
         usage=calls.usage,
         seconds={**found.seconds, "respond": seconds},
         why=next((node.why for node in found.nodes if isinstance(node, Found)), None),
@@ -136,7 +144,8 @@ def _named_errors(llm: LLM | None) -> Iterator[None]:
         raise ModelError(f"LLM {name!r} cannot be used: {reason}.") from error
 
 
-def _source(found: NodeWithScore) -> Source:
+def source_of(found: NodeWithScore) -> Source:
+    """A node that was found, as an answer names it."""
     record = NodeRecord.from_metadata(found.node.metadata)
     return Source(
         id=found.node.node_id,

@@ -43,13 +43,8 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
     chunks = [(NodeRecord.from_metadata(node.metadata), node) for node in nodes]
     place = {document: i for i, document in enumerate(found)}
     named = [(documents_of(node, record)[0], record, node) for record, node in chunks]
-    named.sort(key=lambda chunk: (place[chunk[0]], _start(chunk[1])))
+    named.sort(key=lambda chunk: (place[chunk[0]], chunk[1].start))
     return [NodeWithScore(node=node, score=found[document]) for document, _, node in named]
-
-
-def _start(chunk: NodeRecord) -> int:
-    """Where a chunk stands in its document; the first of those whose place is not known."""
-    return min((span.start for span in chunk.citations), default=-1)
 
 
 async def _documents(search: Search, n: int) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """A store that is one LanceDB table: where that is, and what it holds as a whole."""
 
 import json
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.db import DBConnection
 
+BATCH = 8192  # rows
 REPORT = "hierindex"  # key of the build's report in the table's own metadata
 
 
@@ -105,6 +106,30 @@ class OneTableStore(AsyncFirstStore):
         where = None if node_ids is None else Prefilter(by_ids(node_ids))
         columns: dict[str, list[Any]] = (await self._select(*names, where=where)).to_pydict()
         return columns
+
+    def batches(self, *columns: str) -> "Iterator[pa.RecordBatch]":
+        """See `abatches`."""
+        batches = self.abatches(*columns)
+
+        async def following() -> "pa.RecordBatch | None":
+            return await anext(batches, None)
+
+        while (batch := wait_for(following())) is not None:
+            yield batch
+
+    async def abatches(self, *columns: str) -> "AsyncIterator[pa.RecordBatch]":
+        """Columns of all rows of one version of the table, some thousand rows at a time.
+
+        Raises
+        ------
+        IndexNotFoundError
+            If there is no table.
+        """
+        table = await self._location.existing()
+        check_columns(await table.schema(), columns)
+        query = table.query().select(list(columns))
+        async for batch in await query.to_batches(max_batch_length=BATCH):
+            yield batch
 
     async def ahighest_level(self) -> int:
         """The highest cut that there is; 0 where there is no table."""

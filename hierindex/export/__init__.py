@@ -1,0 +1,1 @@
+"""A tree in the forms of other libraries."""

@@ -1,0 +1,48 @@
+"""What needs LangChain to be installed."""
+
+from typing import Any
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from llama_index.core.schema import BaseNode, NodeWithScore
+
+from hierindex.retrieve.found import Found
+from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.store.plain import plain
+
+
+def document_of(node: BaseNode, **more: Any) -> Document:
+    """A node as a document, with more metadata."""
+    values = plain(node)
+    text, node_id, metadata = (values.pop(key) for key in ("text", "id", "metadata"))
+    return Document(text, id=node_id, metadata={**metadata, **values, **more})
+
+
+class HierarchyDocumentRetriever(BaseRetriever):
+    """A `HierarchyRetriever` for LangChain.
+
+    Parameters
+    ----------
+    retriever : HierarchyRetriever
+    """
+
+    retriever: HierarchyRetriever
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [_found(node) for node in self.retriever.retrieve(query)]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [_found(node) for node in await self.retriever.aretrieve(query)]
+
+
+def _found(found: NodeWithScore) -> Document:
+    path = found.path if isinstance(found, Found) else []
+    return document_of(found.node, score=found.score, path=path)

@@ -1,0 +1,30 @@
+"""The nodes of a tree in an order that does not depend on how it was written."""
+
+from llama_index.core.schema import BaseNode, TextNode
+
+from hierindex.errors import InputError
+from hierindex.record import NodeRecord
+from hierindex.store.filters import documents_of
+from hierindex.store.lance import HierarchyStore
+from hierindex.store.schema import NODE_COLUMNS, to_nodes
+
+NO_NODES = "The index is empty: there is nothing to export."
+
+
+def ordered_nodes(store: HierarchyStore) -> list[TextNode]:
+    """All nodes without vectors: level by level, by documents, by place in them, by id.
+
+    Raises
+    ------
+    IndexNotFoundError, InputError
+        If there is no index, or it is empty.
+    """
+    nodes = [node for batch in store.batches(*NODE_COLUMNS) for node in to_nodes(batch)]
+    if not nodes:
+        raise InputError(NO_NODES)
+    return sorted(nodes, key=_place)
+
+
+def _place(node: BaseNode) -> tuple[int, list[str], int, str]:
+    record = NodeRecord.from_metadata(node.metadata)
+    return record.level, documents_of(node, record), record.start, node.node_id

@@ -1,0 +1,55 @@
+"""Files and folders that are there whole or not at all."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from uuid import uuid4
+
+from hierindex.errors import InputError
+
+
+@contextmanager
+def new(target: str | Path) -> Iterator[Path]:
+    """A path to write a file or a folder to, that takes the target's place when it is whole.
+
+    Parameters
+    ----------
+    target : str or Path
+        May be an empty folder; folders above it are made.
+
+    Raises
+    ------
+    InputError
+        If something is there, or it cannot be written.
+    """
+    target = Path(target)
+    refuse_existing(target)
+    partial = target.with_name(f".{target.name}-{uuid4().hex[:8]}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        if target.is_dir():
+            target.rmdir()
+        partial.rename(target)
+    except OSError as error:
+        raise InputError(f"{str(target)!r} cannot be written: {error}.") from error
+    finally:
+        if partial.is_dir():
+            rmtree(partial)
+        elif partial.exists():
+            partial.unlink()
+
+
+def refuse_existing(target: Path) -> None:
+    """Refuse to write over what is there.
+
+    Raises
+    ------
+    InputError
+        Names it.
+    """
+    if target.is_dir() and not any(target.iterdir()):
+        return
+    if target.exists():
+        raise InputError(f"{str(target)!r} exists already; name another path, or remove it.")

@@ -1,0 +1,104 @@
+"""One question in several response modes, side by side."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
+
+from hierindex.errors import HierindexError, ModelError
+from hierindex.respond.answer import Answer, Source, answered, retrieved, source_of
+from hierindex.respond.calls import Calls
+from hierindex.respond.engine import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, query_engine
+from hierindex.retrieve.retriever import HierarchyRetriever
+
+ANSWERING = [mode for mode in MODES if mode not in WITHOUT_LLM]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one response mode made of the nodes; `error` says why it made nothing."""
+
+    mode: str
+    answer: Answer | None
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, without what all modes have in common."""
+        if self.answer is None:
+            return {"mode": self.mode, "error": self.error}
+        told = self.answer.to_json()
+        kept = ("answer", "answer_kind", "citations", "usage")
+        seconds = told["seconds"]["respond"]
+        return {"mode": self.mode, **{key: told[key] for key in kept}, "seconds": seconds}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Attempts at one question, all of the same nodes."""
+
+    question: str
+    sources: list[Source]
+    attempts: list[Attempt]
+    seconds: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain dictionaries, lists and numbers."""
+        return {
+            "question": self.question,
+            "sources": [asdict(source) for source in self.sources],
+            "modes": [attempt.to_json() for attempt in self.attempts],
+            "seconds": self.seconds,
+        }
+
+
+def compare(
+    question: str,
+    retriever: HierarchyRetriever,
+    embed_model: BaseEmbedding,
+    *,
+    llm: LLM | None = None,
+    response_modes: Sequence[str] | None = None,
+) -> Comparison:
+    """Ask a question in several response modes.
+
+    Parameters
+    ----------
+    question : str
+    retriever : HierarchyRetriever
+        Asked once: every mode gets the same nodes.
+    embed_model : BaseEmbedding
+    llm : LLM, optional
+    response_modes : sequence of str, optional
+        By default all that answer; without an LLM that is "extractive".
+
+    Raises
+    ------
+    InputError
+        If there is no such mode, or it needs an LLM and there is none.
+    ModelError
+        If the LLM cannot be used. A mode that fails otherwise says why, and the others go on.
+    """
+    modes = response_modes or ([EXTRACTIVE] if llm is None else ANSWERING)
+    calls = {mode: Calls() for mode in modes}
+    engines = {
+        mode: query_engine(
+            retriever,
+            embed_model,
+            llm=None if llm is None else calls[mode].of(llm),
+            response_mode=mode,
+        )
+        for mode in modes
+    }
+    found = retrieved(question, retriever, embed_model)
+    attempts = []
+    for mode, engine in engines.items():
+        try:
+            asked = llm if mode in NEED_LLM else None
+            attempts.append(Attempt(mode, answered(found, engine, asked, calls[mode])))
+        except ModelError:
+            raise
+        except HierindexError as error:
+            attempts.append(Attempt(mode, None, str(error)))
+    return Comparison(question, list(map(source_of, found.nodes)), attempts, found.seconds)

@@ -1,0 +1,231 @@
+"""LlamaIndex's DocumentSummaryIndex, saved, loaded and asked by LlamaIndex."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core import StorageContext, load_index_from_storage
+from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.llms.openai_like import OpenAILike
+from loopback import LoopbackServer
+from store.trees import SIZES, documents, linked, record, tree
+
+from hierindex import (
+    HierarchicalIndex,
+    HierarchyStore,
+    InputError,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    persist_document_summary_index,
+    to_document_summary_index,
+)
+from hierindex.export.document_summary import NoLLM
+
+QUESTIONS = {document.doc_id: document.text.partition("  ")[0] for document in documents()}
+
+
+def chunks_of(index: HierarchicalIndex) -> dict[str, list[str]]:
+    """Texts of each document's chunks, in order."""
+    nodes = [node for node in index.store.get_nodes() if record(node).level == 0]
+    nodes.sort(key=lambda node: record(node).start)
+    return {d: [n.text for n in nodes if record(n).documents == (d,)] for d in SIZES}
+
+
+def asked(exported) -> dict[str, list[str]]:
+    """Texts that are found for each document's summary."""
+    retriever, found = exported.as_retriever(), {}
+    for document in SIZES:
+        summary = exported.get_document_summary(document)
+        found[document] = [node.node.text for node in retriever.retrieve(summary)]
+    return found
+
+
+def test_it_is_made_without_a_model(any_index) -> None:
+    model = HashingEmbedding()
+    exported = to_document_summary_index(HierarchicalIndex(any_index.store, model))
+    assert model.batches == model.queries == []
+    assert asked(exported) == chunks_of(any_index)
+    assert model.batches == []
+    assert len(model.queries) == len(SIZES)
+    assert list(exported.ref_doc_info) == list(SIZES)
+    for document in SIZES:
+        assert exported.get_document_summary(document)
+
+
+def test_summaries_and_vectors_are_those_of_the_tree(any_index) -> None:
+    exported = to_document_summary_index(any_index)
+    whole = {record(n).whole_document: n for n in any_index.store.get_nodes()}
+    of_summary = exported.index_struct.doc_id_to_summary_id
+    for document, node in whole.items():
+        if document:
+            assert exported.get_document_summary(document) == node.text
+            assert exported.vector_store.get(of_summary[document]) == node.embedding
+    assert any(whole)
+
+
+def test_a_document_without_a_node_of_its_own_gets_an_extract(tmp_path) -> None:
+    store = HierarchyStore(tmp_path / "index")
+    store.add(tree(RaptorHierarchy))
+    exported = to_document_summary_index(HierarchicalIndex(store, HashingEmbedding()))
+    summary = exported.docstore.get_node(exported.index_struct.doc_id_to_summary_id["a.txt"])
+    leaves = [node for node in store.get_nodes() if record(node).documents == ("a.txt",)]
+    leaves = [node for node in leaves if record(node).level == 0]
+    mean = np.mean([node.embedding for node in leaves], axis=0)
+    found = exported.vector_store.get(summary.node_id)
+    assert found == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
+    (source,) = [document.text for document in documents() if document.doc_id == "a.txt"]
+    assert record(summary).kind == "extractive"
+    assert all(source[c.start : c.end] in summary.text for c in record(summary).citations)
+
+
+def test_nodes_stand_alone(any_index) -> None:
+    exported = to_document_summary_index(any_index)
+    nodes = exported.docstore.docs
+    for node_id, node in nodes.items():
+        assert node_id == node.node_id
+        assert node.embedding is None
+        assert linked(node) <= nodes.keys()
+        assert NodeRelationship.PARENT not in node.relationships
+        assert node.ref_doc_id in SIZES
+        assert record(node).citations
+        for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+            shown = node.get_content(mode)
+            assert "level" not in shown
+            assert "hierindex" not in shown
+        assert node.metadata["author"]
+    assert len(nodes) == len(exported.index_struct.node_id_to_summary_id) + len(SIZES)
+
+
+ALONE = """
+import sys
+from fakes import HashingEmbedding
+from llama_index.core import MockEmbedding, StorageContext, load_index_from_storage
+from llama_index.core.llms import MockLLM
+
+storage = StorageContext.from_defaults(persist_dir=sys.argv[1])
+index = load_index_from_storage(storage, llm=MockLLM(), embed_model=HashingEmbedding())
+(first, *_) = index.as_retriever().retrieve(sys.argv[2])
+assert first.node.ref_doc_id == "d.txt", first
+answer = index.as_query_engine(llm=MockLLM()).query(sys.argv[2])
+assert sys.argv[2] in str(answer)
+assert {node.node.ref_doc_id for node in answer.source_nodes} == {"d.txt"}
+assert "hierindex" not in sys.modules
+"""
+
+
+def test_llama_index_alone_loads_and_asks_it(index, tmp_path) -> None:
+    folder = tmp_path / "exported"
+    n_nodes = persist_document_summary_index(index, folder)
+    assert n_nodes == len(to_document_summary_index(index).docstore.docs)
+    command = [sys.executable, "-c", ALONE, str(folder), QUESTIONS["d.txt"]]
+    env = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    run = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("embed_summaries", [True, False])
+def test_a_language_model_chooses_documents(any_index, tmp_path, embed_summaries) -> None:
+    folder = tmp_path / "exported"
+    persist_document_summary_index(any_index, folder, embed_summaries=embed_summaries)
+    with LoopbackServer(reply=lambda prompt: "Doc: 2, Relevance: 9") as server:
+        llm = OpenAILike(model="m", api_base=server.base_url, api_key="none", is_chat_model=True)
+        exported = load_index_from_storage(
+            StorageContext.from_defaults(persist_dir=str(folder)),
+            llm=llm,
+            embed_model=HashingEmbedding(),
+            embed_summaries=embed_summaries,
+        )
+        found = exported.as_retriever("llm").retrieve("What of the harbour?")
+    assert {(node.node.ref_doc_id, node.score) for node in found} == {("b.txt", 9.0)}
+    (request,) = server.requests
+    for document in SIZES:
+        assert exported.get_document_summary(document) in request.prompt
+    assert "author: Ada" in request.prompt
+    assert "hierindex" not in request.prompt
+    assert "level" not in request.prompt
+
+
+def test_without_vectors_no_embedding_model_is_needed(index) -> None:
+    unknown = HierarchicalIndex(index.store)
+    exported = to_document_summary_index(unknown, embed_summaries=False)
+    assert exported.vector_store.data.embedding_dict == {}
+    with pytest.raises(ValueError, match="embed_summaries is False"):
+        exported.as_retriever()
+
+
+def test_without_a_language_model_one_sentence_says_so(index) -> None:
+    exported = to_document_summary_index(index)
+    with pytest.raises(InputError, match="has no LLM; pass llm="):
+        exported.as_retriever("llm").retrieve("What of the harbour?")
+    with pytest.raises(InputError, match="has no LLM"):
+        NoLLM().stream_complete("?")
+
+
+def test_documents_and_chunks_can_be_deleted(any_index) -> None:
+    exported = to_document_summary_index(any_index)
+    exported.delete_ref_doc("a.txt", delete_from_docstore=True)
+    assert list(exported.ref_doc_info) == ["b.txt", "c.txt", "d.txt"]
+    assert "a.txt" not in {node.ref_doc_id for node in exported.docstore.docs.values()}
+    struct = exported.index_struct
+    first, *others = struct.summary_id_to_node_ids[struct.doc_id_to_summary_id["b.txt"]]
+    exported.delete_nodes([first])
+    (c,) = struct.summary_id_to_node_ids[struct.doc_id_to_summary_id["c.txt"]]
+    exported.delete_nodes([c])
+    retriever = exported.as_retriever(similarity_top_k=9)
+    found = retriever.retrieve(QUESTIONS["a.txt"])
+    assert {node.node.ref_doc_id for node in found} == {"b.txt", "d.txt"}
+    ids = {node.node.node_id for node in found}
+    assert first not in ids
+    assert ids >= {*others}
+
+
+def test_what_is_deleted_from_the_tree_is_not_exported(index) -> None:
+    index.store.delete("a.txt")
+    exported = to_document_summary_index(index)
+    assert list(exported.ref_doc_info) == ["b.txt", "c.txt", "d.txt"]
+    assert not any("a.txt" in node.to_json() for node in exported.docstore.docs.values())
+
+
+def test_what_is_unchanged_is_not_summarised_again(tmp_path) -> None:
+    """LlamaIndex compares hashes of documents with those that it kept."""
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    built = HierarchicalIndex.build(documents(), tmp_path / "index", hierarchy=hierarchy)
+    exported = to_document_summary_index(built)
+    assert exported.refresh_ref_docs(documents()) == [False] * len(SIZES)
+
+
+def test_nodes_that_no_hierarchy_made(tmp_path) -> None:
+    """A store that is used as a vector store has chunks alone."""
+    model = HashingEmbedding()
+    texts = ["The keeper slept all day.", "Die Brücke war gesperrt.", "灯台守は眠った。"]
+    nodes = [TextNode(id_=str(i), text=t, metadata={"shelf": "low"}) for i, t in enumerate(texts)]
+    for node in nodes:
+        node.embedding = model.get_text_embedding(node.text)
+    nodes[1].relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="ü.txt")
+    store = HierarchyStore(tmp_path / "index")
+    store.add([*nodes, TextNode(id_="blank", text=" ", embedding=nodes[0].embedding)])
+    folder = tmp_path / "exported"
+    persist_document_summary_index(HierarchicalIndex(store, model), folder)
+    storage = StorageContext.from_defaults(persist_dir=str(folder))
+    exported = load_index_from_storage(storage, llm=NoLLM(), embed_model=model)
+    (found,) = exported.as_retriever().retrieve(texts[1])
+    assert (found.node.text, found.node.ref_doc_id) == (texts[1], "ü.txt")
+    assert found.node.metadata == {"shelf": "low"}
+    assert {exported.get_document_summary(d) for d in exported.ref_doc_info} == {*texts}
+
+
+def test_an_existing_folder_stays(index, tmp_path) -> None:
+    with pytest.raises(InputError, match="exists already"):
+        persist_document_summary_index(index, tmp_path / "index")
+    assert index.info()["documents"] == len(SIZES)
+
+
+def test_nothing_to_export(nothing, tmp_path) -> None:
+    for export in (to_document_summary_index, persist_document_summary_index):
+        args = [tmp_path / "exported"] if export is persist_document_summary_index else []
+        with pytest.raises(InputError, match=r"holds no index|is empty"):
+            export(nothing, *args)
+    assert not (tmp_path / "exported").exists()

@@ -1,0 +1,139 @@
+"""Parquet, read by pyarrow and by DuckDB."""
+
+import json
+import math
+from tempfile import TemporaryDirectory
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
+from hierindex import HierarchicalIndex, HierarchyStore, InputError, to_parquet, to_tree
+from hierindex.record import NodeRecord, Quote, Span
+from hierindex.store import one_table
+
+
+@pytest.fixture
+def path(any_index, tmp_path):
+    assert to_parquet(any_index, tmp_path / "nodes.parquet") == len(any_index.store.get_nodes())
+    return tmp_path / "nodes.parquet"
+
+
+def test_pyarrow_reads_what_the_tree_holds(any_index, path) -> None:
+    table = pq.read_table(path)
+    assert table.schema.field("vector").type == pa.list_(pa.float32(), 64)
+    rows = {row["id"]: row for row in table.to_pylist()}
+    for node in to_tree(any_index)["nodes"]:
+        row = rows.pop(node["id"])
+        for name in ("level", "level_max", "kind", "text", "documents", "n_tokens", "grounding"):
+            assert row[name] == node[name]
+        assert row["child_ids"] == node["children"]
+        parents = zip(row["parent_ids"], row["parent_weights"], strict=True)
+        assert [{"id": parent, "weight": weight} for parent, weight in parents] == node["parents"]
+        assert json.loads(row["metadata"]) == node["metadata"]
+        assert [{**c, "page": None} for c in node["citations"]] == row["citations"]
+    assert not rows
+
+
+def test_duckdb_walks_and_compares(any_index, path) -> None:
+    with duckdb.connect() as db:
+        nodes = db.read_parquet(str(path))
+        described = {name: str(kind) for name, kind in zip(nodes.columns, nodes.types, strict=True)}
+        assert described["vector"] == "FLOAT[]"
+        assert described["citations"].startswith("STRUCT(")
+        asked = any_index.store.get_nodes()[3]
+        nearest = db.execute(
+            "select id from nodes order by "
+            "array_cosine_similarity(vector::FLOAT[64], ?::FLOAT[64]) desc limit 1",
+            [asked.embedding],
+        ).fetchone()
+        assert nearest == (asked.node_id,)
+        orphans = db.execute(
+            "with links as (select unnest(parent_ids) as parent from nodes) "
+            "select count(*) from links where parent not in (select id from nodes)"
+        ).fetchone()
+        assert orphans == (0,)
+        cited = db.execute(
+            "select distinct c.document from (select unnest(citations) as c from nodes) order by 1"
+        ).fetchall()
+        assert cited == [("a.txt",), ("b.txt",), ("c.txt",), ("d.txt",)]
+
+
+def test_it_is_written_in_batches(any_index, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(one_table, "BATCH", 5)
+    n_nodes = to_parquet(any_index, tmp_path / "nodes.parquet")
+    file = pq.ParquetFile(tmp_path / "nodes.parquet")
+    assert file.num_row_groups == math.ceil(n_nodes / 5)
+    assert file.metadata.num_rows == n_nodes
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+floats = st.floats(width=32, allow_nan=False, allow_infinity=False)
+weights = st.sampled_from([(), (1.0,), (0.75, 0.25), (0.5, 0.3, 0.2)])
+
+
+@settings(max_examples=25)
+@given(
+    rows=st.lists(
+        st.tuples(
+            texts,
+            st.lists(floats, min_size=3, max_size=3),
+            st.dictionaries(texts, texts | st.integers() | st.booleans(), max_size=3),
+            weights,
+            st.none() | st.integers(1, 9),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_round_trip_is_exact(rows) -> None:
+    nodes = []
+    for i, (text, vector, metadata, shares, page) in enumerate(rows):
+        record = NodeRecord(
+            documents=(text,),
+            parents=tuple((f"p{j}", weight) for j, weight in enumerate(shares)),
+            quotes=(Quote(0, len(text), Span(text, i, i + 1, page)),),
+            grounding=None if page is None else 1 / page,
+        )
+        children = [RelatedNodeInfo(node_id="child")] * i
+        nodes.append(
+            TextNode(
+                id_=str(i),
+                text=text,
+                embedding=vector,
+                metadata=metadata | record.to_metadata(),
+                relationships={NodeRelationship.CHILD: children},
+            )
+        )
+    with TemporaryDirectory() as folder:
+        store = HierarchyStore(f"{folder}/index")
+        store.add(nodes)
+        to_parquet(HierarchicalIndex(store), f"{folder}/nodes.parquet")
+        table = pq.read_table(f"{folder}/nodes.parquet")
+    for row in table.to_pylist():
+        text, vector, metadata, shares, page = rows[int(row["id"])]
+        assert np.array_equal(np.float32(row["vector"]), np.float32(vector))
+        assert (row["text"], row["documents"]) == (text, [text])
+        assert json.loads(row["metadata"]) == metadata
+        assert row["parent_weights"] == list(shares)
+        assert len(row["child_ids"]) == int(row["id"])
+        assert [citation["page"] for citation in row["citations"]] == [page]
+        assert row["grounding"] == (None if page is None else 1 / page)
+
+
+def test_nothing_to_write(nothing, tmp_path) -> None:
+    with pytest.raises(InputError, match=r"holds no index|is empty"):
+        to_parquet(nothing, tmp_path / "nodes.parquet")
+    assert not (tmp_path / "nodes.parquet").exists()
+
+
+def test_nothing_is_written_over(any_index, path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="exists already"):
+        to_parquet(any_index, path)
+    assert path.read_bytes() == before

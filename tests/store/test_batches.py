@@ -1,0 +1,51 @@
+"""A table read a few rows at a time."""
+
+import asyncio
+
+import pytest
+from llama_index.core.schema import TextNode
+
+from hierindex.errors import IndexNotFoundError
+from hierindex.store import one_table
+from hierindex.store.lance import HierarchyStore
+
+N = 23
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(one_table, "BATCH", 5)
+    store = HierarchyStore(tmp_path / "index")
+    store.add([TextNode(id_=f"{i:02}", text="x", embedding=[float(i), 1.0]) for i in range(N)])
+    return store
+
+
+def test_batches_are_the_table(store) -> None:
+    batches = list(store.batches("id", "vector"))
+    assert max(batch.num_rows for batch in batches) == 5
+    vectors = {i: v for b in batches for i, v in zip(*b.to_pydict().values(), strict=True)}
+    assert vectors == {f"{i:02}": [i, 1.0] for i in range(N)}
+
+
+def test_they_are_read_inside_a_running_loop_too(store) -> None:
+    async def inside():
+        waited = [batch.num_rows for batch in store.batches("id")]
+        return waited, [batch.num_rows async for batch in store.abatches("id")]
+
+    one, other = asyncio.run(inside())
+    assert one == other
+    assert sum(one) == N
+
+
+def test_they_are_of_one_version(store) -> None:
+    batches = store.batches("id")
+    read = [next(batches)]
+    store.delete_nodes([f"{i:02}" for i in range(N - 1)])
+    read += batches
+    assert sum(batch.num_rows for batch in read) == N
+    assert sum(batch.num_rows for batch in store.batches("id")) == 1
+
+
+def test_without_a_table_there_is_nothing_to_read(tmp_path) -> None:
+    with pytest.raises(IndexNotFoundError):
+        next(HierarchyStore(tmp_path / "none").batches("id"))
