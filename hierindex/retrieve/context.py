@@ -90,8 +90,9 @@ def _scores(candidates: Sequence[Candidate], spans: Sequence[Span | None]) -> Fl
         (-1 - i, 0, 0) if span is None else (number[span.document], span.start, span.end)
         for i, span in enumerate(spans)
     ]
-    document, start, end = np.array(places, dtype=np.float64).reshape(-1, 3).T
-    return in_context(blended(dense, lexical), nearness(document.astype(np.int64), start, end))
+    of, start, end = np.array(places, dtype=np.float64).reshape(-1, 3).T
+    document = of.astype(np.int64)
+    return in_context(blended(dense, lexical), document, nearness(document, start, end))
 
 
 def _span(node: BaseNode) -> Span | None:

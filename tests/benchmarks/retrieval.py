@@ -3,8 +3,8 @@
 Ten ways to rank the same passages of 75 to 110 words (paragraphs in squad and hotpotqa100):
 in random order, from the start of the document, by BM25, by cosine (flat dense), by reciprocal
 rank fusion of both, by both normalised to [0, 1] and added, and the last averaged over fixed
-neighbours, ±1 (0.5) and ±5 (0.8 to the power of the distance); then by `blended` scores, and by
-`rank_in_context` on a built index, from the best 100 by cosine and the best 100 by BM25. Where
+neighbours, ±1 (0.5) and ±5 (0.8 to the power of the distance); then the best 100 by cosine and
+the best 100 by BM25, by their `blended` scores and by `rank_in_context` on a built index. Where
 the question names its document (qmsum, qasper, nq_long) only that is searched. Beside each way,
 the mean difference between ours and it, and its 95% interval by bootstrap over documents.
 
@@ -120,25 +120,23 @@ def flat(name: str, dense: np.ndarray, lexical: np.ndarray, document: np.ndarray
         "added": added,
         "added ±1": smoothed(added, document, 1, 0.5),
         "added ±5": smoothed(added, document, 5, 0.8),
-        "no context": blended(dense, lexical),
     }
 
 
 def ours(P: Passages, rows: np.ndarray, dense: np.ndarray, lexical: np.ndarray, vector, where):
-    """Rows by `rank_in_context`, from what the two searches would find."""
+    """Rows by `rank_in_context`, from what the two searches would find; and by their own scores."""
     by_words = np.argsort(-lexical, kind="stable")[:N_FOUND]
     by_words = {*by_words[lexical[by_words] > 0].tolist()}
     by_vectors = {*np.argsort(-dense, kind="stable")[:N_FOUND].tolist()}
+    at = np.array(sorted(by_vectors | by_words))
+    words_of = np.array([lexical[i] if i in by_words else 0.0 for i in at])
     candidates = [
-        Candidate(
-            P.nodes[rows[i]],
-            float(dense[i]) if i in by_vectors else None,
-            float(lexical[i]) if i in by_words else 0.0,
-        )
-        for i in sorted(by_vectors | by_words)
+        Candidate(P.nodes[rows[i]], float(dense[i]) if i in by_vectors else None, float(words))
+        for i, words in zip(at, words_of, strict=True)
     ]
     found = asyncio.run(rank_in_context(P.index.store, candidates, vector, filters=where))
-    return np.array([P.row[f.node.node_id] for f in found])
+    own = at[np.argsort(-blended(dense[at], words_of), kind="stable")]
+    return np.array([P.row[f.node.node_id] for f in found]), rows[own]
 
 
 def measured(name: str, folder: Path, P: Passages) -> dict:
@@ -161,8 +159,9 @@ def measured(name: str, folder: Path, P: Passages) -> dict:
             way: rows[np.argsort(-scores, kind="stable")]
             for way, scores in flat(name, dense, lexical, P.document[rows]).items()
         }
-        start = time.perf_counter()
-        orders["ours"] = ours(P, rows, dense, lexical, vector, MetadataFilters(filters=filters))
+        start, where = time.perf_counter(), MetadataFilters(filters=filters)
+        in_context, orders["no context"] = ours(P, rows, dense, lexical, vector, where)
+        orders["ours"] = in_context
         seconds.append(time.perf_counter() - start)
         kind = question.get("kind", "")
         for way, order in orders.items():

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import modest, read_only, seeds
 
-from hierindex.core.context import DECAY, blended, in_context, nearness, reach
+from hierindex.core.context import DECAY, blended, focus, in_context, nearness, reach
 from hierindex.errors import InputError
 
 
@@ -81,33 +81,37 @@ def test_passages_without_length_do_not_count_as_short_ones():
 @modest
 @given(passages())
 def test_context_raises_and_depends_on_no_order(given):
-    scores, *places = given
-    K = nearness(*places)
-    found = in_context(scores, K)
+    scores, document, *places = given
+    K = nearness(document, *places)
+    found = in_context(scores, document, K)
     assert found.shape == scores.shape
     assert np.isfinite(found).all()
     assert (found >= scores - 1e-9 * np.abs(scores)).all()
     if len(scores):
         assert 1 - 1e-9 <= reach(scores, K) <= len(scores) + 1e-9
+        assert 0 <= focus(scores, document) <= 1
     back = np.arange(len(scores))[::-1]
-    assert in_context(scores[back], K[back][:, back]) == pytest.approx(found[back])
+    again = in_context(scores[back], document[back], K[back][:, back])
+    assert again == pytest.approx(found[back])
 
 
 @modest
 @given(passages(), st.floats(-50, 50))
 def test_context_moves_with_the_scores(given, by):
-    scores, *places = given
-    K = nearness(*places)
-    expected = in_context(scores, K) + by
-    assert in_context(scores + by, K) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    scores, document, *places = given
+    scores = scores.round(3)  # so that what differs still does when all are moved
+    K = nearness(document, *places)
+    expected = in_context(scores, document, K) + by
+    assert in_context(scores + by, document, K) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 @modest
 @given(passages())
 def test_alone_in_its_document_a_passage_keeps_its_score(given):
     scores, document, start, end = given
-    K = nearness(np.arange(len(document)), start, end)
-    assert in_context(scores, K) == pytest.approx(scores)
+    alone = np.arange(len(document))
+    K = nearness(alone, start, end)
+    assert in_context(scores, alone, K) == pytest.approx(scores)
     if len(scores):
         assert reach(scores, K) == pytest.approx(1)
 
@@ -115,25 +119,64 @@ def test_alone_in_its_document_a_passage_keeps_its_score(given):
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_of_few_passages(n):
     scores = np.arange(n, dtype=float)
-    assert in_context(scores, np.eye(n)).tolist() == pytest.approx(scores.tolist())
+    assert in_context(scores, np.arange(n), np.eye(n)).tolist() == pytest.approx(scores.tolist())
 
 
-def test_of_passages_in_one_place_the_order_stays():
-    scores = np.array([0.3, 2.0, -1.0, 0.3])
-    found = in_context(scores, np.ones((4, 4)))
-    assert np.argsort(-found, kind="stable").tolist() == [1, 0, 3, 2]
-    assert found[0] == found[3]
+@modest
+@given(passages())
+def test_of_passages_in_one_place_the_order_stays(given):
+    scores, document, *_ = given
+    found = in_context(scores, document, nearness(document, 0 * scores, 0 * scores))
+    for each in set(document.tolist()):
+        here = document == each
+        assert (np.diff(found[here][np.argsort(scores[here])]) >= -1e-9).all()
 
 
 def test_the_best_passage_stays_ahead_of_its_neighbours():
     scores = np.array([0.0, 0.5, 3.0, 0.5, 0.0])
-    assert in_context(scores, nearness(*rows(5))).argmax() == 2
+    document, *places = rows(5)
+    assert in_context(scores, document, nearness(document, *places)).argmax() == 2
+
+
+def two_documents(n):
+    """Places of n passages in each."""
+    return tuple(map(np.concatenate, zip(rows(n), rows(n, document=1), strict=True)))
 
 
 def test_beside_a_good_passage_one_ranks_above_its_equal_elsewhere():
-    document, start, end = map(np.concatenate, zip(rows(2), rows(2, document=1), strict=True))
-    found = in_context(np.array([3.0, 1.0, -1.0, 1.0]), nearness(document, start, end))
+    document, start, end = two_documents(2)
+    K = nearness(document, start, end)
+    found = in_context(np.array([3.0, 1.0, -1.0, 1.0]), document, K)
     assert found[1] > found[3] > 1.0
+
+
+def test_of_equals_that_of_the_better_document_is_first():
+    document, start, end = two_documents(40)
+    scores = np.full(80, -1.0)
+    scores[[0, 40]], scores[79] = 2, 1  # and too far off to be near
+    found = in_context(scores, document, nearness(document, start, end))
+    assert found[40] > found[0]
+
+
+@pytest.mark.parametrize(
+    ("document", "second"),
+    [((0, 0, 0, 0, 0, 0), 1), ((0, 0, 1, 2, 3, 4), 2)],
+    ids=["one", "several"],
+)
+def test_a_stretch_is_read_on_where_one_document_is_meant(document, second):
+    scores, start = np.array([2.0, 1.0, 1.4, 1.4, 1.4, 1.4]), np.array([0, 1, 20, 40, 60, 80])
+    K = nearness(np.array(document), start, start + 1)
+    found = in_context(scores, np.array(document), K)
+    assert np.argsort(-found, kind="stable")[:2].tolist() == [0, second]
+
+
+def test_focus_is_on_one_document_on_none_or_between():
+    scores = np.array([1.0, 1.0, 1.0, 1.0])
+    assert focus(scores, np.zeros(4)) == pytest.approx(1)
+    assert focus(scores, np.array([0, 0, 1, 1])) == 0
+    assert focus(scores, np.array([0, 0, 0, 1])) == pytest.approx(0.25)
+    assert focus(scores, np.arange(4)) == 0
+    assert focus(np.array([50.0, 0, 0, 0]), np.arange(4)) == pytest.approx(1)
 
 
 def test_relevance_that_is_spread_reaches_further_than_relevance_in_one_place():
@@ -144,7 +187,7 @@ def test_relevance_that_is_spread_reaches_further_than_relevance_in_one_place():
 
 
 def test_what_is_far_below_the_rest_keeps_its_score():
-    assert in_context(np.array([0.0, -5e3]), np.eye(2)).tolist() == [0, -5e3]
+    assert in_context(np.array([0.0, -5e3]), np.arange(2), np.eye(2)).tolist() == [0, -5e3]
 
 
 @pytest.mark.parametrize(
