@@ -1,0 +1,56 @@
+"""An index in an object store: S3's protocol, spoken by a server on loopback."""
+
+import warnings
+from urllib.request import Request, urlopen
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document
+from store.trees import tree
+
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+
+KEYS = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_region": "us-east-1"}
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the server's own dependencies
+        from moto.server import ThreadedMotoServer
+
+        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        server.start()
+    url = "http://{}:{}".format(*server.get_host_and_port())
+    with urlopen(Request(f"{url}/library", method="PUT")):
+        yield url
+    server.stop()
+
+
+def test_a_store_in_a_bucket(endpoint):
+    options = {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"}
+    store = HierarchyStore("s3://library/store", storage_options=options)
+    assert not store.exists()
+    nodes = tree()
+    store.add(nodes)
+    assert {n.node_id for n in store.get_nodes()} == {n.node_id for n in nodes}
+    store.delete_nodes([nodes[0].node_id])
+    other = HierarchyStore("s3://library/store", storage_options=options)
+    assert len(other.get_nodes()) == len(nodes) - 1
+    assert "secret" not in f"{store!r} {store.to_dict()}"
+    other.clear()
+    assert not store.exists()
+
+
+def test_an_index_in_a_bucket_by_the_environment(endpoint, monkeypatch, tmp_path):
+    environment = {"AWS_ENDPOINT_URL": endpoint, "AWS_ALLOW_HTTP": "true"}
+    for name, value in {**{k.upper(): v for k, v in KEYS.items()}, **environment}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    texts = ("The keeper lit the lamp.", "The baker mended the oven.")
+    documents = [Document(text=text, id_=text.split()[1]) for text in texts]
+    hierarchy = SemanticHierarchy(HashingEmbedding())
+    built = HierarchicalIndex.build(documents, "s3://library/index", hierarchy=hierarchy)
+    assert built.info()["documents"] == 2
+    index = HierarchicalIndex.open("s3://library/index", HashingEmbedding())
+    assert "oven" in index.ask("Who mended the oven?").answer
