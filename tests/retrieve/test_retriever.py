@@ -21,7 +21,9 @@ from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
 )
+from loopback import LoopbackServer
 from store.trees import NOUNS, SIZES, record, tree
+from test_doubles import async_llm_of, llm_of
 
 from hierindex.errors import HierindexError, InputError, LevelError, ModelError
 from hierindex.hierarchy.transforms import DocumentHierarchy
@@ -456,10 +458,19 @@ class TestAuto:
 
     def test_an_llm_chooses_and_its_reason_is_told(self, store, nodes, embed_model):
         reply = '[{"choice": 2, "reason": "It asks for an overview."}]'
-        selector = LLMMultiSelector.from_defaults(llm=Says(reply=reply))
-        retriever = HierarchyRetriever(store, embed_model, mode="auto", selector=selector)
-        found = retriever.retrieve(QUESTION)
-        assert found == asyncio.run(retriever.aretrieve(QUESTION))
+
+        def asking(llm):
+            selector = LLMMultiSelector.from_defaults(llm=llm)
+            return HierarchyRetriever(store, embed_model, mode="auto", selector=selector)
+
+        async def ask():
+            async with async_llm_of(server) as llm:
+                return await asking(llm).aretrieve(QUESTION)
+
+        with LoopbackServer(reply=lambda prompt: reply) as server:
+            found = asking(llm_of(server)).retrieve(QUESTION)
+            assert found == asyncio.run(ask())
+            assert all(QUESTION in request.prompt for request in server.requests)
         assert {n.why for n in found} == {"level 1: It asks for an overview."}
         assert {n.node.node_id for n in found} <= {n.node_id for n in cut(nodes, 1)}
 
