@@ -1,5 +1,7 @@
 """Where a table is, and the way to it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 
 creating = Lock()
+LOCK = ".create.lock"  # a file of the folder, while a process makes a table there
 
 
 class Location:
@@ -97,10 +100,22 @@ class Location:
         """Make the table of these rows, unless there is one by now.
 
         Of two that make one table at once, LanceDB lets the second overwrite the first; here
-        they take turns, within this process.
+        they take turns, also processes, if they share a disk.
         """
-        async with turn(creating):
+        async with turn(creating), self._alone():
             if await self.table() is not None:
                 return False
             await (await self.connect()).create_table(self.table_name, named(rows))
             return True
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Where no other process makes a table in this folder."""
+        if self._folder is None:
+            yield
+            return
+        from filelock import AsyncFileLock
+
+        self._folder.mkdir(parents=True, exist_ok=True)
+        async with AsyncFileLock(self._folder / LOCK):
+            yield

@@ -7,6 +7,7 @@ import lancedb
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import VectorStoreIndex
@@ -23,7 +24,10 @@ from store.trees import HIERARCHIES, linked, record, tree
 from strategies import few, seeds
 
 from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.store.facts import named
 from hierindex.store.lance import HierarchyStore
+from hierindex.store.location import LOCK
+from hierindex.store.schema import to_table
 
 
 def node(node_id="a", text="text", embedding=(1.0, 0.0), **metadata):
@@ -109,6 +113,18 @@ def test_concurrent_additions_of_one_id_make_one_row(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda i: HierarchyStore(tmp_path).add([node("same")]), range(4)))
     assert sorted(HierarchyStore(tmp_path).columns("id")["id"]) == ["first", "same"]
+
+
+def test_processes_take_turns_at_making_a_table(tmp_path):
+    """A table that another process makes meanwhile is added to and not overwritten."""
+    with ThreadPoolExecutor(1) as pool, FileLock(tmp_path / LOCK, thread_local=False):
+        waiting = pool.submit(HierarchyStore(tmp_path).add, [node("b")])
+        with pytest.raises(TimeoutError):
+            waiting.result(0.3)
+        rows = named(to_table([node("a")]))
+        lancedb.connect(tmp_path).create_table("nodes", rows)
+    assert waiting.result() == ["b"]
+    assert set(ids(HierarchyStore(tmp_path).get_nodes())) == {"a", "b"}
 
 
 def test_many_rows_come_back_whole(store):
