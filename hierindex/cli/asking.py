@@ -1,0 +1,126 @@
+"""Commands that ask an index."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hierindex.cli import options
+from hierindex.cli.output import print_result
+
+RETRIEVAL = {
+    "mode",
+    "level",
+    "by",
+    "top_k",
+    "token_budget",
+    "beam",
+    "n_documents",
+    "whole_documents",
+    "merge",
+    "mmr",
+}
+"""Settings that are the retriever's options."""
+
+
+def query(
+    question: options.Question,
+    index: options.Index,
+    mode: options.Mode = None,
+    level: options.Level = None,
+    by: options.By = None,
+    where: options.Where = None,
+    top_k: options.TopK = None,
+    token_budget: options.TokenBudget = None,
+    beam: options.Beam = None,
+    n_documents: options.NDocuments = None,
+    whole_documents: options.WholeDocuments = None,
+    merge: options.Merge = None,
+    mmr: options.Mmr = None,
+    response_mode: options.ResponseMode = None,
+    llm: options.Model = None,
+    llm_base_url: options.BaseUrl = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Ask a question, at one level or at all."""
+    from hierindex.settings import load_settings
+
+    settings = load_settings(
+        mode=mode,
+        level=level or None,
+        by=by,
+        top_k=top_k,
+        token_budget=token_budget,
+        beam=beam,
+        n_documents=n_documents,
+        whole_documents=whole_documents,
+        merge=merge,
+        mmr=mmr,
+        response_mode=response_mode,
+        llm=llm,
+        llm_base_url=llm_base_url,
+    )
+    with _without_garbage_collection():
+        from hierindex.cli.llm import llm_of
+        from hierindex.cli.text import answered
+        from hierindex.cli.where import filters_of
+        from hierindex.index import HierarchicalIndex
+
+        answer = HierarchicalIndex.open(index).ask(
+            question,
+            llm=llm_of(settings),
+            response_mode=settings.response_mode,
+            filters=filters_of(where or ()),
+            **settings.model_dump(include=RETRIEVAL),
+        )
+    print_result(answer.to_json(), as_json, answered)
+
+
+def compare(
+    question: options.Question,
+    index: options.Index,
+    mode: options.Mode = None,
+    level: options.Level = None,
+    by: options.By = None,
+    where: options.Where = None,
+    top_k: options.TopK = None,
+    token_budget: options.TokenBudget = None,
+    response_mode: options.ResponseModes = None,
+    llm: options.Model = None,
+    llm_base_url: options.BaseUrl = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Ask a question in several response modes, side by side, of the same nodes."""
+    from hierindex.settings import load_settings
+
+    settings = load_settings(
+        mode=mode,
+        level=level or None,
+        by=by,
+        top_k=top_k,
+        token_budget=token_budget,
+        llm=llm,
+        llm_base_url=llm_base_url,
+    )
+    from hierindex.cli.llm import llm_of
+    from hierindex.cli.text import compared
+    from hierindex.cli.where import filters_of
+    from hierindex.index import HierarchicalIndex
+
+    comparison = HierarchicalIndex.open(index).compare(
+        question,
+        llm=llm_of(settings),
+        response_modes=response_mode,
+        filters=filters_of(where or ()),
+        **settings.model_dump(include=RETRIEVAL),
+    )
+    print_result(comparison.to_json(), as_json, compared)
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Imports make objects by the million and drop hardly one: looking is a tenth of a start."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
