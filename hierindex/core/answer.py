@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 
-TELLS = 0.01  # cosine by which known answers are nearer than chance, or the model cannot tell
+TELLS = 1e-3  # cosine by which known answers are nearer than chance, or the model cannot tell
 
 
 def calibrated(similarity: Floats1d, known: Floats2d) -> Floats1d:
