@@ -20,7 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from extractive import Ranked, count_words
+from extractive import Ranked, Remembering, count_words
 from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from passages import bm25, bm25_weights, read
@@ -150,11 +150,12 @@ def refusals(data: Path, index: dict[str, HierarchicalIndex]) -> None:
 
 
 def main(data: Path, corpora: Path, folder: Path) -> None:
-    model = load_embed_model()
+    inner = load_embed_model()
     for name in CORPORA:
         if not (folder / name).exists():
-            hierarchy = SemanticHierarchy(model)
+            hierarchy = SemanticHierarchy(inner)
             HierarchicalIndex.build(str(corpora / name), folder / name, hierarchy=hierarchy)
+    model = Remembering(inner=inner, model_name=inner.model_name, embed_batch_size=2048)
     index = {name: HierarchicalIndex.open(folder / name, model) for name in CORPORA}
     sentences(data, index["meetings"])
     refusals(data, index)

@@ -163,7 +163,7 @@ def test_the_range_of_a_models_cosines_does_not_matter(question):
 
 @pytest.mark.parametrize(
     "sentence",
-    ["昨天下雨，桥被关闭了。", "مرحبا بك هنا يا صديقي.", "\U0001f600 was all she wrote.", "Yes."],
+    ["昨天下雨桥被关闭了。", "مرحبا بك هنا يا صديقي.", "\U0001f600 was all she wrote.", "Yes."],
     ids=["Chinese", "Arabic", "emoji", "a stub alone"],
 )
 def test_any_script_is_quoted(synthesizer, sentence):
