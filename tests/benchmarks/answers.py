@@ -138,7 +138,7 @@ def refusals(data: Path, index: dict[str, HierarchicalIndex]) -> None:
     print(f"\nrefused at {MIN_SCORE}, and the area under the ROC curve")
     for own, questions in asked.items():
         answered = {}
-        for name in (own, *(set(CORPORA) - {own})):
+        for name in sorted(CORPORA, key=lambda name: name != own):
             engine = index[name].as_query_engine()
             told = [engine.query(question).metadata for question in questions]
             answered[name] = np.array([t[SCORE] for t in told])
