@@ -3,7 +3,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query
+.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -54,6 +54,11 @@ bench-query: $(READY)  ## and questions at a million nodes, and what they find: 
 	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
 	$(BIN)/python -W ignore tests/benchmarks/query.py $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/retrieval.py $(DATA)
+
+bench-answers: $(READY)  ## and answers without a language model, and refusals: make bench-answers DATA=folder CORPORA=folder
+	@test -n "$(DATA)" -a -n "$(CORPORA)" || { echo "Name DATA=folder of evaluation data and CORPORA=folder of its corpora"; exit 2; }
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group bench
+	$(BIN)/python -W ignore tests/benchmarks/answers.py $(DATA) $(CORPORA)
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv

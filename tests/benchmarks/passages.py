@@ -52,6 +52,30 @@ def terms(text: str) -> list[str]:
     return [stem(word) for word in words(text) if word not in STOP]
 
 
+def bm25_weights(texts: list[str]) -> tuple[csr_array, dict[str, int]]:
+    """BM25 weights of terms in texts, and the terms' columns."""
+    counts = [Counter(terms(text)) for text in texts]
+    column = {t: i for i, t in enumerate(dict.fromkeys(t for c in counts for t in c))}
+    n_terms = np.array([sum(c.values()) for c in counts])
+    rows = np.repeat(np.arange(len(counts)), [len(c) for c in counts])
+    columns = np.array([column[t] for c in counts for t in c], dtype=np.int64)
+    n = np.array([k for c in counts for k in c.values()], dtype=float)
+    df = np.bincount(columns, minlength=len(column))
+    idf = np.log(1 + (len(counts) - df + 0.5) / (df + 0.5))
+    norm = 1.2 * (0.25 + 0.75 * n_terms / n_terms.mean())
+    weights = idf[columns] * n * 2.2 / (n + norm[rows])
+    return csr_array((weights, (rows, columns)), shape=(len(counts), len(column))), column
+
+
+def bm25(weights: tuple[csr_array, dict[str, int]], question: str) -> np.ndarray:
+    M, column = weights
+    asked = np.zeros(M.shape[1])
+    for term in terms(question):
+        if term in column:
+            asked[column[term]] += 1
+    return M @ asked
+
+
 @dataclass
 class Passages:
     """The chunks of an index in reading order."""
@@ -75,25 +99,10 @@ class Passages:
 
     @cached_property
     def weights(self) -> tuple[csr_array, dict[str, int]]:
-        """BM25 weights of terms in passages, and the terms' columns."""
-        counts = [Counter(terms(text)) for text in self.text]
-        column = {t: i for i, t in enumerate(dict.fromkeys(t for c in counts for t in c))}
-        n_terms = np.array([sum(c.values()) for c in counts])
-        rows = np.repeat(np.arange(len(counts)), [len(c) for c in counts])
-        columns = np.array([column[t] for c in counts for t in c])
-        n = np.array([k for c in counts for k in c.values()], dtype=float)
-        df = np.bincount(columns, minlength=len(column))
-        idf = np.log(1 + (len(counts) - df + 0.5) / (df + 0.5))
-        norm = 1.2 * (0.25 + 0.75 * n_terms / n_terms.mean())
-        return csr_array((idf[columns] * n * 2.2 / (n + norm[rows]), (rows, columns))), column
+        return bm25_weights(self.text)
 
     def bm25(self, question: str) -> np.ndarray:
-        M, column = self.weights
-        asked = np.zeros(M.shape[1])
-        for term in terms(question):
-            if term in column:
-                asked[column[term]] += 1
-        return M @ asked
+        return bm25(self.weights, question)
 
     def fill(self, rows: np.ndarray, budget: int) -> list[int]:
         """What of these fits, best first."""

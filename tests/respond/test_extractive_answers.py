@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from store.trees import HIERARCHIES, NOUNS, documents, record, tree
 from strategies import modest
 
+from hierindex.errors import InputError
 from hierindex.record import NodeRecord, Quote, Span
 from hierindex.respond.extractive import NO_ANSWER, ExtractiveSynthesizer
 
@@ -47,10 +48,12 @@ questions = st.lists(st.sampled_from([*NOUNS, "a1", "b2", "met"]), min_size=1, m
 @modest
 @given(questions, st.lists(st.sampled_from(FOREST), min_size=1, max_size=6))
 def test_an_answer_is_what_its_citations_say(words, nodes):
-    response = ExtractiveSynthesizer(HashingEmbedding()).synthesize(" ".join(words), found(*nodes))
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(), min_score=None)
+    response = synthesizer.synthesize(" ".join(words), found(*nodes))
     cited = response.metadata["citations"]
     sentences = [TEXT_OF[c["document"]][c["start"] : c["end"]] for c in cited]
-    assert str(response) == (numbered(sentences) or NO_ANSWER)
+    assert sentences
+    assert str(response) == numbered(sentences)
     assert len(set(sentences)) == len(sentences)
     for sentence, citation in zip(sentences, cited, strict=True):
         assert sentence.endswith(".")
@@ -63,11 +66,120 @@ def test_an_answer_is_what_its_citations_say(words, nodes):
 @modest
 @given(questions, st.lists(st.sampled_from(FOREST), min_size=1, max_size=6), st.integers(20, 80))
 def test_an_answer_is_within_its_budget(words, nodes, answer_tokens):
-    synthesizer = ExtractiveSynthesizer(HashingEmbedding(), answer_tokens=answer_tokens)
+    synthesizer = ExtractiveSynthesizer(
+        HashingEmbedding(), answer_tokens=answer_tokens, min_score=None
+    )
     response = synthesizer.synthesize(" ".join(words), found(*nodes))
     tokens = llama_index.core.utils.get_tokenizer()
     sentences = [part for part in re.split(r" \[\d+\] ?", str(response)) if part]
     assert sum(len(tokens(sentence)) for sentence in sentences) <= answer_tokens
+    assert 0 < len(tokens(" ".join(sentences))) <= answer_tokens
+
+
+@modest
+@given(questions, st.lists(st.sampled_from(FOREST), min_size=1, max_size=6))
+def test_a_document_is_quoted_in_one_go_and_forwards(words, nodes):
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(), min_score=None)
+    cited = synthesizer.synthesize(" ".join(words), found(*nodes)).metadata["citations"]
+    names = [citation["document"] for citation in cited]
+    runs = [name for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
+    assert len(runs) == len(set(names))
+    starts = {name: [c["start"] for c in cited if c["document"] == name] for name in runs}
+    assert starts == {name: sorted(places) for name, places in starts.items()}
+
+
+@modest
+@given(questions, st.lists(st.sampled_from(FOREST), max_size=4), st.floats(0, 1), st.floats(0, 1))
+def test_it_refuses_below_a_score_and_never_less_with_a_higher_one(words, nodes, a, b):
+    low, high = (
+        ExtractiveSynthesizer(HashingEmbedding(), min_score=score)
+        .synthesize(" ".join(words), found(*nodes))
+        .metadata
+        for score in sorted([a, b])
+    )
+    assert low["score"] == high["score"]
+    assert 0 <= low["score"] <= 1
+    assert low["refused"] <= high["refused"]
+    for told, least in zip((low, high), sorted([a, b]), strict=True):
+        assert told["refused"] == (not told["citations"]) == (not nodes or told["score"] < least)
+
+
+@pytest.mark.parametrize("min_score", [0, None])
+def test_without_a_least_score_whatever_was_found_is_quoted(min_score):
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(dim=4096), min_score=min_score)
+    response = synthesizer.synthesize("Who wrote sonnets?", texts("Barley grew in every meadow."))
+    assert str(response) == "Barley grew in every meadow. [1]"
+    assert response.metadata["score"] < 0.1
+
+
+def test_what_nothing_answers_is_refused_and_its_sources_stay():
+    nodes = texts("Barley grew in every meadow.", "The anchor met the yeast at dawn.")
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(dim=4096))
+    response = synthesizer.synthesize("Who wrote sonnets?", nodes)
+    assert str(response) == NO_ANSWER
+    assert response.metadata["refused"]
+    assert response.source_nodes == nodes
+    assert synthesizer.get_response("Who wrote sonnets?", [n.node.text for n in nodes]) == NO_ANSWER
+
+
+def test_a_question_about_the_whole_is_answered_by_what_is_central():
+    central = ["The anchor met the yeast.", "The anchor met the yeast and the falcon."]
+    apart = "Nobody said who that was."
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(dim=4096), answer_tokens=8)
+    response = synthesizer.synthesize("What is this about?", texts(apart, *central))
+    assert response.metadata["score"] == 1
+    assert str(response) == f"{central[0]} [1]"
+
+
+class Alike(HashingEmbedding):
+    """All texts are the same to it."""
+
+    def _vector(self, text):
+        return [0.6, 0.8]
+
+
+def test_a_model_that_cannot_tell_refuses_nothing():
+    response = ExtractiveSynthesizer(Alike()).synthesize("Why?", texts("The anchor met the yeast."))
+    assert response.metadata["score"] == 1
+    assert not response.metadata["refused"]
+
+
+class Narrow(HashingEmbedding):
+    """Its cosines are between 0.9 and 1."""
+
+    def _vector(self, text):
+        return [*super()._vector(text), 3.0]
+
+
+@pytest.mark.parametrize("question", [QUESTION, "Who wrote sonnets?", "met b2 falcon"])
+def test_the_range_of_a_models_cosines_does_not_matter(question):
+    wide, narrow = (
+        ExtractiveSynthesizer(model).synthesize(question, found(*FOREST[:6]))
+        for model in (HashingEmbedding(), Narrow())
+    )
+    assert narrow.metadata["score"] == pytest.approx(wide.metadata["score"], abs=1e-5)
+    assert narrow.metadata["refused"] == wide.metadata["refused"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["昨天下雨桥被关闭了。", "مرحبا بك هنا يا صديقي.", "\U0001f600 was all she wrote.", "Yes."],
+    ids=["Chinese", "Arabic", "emoji", "a stub alone"],
+)
+def test_any_script_is_quoted(synthesizer, sentence):
+    assert str(synthesizer.synthesize(sentence, texts(sentence))) == f"{sentence} [1]"
+
+
+def test_what_only_announces_is_not_quoted(synthesizer):
+    told = "The lantern met a falcon here."
+    response = synthesizer.synthesize("lantern falcon", texts(f"The lantern said to it:\n\n{told}"))
+    assert str(response) == f"{told} [1]"
+
+
+@pytest.mark.parametrize("options", [{"min_score": 1.1}, {"min_score": -0.1}, {"min_score": "0"}])
+def test_a_score_is_between_0_and_1(embed_model, options):
+    with pytest.raises(InputError, match=r"^min_score must be a number in \[0, 1\], got "):
+        ExtractiveSynthesizer(embed_model, **options)
 
 
 @pytest.mark.parametrize("node", FOREST[::5], ids=lambda node: f"level {record(node).level}")
@@ -85,21 +197,21 @@ def test_what_is_far_from_the_question_is_not_quoted():
 
 
 @pytest.mark.parametrize(
-    ("found_texts", "quoted"),
+    ("text", "quoted"),
     [
         pytest.param(["A lantern met one falcon.", "B lantern met one falcon."], [0, 1], id="two"),
         pytest.param(["Lantern falcon in one.", "Lantern falcon in one."], [0], id="the same"),
     ],
 )
-def test_sentences_stand_once_and_in_the_order_of_the_nodes(synthesizer, found_texts, quoted):
-    response = synthesizer.synthesize("lantern falcon", texts(*found_texts))
-    assert str(response) == numbered([found_texts[i] for i in quoted])
+def test_sentences_stand_once_and_in_their_order(synthesizer, text, quoted):
+    response = synthesizer.synthesize("lantern falcon", texts(" ".join(text)))
+    assert str(response) == numbered([text[i] for i in quoted])
 
 
-def test_a_sentence_found_again_stays_where_it_was_found_first(synthesizer):
-    a, b = "Lantern met falcon in a1.", "Lantern met falcon in b1."
-    response = synthesizer.synthesize("lantern met falcon", texts(a, b, a))
-    assert str(response) == numbered([a, b])
+def test_the_document_of_the_best_sentence_comes_first(synthesizer):
+    good, best = "The lantern met a sparrow.", "The lantern met a falcon."
+    response = synthesizer.synthesize("the lantern met a falcon", texts(good, best))
+    assert str(response) == numbered([best, good])
 
 
 def test_a_citation_is_that_of_the_first_find(synthesizer):
@@ -134,7 +246,7 @@ def test_a_node_whose_place_is_not_known_is_quoted_without_a_citation(synthesize
 def test_where_nothing_was_found_it_says_so(synthesizer, embed_model, nodes):
     response = synthesizer.synthesize(QUESTION, nodes)
     assert str(response) == NO_ANSWER
-    assert response.metadata == {"citations": []}
+    assert response.metadata == {"citations": [], "score": 0.0, "refused": True}
     assert response.source_nodes == nodes
     assert embed_model.batches == embed_model.queries == []
 
@@ -157,8 +269,10 @@ def test_async_answers_the_same(synthesizer, nodes):
 
 def test_sentences_are_embedded_in_one_batch_and_the_question_once(synthesizer, embed_model):
     synthesizer.synthesize(QUESTION, found(*FOREST[:4]))
-    assert len(embed_model.batches) == 1
+    assert len(embed_model.batches) == 2  # the known answers are the other, once
     assert embed_model.queries == [QUESTION]
+    synthesizer.synthesize(QUESTION, found(*FOREST[:4]))
+    assert len(embed_model.batches) == 3
 
 
 def test_a_question_that_is_embedded_is_not_embedded_again(synthesizer, embed_model):
