@@ -16,7 +16,7 @@ from hierindex.errors import HierindexError, InputError, ModelError
 from hierindex.llm import refusal, service_errors
 from hierindex.record import NodeRecord
 from hierindex.respond.calls import Call, Calls
-from hierindex.respond.extractive import CITATIONS
+from hierindex.respond.extractive import CITATIONS, REFUSED, SCORE
 from hierindex.retrieve.found import Found
 from hierindex.summarize.summary import Usage
 
@@ -41,7 +41,9 @@ class Answer:
     """An answer; `citations` are those of its sentences, in order, where it is extractive.
 
     `why` tells of the levels that were asked, where they were chosen for the question. `calls`
-    are the prompts that a language model was sent, with what it answered to each.
+    are the prompts that a language model was sent, with what it answered to each. `score` is an
+    extractive answer's, see `ExtractiveSynthesizer`, and `refused` whether it is that nothing
+    answers.
     """
 
     answer: str
@@ -51,13 +53,15 @@ class Answer:
     usage: Usage
     seconds: dict[str, float]
     why: str | None = None
+    score: float | None = None
+    refused: bool = False
     calls: list[Call] = field(default_factory=list, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dictionaries, lists and numbers, without calls; `why` only where it is told."""
+        """Plain dictionaries, lists and numbers, without calls; what is None is left out."""
         told = asdict(self)
         del told["calls"]
-        return {k: v for k, v in told.items() if k != "why" or v is not None}
+        return {key: value for key, value in told.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -120,14 +124,17 @@ def answered(
         response = engine.synthesize(found.query, found.nodes)
         text = str(response)  # reads a stream to its end
     seconds = round(time.perf_counter() - started, 3)
+    told = response.metadata or {}
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
-        citations=(response.metadata or {}).get(CITATIONS, []),
+        citations=told.get(CITATIONS, []),
         sources=[source_of(node) for node in response.source_nodes],
         usage=calls.usage,
         seconds={**found.seconds, "respond": seconds},
         why=next((node.why for node in found.nodes if isinstance(node, Found)), None),
+        score=told.get(SCORE),
+        refused=told.get(REFUSED, False),
         calls=calls.made,
     )
 

@@ -220,7 +220,8 @@ def _in_context(
     ]
     document, start, end = np.array(places).T
     scores = blended(similarity, shared_words(has))
-    return in_context(scores, nearness(document, start, end)), document, start
+    near = nearness(document, start, end)
+    return in_context(scores, document, near), document, start
 
 
 def _words(text: str) -> list[str]:

@@ -123,12 +123,12 @@ def test_what_nothing_answers_is_refused_and_its_sources_stay():
 
 
 def test_a_question_about_the_whole_is_answered_by_what_is_central():
-    central = ["The anchor met the yeast.", "The anchor met the yeast and the falcon."]
+    central = ["The anchor met the yeast.", "The yeast met the anchor."]
     apart = "Nobody said who that was."
     synthesizer = ExtractiveSynthesizer(HashingEmbedding(dim=4096), answer_tokens=8)
     response = synthesizer.synthesize("What is this about?", texts(apart, *central))
     assert response.metadata["score"] == 1
-    assert str(response) == f"{central[0]} [1]"
+    assert str(response) in [f"{sentence} [1]" for sentence in central]
 
 
 class Alike(HashingEmbedding):
