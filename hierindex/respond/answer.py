@@ -13,7 +13,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 from hierindex.errors import HierindexError, InputError, ModelError
-from hierindex.llm import refusal, service_errors
+from hierindex.llm import failure_of, service_errors
 from hierindex.record import NodeRecord
 from hierindex.respond.calls import Call, Calls
 from hierindex.respond.extractive import CITATIONS
@@ -113,7 +113,7 @@ def answered(
     ModelError
         If the language model cannot be reached or refuses.
     HierindexError
-        If it fails otherwise.
+        If it fails otherwise, or LlamaIndex cannot make an answer of what it says.
     """
     started, calls = time.perf_counter(), calls or Calls()
     with _named_errors(llm):
@@ -134,14 +134,21 @@ def answered(
 
 @contextmanager
 def _named_errors(llm: LLM | None) -> Iterator[None]:
-    """A service's errors as ours, with the model's name."""
+    """A service's errors as ours, with the model's name, and LlamaIndex's."""
+    name = "" if llm is None else llm.metadata.model_name
     try:
         yield
+    except HierindexError:
+        raise
     except service_errors() as error:
-        name, reason = "" if llm is None else llm.metadata.model_name, refusal(error)
-        if reason is None:
-            raise HierindexError(f"LLM {name!r} failed to answer: {error}.") from error
-        raise ModelError(f"LLM {name!r} cannot be used: {reason}.") from error
+        failure = failure_of(error)
+        reason = failure.reason.rstrip(".")
+        if failure.kind in ("gone", "final"):
+            raise ModelError(f"LLM {name!r} cannot be used: {reason}.") from error
+        raise HierindexError(f"LLM {name!r} failed to answer: {reason}.") from error
+    except (TypeError, ValueError) as error:  # so its prompt helper and its parsers fail
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise HierindexError(f"No answer can be made: {reason}.") from error
 
 
 def source_of(found: NodeWithScore) -> Source:
