@@ -1,5 +1,6 @@
 """An answer with its sources, what it cost and how long it took."""
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,13 @@ from hierindex.respond.calls import Call, Calls
 from hierindex.respond.extractive import CITATIONS
 from hierindex.retrieve.found import Found
 from hierindex.summarize.summary import Usage
+
+# How LlamaIndex's prompt helper says it.
+NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
+NO_ROOM = (
+    "the prompt leaves no room for texts in the model's window; shorten the question or the "
+    "template, or set context_window= and max_tokens= of the model"
+)
 
 
 @dataclass(frozen=True)
@@ -147,7 +155,8 @@ def _named_errors(llm: LLM | None) -> Iterator[None]:
             raise ModelError(f"LLM {name!r} cannot be used: {reason}.") from error
         raise HierindexError(f"LLM {name!r} failed to answer: {reason}.") from error
     except (TypeError, ValueError) as error:  # so its prompt helper and its parsers fail
-        reason = " ".join(str(error).split()).rstrip(".")
+        said = " ".join(str(error).split()).rstrip(".")
+        reason = NO_ROOM if NO_ROOM_SAID.search(said) else said
         raise HierindexError(f"No answer can be made: {reason}.") from error
 
 
