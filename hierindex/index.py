@@ -205,6 +205,9 @@ class HierarchicalIndex:
             If the options do not go together.
         """
         choose_mode(response_mode, llm)  # now and not after the embedding model is loaded
+        for name in ("llm", "response_mode", "retriever", "embed_model"):
+            if name in (synthesizer or {}):
+                raise InputError(f"{name} is no option of the synthesizer; it has its own place.")
         for each in levels_of(level):
             check_level(each, self.store.highest_level())
         return query_engine(

@@ -108,11 +108,17 @@ def _prompt(body: dict[str, Any]) -> str:
 def _answers(
     request: Request, text: str, finish_reason: str, tokens: Tokens
 ) -> list[dict[str, Any]]:
-    """Return the whole answer; or of a stream an event per word, then the usage if asked for."""
+    """Return the whole answer; or of a stream an event per word, then the usage if asked for.
+
+    The answer to a request with tools is a call of the first one with the text as its arguments.
+    """
     stream, chat = request.body.get("stream"), "messages" in request.body
     said = "delta" if stream else "message"
+    tools = request.body.get("tools")
     choices: list[dict[str, Any]] = [
-        {said: {"role": "assistant", "content": piece}} if chat else {"text": piece}
+        {said: _called(tools[0], piece) if tools else {"role": "assistant", "content": piece}}
+        if chat
+        else {"text": piece}
         for piece in (re.split("(?= )", text) if stream else [text])
     ]
     for choice in choices:
@@ -124,6 +130,12 @@ def _answers(
     events = [named | {"choices": [choice]} for choice in choices]
     asked = (request.body.get("stream_options") or {}).get("include_usage")
     return [*events, named | {"choices": [], "usage": usage}] if asked else events
+
+
+def _called(tool: dict[str, Any], arguments: str) -> dict[str, Any]:
+    function = {"name": tool["function"]["name"], "arguments": arguments}
+    call = {"index": 0, "id": "call", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
 def _is_open(connection: socket) -> bool:

@@ -1,5 +1,6 @@
 """An answer with its sources, what it cost and how long it took."""
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +14,19 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 from hierindex.errors import HierindexError, InputError, ModelError
-from hierindex.llm import refusal, service_errors
+from hierindex.llm import failure_of, service_errors
 from hierindex.record import NodeRecord
 from hierindex.respond.calls import Call, Calls
 from hierindex.respond.extractive import CITATIONS, REFUSED, SCORE
 from hierindex.retrieve.found import Found
 from hierindex.summarize.summary import Usage
+
+# How LlamaIndex's prompt helper says it.
+NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
+NO_ROOM = (
+    "the prompt leaves no room for texts in the model's window; shorten the question or the "
+    "template, or set context_window= and max_tokens= of the model"
+)
 
 
 @dataclass(frozen=True)
@@ -117,7 +125,7 @@ def answered(
     ModelError
         If the language model cannot be reached or refuses.
     HierindexError
-        If it fails otherwise.
+        If it fails otherwise, or LlamaIndex cannot make an answer of what it says.
     """
     started, calls = time.perf_counter(), calls or Calls()
     with _named_errors(llm):
@@ -141,14 +149,22 @@ def answered(
 
 @contextmanager
 def _named_errors(llm: LLM | None) -> Iterator[None]:
-    """A service's errors as ours, with the model's name."""
+    """A service's errors as ours, with the model's name, and LlamaIndex's."""
+    name = "" if llm is None else llm.metadata.model_name
     try:
         yield
+    except HierindexError:
+        raise
     except service_errors() as error:
-        name, reason = "" if llm is None else llm.metadata.model_name, refusal(error)
-        if reason is None:
-            raise HierindexError(f"LLM {name!r} failed to answer: {error}.") from error
-        raise ModelError(f"LLM {name!r} cannot be used: {reason}.") from error
+        failure = failure_of(error)
+        reason = failure.reason.rstrip(".")
+        if failure.kind in ("gone", "final"):
+            raise ModelError(f"LLM {name!r} cannot be used: {reason}.") from error
+        raise HierindexError(f"LLM {name!r} failed to answer: {reason}.") from error
+    except (TypeError, ValueError) as error:  # so its prompt helper and its parsers fail
+        said = " ".join(str(error).split()).rstrip(".")
+        reason = NO_ROOM if NO_ROOM_SAID.search(said) else said
+        raise HierindexError(f"No answer can be made: {reason}.") from error
 
 
 def source_of(found: NodeWithScore) -> Source:

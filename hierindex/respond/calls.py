@@ -1,13 +1,20 @@
 """What a language model is asked, and what it answers, written down."""
 
+import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse
+from llama_index.core.base.llms.types import (
+    ChatMessage,
+    ChatResponse,
+    CompletionResponse,
+    ToolCallBlock,
+)
 from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.callbacks.base_handler import BaseCallbackHandler
 from llama_index.core.callbacks.token_counting import get_tokens_from_response
 from llama_index.core.llms import LLM
+from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.summarize.summary import Usage
@@ -45,8 +52,20 @@ class Calls:
 
     def of(self, llm: LLM) -> LLM:
         """The model, as a copy whose calls are written down here; handlers of its own stay."""
+        if isinstance(llm, StructuredLLM):  # what is sent and paid is what is asked within
+            return llm.model_copy(update={"llm": self.of(llm.llm)})
+        make_client(llm, "_get_client")
         handlers = [*llm.callback_manager.handlers, _Recorder(self.made)]
         return llm.model_copy(update={"callback_manager": CallbackManager(handlers)})
+
+
+def make_client(llm: LLM, how: Literal["_get_client", "_get_aclient"]) -> None:
+    """Make the HTTP client that OpenAI's models make when they are first asked.
+
+    Copies made before would each make their own: a tenth of a second, and a new connection.
+    """
+    if getattr(llm, "reuse_client", False) and hasattr(llm, how):
+        getattr(llm, how)()
 
 
 class _Recorder(BaseCallbackHandler):
@@ -55,15 +74,30 @@ class _Recorder(BaseCallbackHandler):
     def __init__(self, made: list[Call]) -> None:
         super().__init__([], [])
         self._made = made
+        self._asked: dict[str, dict[str, Any]] = {}  # payloads: the end of a failure has none
 
-    def on_event_start(self, *args: Any, **kwargs: Any) -> str:
-        return str(kwargs.get("event_id", ""))
+    def on_event_start(
+        self,
+        event_type: CBEventType,
+        payload: dict[str, Any] | None = None,
+        event_id: str = "",
+        *_: Any,
+        **__: Any,
+    ) -> str:
+        if event_type is CBEventType.LLM:
+            self._asked[event_id] = payload or {}
+        return event_id
 
     def on_event_end(
-        self, event_type: CBEventType, payload: dict[str, Any] | None = None, *_: Any, **__: Any
+        self,
+        event_type: CBEventType,
+        payload: dict[str, Any] | None = None,
+        event_id: str = "",
+        *_: Any,
+        **__: Any,
     ) -> None:
-        if event_type is CBEventType.LLM and payload is not None:
-            self._made.append(_call(payload))
+        if event_type is CBEventType.LLM:
+            self._made.append(_call({**self._asked.pop(event_id, {}), **(payload or {})}))
 
     def start_trace(self, trace_id: str | None = None) -> None:
         """Nothing is traced."""
@@ -91,7 +125,14 @@ def _call(payload: dict[str, Any]) -> Call:
 def _text(response: Any) -> str:
     match response:
         case ChatResponse():
-            return response.message.content or ""
+            called = (b for b in response.message.blocks if isinstance(b, ToolCallBlock))
+            return response.message.content or "\n".join(map(_arguments, called))
         case CompletionResponse():
             return response.text or ""
     return ""
+
+
+def _arguments(call: ToolCallBlock) -> str:
+    """What a tool is called with, as JSON: the answer of a model that fills in a form."""
+    given = call.tool_kwargs
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)

@@ -10,7 +10,14 @@ from llama_index.core.llms import LLM
 from hierindex.errors import HierindexError, ModelError
 from hierindex.respond.answer import Answer, Source, answered, retrieved, source_of
 from hierindex.respond.calls import Calls
-from hierindex.respond.engine import EXTRACTIVE, MODES, NEED_LLM, WITHOUT_LLM, query_engine
+from hierindex.respond.engine import (
+    EXTRACTIVE,
+    MODES,
+    NEED_LLM,
+    WITHOUT_LLM,
+    choose_mode,
+    query_engine,
+)
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 ANSWERING = [mode for mode in MODES if mode not in WITHOUT_LLM]
@@ -80,7 +87,8 @@ def compare(
     ModelError
         If the LLM cannot be used. A mode that fails otherwise says why, and the others go on.
     """
-    modes = response_modes or ([EXTRACTIVE] if llm is None else ANSWERING)
+    default = [EXTRACTIVE] if llm is None else ANSWERING
+    modes = [choose_mode(mode, llm) for mode in response_modes or default]
     calls = {mode: Calls() for mode in modes}
     engines = {
         mode: query_engine(
@@ -97,8 +105,8 @@ def compare(
         try:
             asked = llm if mode in NEED_LLM else None
             attempts.append(Attempt(mode, answered(found, engine, asked, calls[mode])))
-        except ModelError:
-            raise
         except HierindexError as error:
+            if isinstance(error, ModelError) and error.__cause__ is not None:
+                raise  # the service's: it would refuse the other modes, too
             attempts.append(Attempt(mode, None, str(error)))
     return Comparison(question, list(map(source_of, found.nodes)), attempts, found.seconds)

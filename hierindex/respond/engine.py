@@ -1,6 +1,7 @@
 """A query engine over a retriever, with or without a language model."""
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -9,9 +10,16 @@ from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import (
+    Accumulate,
     BaseSynthesizer,
+    CompactAndRefine,
+    Generation,
+    Refine,
     ResponseMode,
-    get_response_synthesizer,
+    SimpleSummarize,
+)
+from llama_index.core.response_synthesizers.compact_and_accumulate import (
+    CompactAndAccumulate,
 )
 from llama_index.core.response_synthesizers.context_only import ContextOnly
 from llama_index.core.response_synthesizers.no_text import NoText
@@ -27,6 +35,19 @@ WITHOUT_LLM: dict[str, type[BaseSynthesizer]] = {
     ResponseMode.NO_TEXT.value: NoText,
     ResponseMode.CONTEXT_ONLY.value: ContextOnly,
 }
+SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
+    EXTRACTIVE: ExtractiveSynthesizer,
+    ResponseMode.REFINE.value: Refine,
+    ResponseMode.COMPACT.value: CompactAndRefine,
+    ResponseMode.SIMPLE_SUMMARIZE.value: SimpleSummarize,
+    ResponseMode.TREE_SUMMARIZE.value: BoundedTreeSummarize,
+    ResponseMode.GENERATION.value: Generation,
+    ResponseMode.ACCUMULATE.value: Accumulate,
+    ResponseMode.COMPACT_ACCUMULATE.value: CompactAndAccumulate,
+    **WITHOUT_LLM,
+}
+NOT_TAKEN = frozenset({"self", "llm", "embed_model"})  # they are given beside the options
+CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 NEED_LLM = frozenset(MODES) - WITHOUT_LLM.keys() - {EXTRACTIVE}
 
 
@@ -53,8 +74,8 @@ def query_engine(
     variables : dict, optional
         Values of the templates' own fields.
     **synthesizer
-        For `get_response_synthesizer`: templates, streaming, use_async and the like; for
-        `BoundedTreeSummarize` and `ExtractiveSynthesizer` what they take.
+        What the mode's class takes: templates, streaming, output_cls and the like of LlamaIndex's,
+        and what `BoundedTreeSummarize` and `ExtractiveSynthesizer` take.
 
     Raises
     ------
@@ -62,14 +83,44 @@ def query_engine(
         If there is no such mode, it needs an LLM and there is none, or it has no such option.
     """
     mode = choose_mode(response_mode, llm)
+    _check_options(mode, synthesizer)
     options = {k: _filled(v, variables or {}) for k, v in synthesizer.items()}
     if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
-        options.setdefault("store", None if retriever.levels else retriever.store)
+        bound = retriever.levels or retriever.filters  # a summary is of another level, or kind
+        options.setdefault("store", None if bound else retriever.store)
     try:
         made = synthesizer_of(mode, embed_model, llm, options)
-    except TypeError as error:
-        raise InputError(f"response_mode {mode!r} cannot be made so: {error}.") from error
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:
+        reason = str(error).rstrip(".")
+        raise InputError(f"response_mode {mode!r} cannot be made so: {reason}.") from error
     return RetrieverQueryEngine(retriever, made)
+
+
+def _check_options(mode: str, options: Mapping[str, Any]) -> None:
+    known = options_of(SYNTHESIZERS[mode])
+    for name in options:
+        if name not in known:
+            raise InputError(
+                f"response_mode {mode!r} has no option {name!r}; it has {', '.join(known)}."
+            )
+
+
+def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
+    """What a synthesizer takes beside its models, sorted.
+
+    >>> options_of(ExtractiveSynthesizer)
+    ['answer_tokens']
+    """
+    names = set[str]()
+    for kind in (kind for kind in synthesizer.__mro__ if "__init__" in vars(kind)):
+        parameters = signature(vars(kind)["__init__"]).parameters.values()
+        names |= {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
+        if all(p.kind is not p.VAR_KEYWORD for p in parameters):
+            break
+    without = {"streaming"} if issubclass(synthesizer, CANNOT_STREAM) else set[str]()
+    return sorted(names - NOT_TAKEN - without)
 
 
 def _filled(option: Any, variables: Mapping[str, Any]) -> Any:
@@ -103,10 +154,8 @@ def synthesizer_of(
     """What answers in a mode that `choose_mode` lets pass."""
     if mode == EXTRACTIVE:
         return ExtractiveSynthesizer(embed_model, **options)
-    if mode in WITHOUT_LLM:  # LlamaIndex's factory would look for OpenAI's model
+    if mode in WITHOUT_LLM:  # LlamaIndex's would look for OpenAI's model
         return WITHOUT_LLM[mode](llm=llm or MockLLM(), **options)
     assert llm is not None  # as choose_mode has seen to
-    if mode == ResponseMode.TREE_SUMMARIZE.value:
-        return BoundedTreeSummarize(llm, **options)
-    options.setdefault("callback_manager", llm.callback_manager)  # or the factory replaces it
-    return get_response_synthesizer(llm=llm, response_mode=ResponseMode(mode), **options)
+    options.setdefault("callback_manager", llm.callback_manager)  # else it is not the model's
+    return SYNTHESIZERS[mode](llm=llm, **options)

@@ -1,15 +1,14 @@
 """Which texts are read together: rounds of prompts, until what is left fits one."""
 
 from collections.abc import Generator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 import numpy as np
-from llama_index.core.indices.prompt_helper import PromptHelper
+from llama_index.core.indices.prompt_helper import DEFAULT_PADDING, PromptHelper
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.schema import MetadataMode, NodeWithScore
-from llama_index.core.utils import get_tokenizer
 
 from hierindex.core.packing import pack
 from hierindex.errors import InputError, ModelError
@@ -27,17 +26,21 @@ Rounds = Generator[list[Passage], list[str], str]
 class Window(NamedTuple):
     """What a template leaves of a model's context window.
 
-    `room` is in tokens of LlamaIndex's global tokenizer.
+    `room` is in tokens of the helper's tokenizer, by default LlamaIndex's global one; `padding`
+    are those that are left free for what is not in the template.
     """
 
     helper: PromptHelper
     template: BasePromptTemplate
     llm: LLM
     room: int
+    padding: int
 
     @classmethod
-    def of(cls, helper: PromptHelper, template: BasePromptTemplate, llm: LLM) -> "Window":
-        """The window of a model.
+    def of(
+        cls, helper: PromptHelper, template: BasePromptTemplate, llm: LLM, beside: str = ""
+    ) -> "Window":
+        """The window of a model, of whose prompts some text `beside` the template is a part.
 
         Raises
         ------
@@ -45,7 +48,9 @@ class Window(NamedTuple):
             If the template leaves next to nothing.
         """
         try:
-            room = helper.get_text_splitter_given_prompt(template, llm=llm).chunk_size
+            padding = DEFAULT_PADDING + _n_tokens(helper, beside)
+            splitter = helper.get_text_splitter_given_prompt(template, padding=padding, llm=llm)
+            room = splitter.chunk_size
         except ValueError:  # there is less than none
             room = 0
         if room < LEAST_ROOM:
@@ -54,29 +59,38 @@ class Window(NamedTuple):
                 f"the model's window, of which {helper.num_output:,} are for its answer; shorten "
                 "the question or the template, or set context_window= and max_tokens= of the model."
             )
-        return cls(helper, template, llm, room)
+        return cls(helper, template, llm, room, padding)
 
     def packed(self, texts: Sequence[str]) -> list[str]:
         """Texts joined and cut wherever a prompt is full, as LlamaIndex does."""
-        return self.helper.repack(self.template, texts, llm=self.llm)
+        return self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
 
     def n_prompts(self, nodes: Sequence[NodeWithScore]) -> int:
-        """How many prompts nodes fill."""
+        """How many prompts nodes fill at least."""
         texts = (node.node.get_content(MetadataMode.LLM) for node in nodes)
-        return -(-sum(map(_length, texts)) // self.room)
+        return -(-sum(map(self.length, texts)) // self.room)
+
+    def length(self, text: str) -> int:
+        """Tokens of a text."""
+        return _n_tokens(self.helper, text)
 
     def shortened(self, text: str) -> str:
         """The first sentences of a text, of which so many texts fit one prompt as make a pair."""
         most = self.room // PAIR - N_BETWEEN
-        if _length(text) <= most:
+        if self.length(text) <= most:
             return text
-        end, n_tokens = 0, 0
-        for sentence in split_sentences(text):
-            n_tokens += _length(text[end : sentence.quote.to])
-            if n_tokens > most:
-                break
-            end = sentence.quote.to
-        return text[:end] or _begun(text, most)
+        ends = [sentence.quote.to for sentence in split_sentences(text)]
+        whole = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
+        return text[: whole[-1]] if whole else self._begun(text, most)
+
+    def _begun(self, text: str, most: int) -> str:
+        """As many characters of one long sentence as have at most so many tokens."""
+        low, high = 0, len(text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = self.length(text[:middle]) <= most
+            low, high = (middle, high) if fits else (low, middle - 1)
+        return text[:low]
 
 
 def rounds(window: Window, passages: Sequence[Passage], num_children: int | None) -> Rounds:
@@ -106,7 +120,7 @@ def _groups(
     window: Window, passages: Sequence[Passage], packed: list[str], num_children: int | None
 ) -> list[Passage]:
     """Whole passages that belong together, in no more groups than `packed` has; else its texts."""
-    n_tokens = np.array([_length(passage.text) + N_BETWEEN for passage in passages])
+    n_tokens = np.array([window.length(passage.text) + N_BETWEEN for passage in passages])
     if n_tokens.max() <= window.room:
         bonds = together(passages)
         for max_rows in (num_children, None):
@@ -118,14 +132,5 @@ def _groups(
     return list(map(Passage, in_order if len(in_order) <= len(packed) else packed))
 
 
-def _length(text: str) -> int:
-    return len(get_tokenizer()(text))
-
-
-def _begun(text: str, most: int) -> str:
-    """As many characters of one long sentence as have at most so many tokens."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if _length(text[:middle]) <= most else (low, middle - 1)
-    return text[:low]
+def _n_tokens(helper: PromptHelper, text: str) -> int:
+    return helper._token_counter.get_string_tokens(text)  # as it counts when it packs

@@ -3,7 +3,7 @@
 import asyncio
 from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from threading import BoundedSemaphore
 from typing import Any
@@ -11,13 +11,14 @@ from weakref import WeakKeyDictionary
 
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.llms import LLM
+from llama_index.core.output_parsers import PydanticOutputParser
 from llama_index.core.response_synthesizers import TreeSummarize
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.types import RESPONSE_TEXT_TYPE
 from pydantic import BaseModel
 
 from hierindex.errors import InputError, ModelError
-from hierindex.respond.calls import Calls
+from hierindex.respond.calls import Calls, make_client
 from hierindex.respond.passages import Passage, condensed
 from hierindex.respond.rounds import Window, rounds
 from hierindex.store.async_first import wait_for
@@ -50,12 +51,13 @@ class BoundedTreeSummarize(TreeSummarize):
         Of the nodes. With it, a summary of the index is read in the place of its children where
         all of them were found and a prompt is saved.
     **options
-        As `TreeSummarize`. `use_async` makes no difference.
+        As `TreeSummarize`, `multimodal` apart. `use_async` makes no difference.
 
     Raises
     ------
     InputError
-        If a number is below 1, or a prompt's template leaves no room in the model's window.
+        If a number is below 1, `multimodal` is set, or a prompt's template leaves no room in the
+        model's window.
     ModelError
         If the model answers nothing, or repeats what it was shown.
     """
@@ -72,12 +74,14 @@ class BoundedTreeSummarize(TreeSummarize):
         for name, number in (("num_children", num_children), ("concurrency", concurrency)):
             if number is not None and number < 1:
                 raise InputError(f"{name} must be at least 1, got {number}.")
+        if options.get("multimodal"):
+            raise InputError("multimodal is not for tree summarise along the tree: it reads texts.")
         options.setdefault("callback_manager", llm.callback_manager)  # or LlamaIndex replaces it
         super().__init__(llm=llm, **options)
         self._num_children = num_children
         self._concurrency = concurrency
         self._store = store
-        self._slots = WeakKeyDictionary[AbstractEventLoop, asyncio.Semaphore]()
+        self._loops = WeakKeyDictionary[AbstractEventLoop, tuple[asyncio.Semaphore, LLM]]()
         self._threads = BoundedSemaphore(concurrency)
 
     def synthesize(
@@ -148,10 +152,9 @@ class BoundedTreeSummarize(TreeSummarize):
     ) -> RESPONSE_TEXT_TYPE:
         """As `get_response`."""
         calls = calls or Calls()
-        window = self._window(query_str, variables, calls.of(self._llm))
+        slots, of_loop = self._of_loop()
+        window = self._window(query_str, variables, calls.of(of_loop))
         llm, template = window.llm, window.template
-        loop = asyncio.get_running_loop()
-        slots = self._slots.setdefault(loop, asyncio.Semaphore(self._concurrency))
 
         async def ask(passage: Passage) -> str:
             async with slots:
@@ -172,9 +175,22 @@ class BoundedTreeSummarize(TreeSummarize):
                 return form
             return _checked(await llm.apredict(template, **last), calls)
 
+    def _of_loop(self) -> tuple[asyncio.Semaphore, LLM]:
+        """The running loop's slots for calls, and the model: a client serves one loop alone."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            for ended in [other for other in self._loops if other.is_closed()]:
+                self._loops.pop(ended, None)  # a semaphore refers to its loop
+            llm = self._llm.model_copy()
+            make_client(llm, "_get_aclient")
+            self._loops[loop] = asyncio.Semaphore(self._concurrency), llm
+        return self._loops[loop]
+
     def _window(self, question: str, variables: dict[str, Any], llm: LLM) -> Window:
         template = self._summary_template.partial_format(query_str=question, **variables)
-        return Window.of(self._prompt_helper, template, llm)
+        form = None if self._streaming else self._output_cls
+        beside = "" if form is None else PydanticOutputParser(form).format("")
+        return Window.of(self._prompt_helper, template, llm, beside)
 
     async def _read(
         self, query: str | QueryBundle, nodes: list[NodeWithScore], variables: dict[str, Any]
@@ -184,7 +200,13 @@ class BoundedTreeSummarize(TreeSummarize):
             return nodes
         question = query if isinstance(query, str) else query.query_str
         window = self._window(question, variables, self._llm)
-        return await condensed(nodes, self._store, window.n_prompts)
+        read = await condensed(nodes, self._store, window.n_prompts)
+        packed = [window.packed([_shown(node) for node in some]) for some in (read, nodes)]
+        return read if len(packed[0]) < len(packed[1]) else nodes
+
+
+def _shown(node: NodeWithScore) -> str:
+    return node.node.get_content(MetadataMode.LLM)
 
 
 def _each(ask: Callable[[Passage], str], passages: Sequence[Passage], n_threads: int) -> list[str]:
@@ -192,9 +214,11 @@ def _each(ask: Callable[[Passage], str], passages: Sequence[Passage], n_threads:
     with ThreadPoolExecutor(min(n_threads, len(passages))) as pool:
         answers = [pool.submit(copy_context().run, ask, passage) for passage in passages]
         try:
-            return [answer.result() for answer in answers]
+            for answer in as_completed(answers):
+                answer.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+    return [answer.result() for answer in answers]
 
 
 async def _aeach(
@@ -207,6 +231,7 @@ async def _aeach(
     finally:
         for answer in answers:
             answer.cancel()
+        await asyncio.gather(*answers, return_exceptions=True)
 
 
 def _checked(answer: str, calls: Calls) -> str:

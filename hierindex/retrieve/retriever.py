@@ -126,7 +126,7 @@ class HierarchyRetriever(BaseRetriever):
         self.levels = levels
         self._top_k = top_k
         self._token_budget = token_budget
-        self._filters = filters
+        self.filters = filters if filters and filters.filters else None
         self._by = by
         self._beam = beam or top_k
         self._n_documents = n_documents
@@ -165,8 +165,7 @@ class HierarchyRetriever(BaseRetriever):
 
     def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         question = query_bundle.query_str
-        filters = self._filters if self._filters and self._filters.filters else None
-        return Search(self.store, question, embedding, self._by, filters)
+        return Search(self.store, question, embedding, self._by, self.filters)
 
     async def _asked(
         self, search: Search

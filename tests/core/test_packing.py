@@ -35,10 +35,8 @@ def test_no_other_way_is_better(given_rows, max_rows):
     n_tokens, together = given_rows
     n = len(n_tokens)
     starts = pack(n_tokens, together, max_tokens=MAX_TOKENS, max_rows=max_rows).tolist()
-    if not n:
-        assert starts == []
-        return
     others = [[0, *cuts] for k in range(n) for cuts in itertools.combinations(range(1, n), k)]
+    others = others or [[]]  # of no rows
     possible = [s for s in others if all(fits(g, n_tokens, max_rows) for g in groups(s, n))]
     assert starts in possible
 
@@ -68,3 +66,39 @@ def test_a_row_that_is_too_long_is_named(max_rows):
 def test_many_rows_take_no_time():
     starts = pack(np.full(20_000, 7), np.zeros(19_999, dtype=np.int64), max_tokens=700)
     assert len(starts) == 200
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "together", "max_rows", "starts"),
+    [
+        ([], [], None, []),
+        ([], [], 1, []),
+        ([10], [], 1, [0]),
+        ([0, 0, 0], [0, 0], None, [0]),
+        ([0, 0, 0], [1, 0], 2, [0, 2]),
+        ([10, 10], [9], None, [0, 1]),
+        ([1, 1, 1], [9, 9], 1, [0, 1, 2]),
+        ([5, 0, 5, 0], [0, 0, 0], None, [0]),
+    ],
+    ids=[
+        "no rows",
+        "no rows, bounded",
+        "one full row",
+        "rows of nothing",
+        "rows of nothing, bounded",
+        "no two fit",
+        "one row a group",
+        "exactly full",
+    ],
+)
+def test_edges(n_tokens, together, max_rows, starts):
+    n_tokens, together = np.array(n_tokens, dtype=int), np.array(together, dtype=int)
+    found = pack(n_tokens, together, max_tokens=MAX_TOKENS, max_rows=max_rows)
+    assert found.tolist() == starts
+    assert found.dtype == np.int64
+
+
+def test_input_is_not_modified():
+    n_tokens, together = np.array([4, 3, 3]), np.array([1, 0])
+    pack(n_tokens, together, max_tokens=7, max_rows=2)
+    assert (n_tokens.tolist(), together.tolist()) == ([4, 3, 3], [1, 0])

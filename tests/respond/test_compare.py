@@ -1,0 +1,228 @@
+"""One question in several response modes: the same nodes, and each mode's own cost."""
+
+import json
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.response_synthesizers import ResponseMode
+from loopback import NO_QUOTA, Fault, names_words
+from respond.asking import QUESTION, asked_of, count_tokens, log_of, serve, usage_of
+from store.trees import tree
+from test_doubles import llm_of
+
+from hierindex import HierarchicalIndex, HierarchyStore, InputError, ModelError
+from hierindex.respond.compare import ANSWERING
+from hierindex.respond.engine import NEED_LLM
+from hierindex.retrieve.retriever import HierarchyRetriever
+
+EVERYTHING = {"top_k": 100, "token_budget": None}
+BESIDES = ["extractive", "no_text", "context_only"]  # what costs nothing
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(tree())
+    return store
+
+
+@pytest.fixture
+def index(store):
+    return HierarchicalIndex(store, HashingEmbedding())
+
+
+@pytest.fixture
+def server():
+    with serve() as server:
+        yield server
+
+
+def told(comparison):
+    return {attempt.mode: attempt for attempt in comparison.attempts}
+
+
+def test_all_that_answer_by_default(index, server):
+    comparison = index.compare(QUESTION, llm=llm_of(server))
+    assert [attempt.mode for attempt in comparison.attempts] == ANSWERING
+    assert {*ANSWERING} == {*NEED_LLM, "extractive"}
+    assert all(attempt.answer and attempt.answer.answer for attempt in comparison.attempts)
+    assert not any(attempt.error for attempt in comparison.attempts)
+
+
+def test_without_a_model_extractive_alone(index):
+    (attempt,) = index.compare(QUESTION).attempts
+    assert attempt.mode == "extractive"
+    assert attempt.answer.answer == index.ask(QUESTION).answer
+
+
+@pytest.mark.parametrize("mode", [*ANSWERING, *BESIDES[1:]])
+def test_a_mode_answers_as_it_does_alone(index, server, mode):
+    """The same calls of the same nodes, and no others."""
+    alone = index.ask(QUESTION, llm=llm_of(server), response_mode=mode)
+    start = len(server.requests)
+    modes = ["extractive", mode, "compact"]
+    compared = told(index.compare(QUESTION, llm=llm_of(server), response_modes=modes))[mode].answer
+    assert compared.answer == alone.answer
+    assert compared.answer_kind == alone.answer_kind
+    assert compared.citations == alone.citations
+    assert asked_of(compared.calls) == asked_of(alone.calls)
+    assert compared.usage == alone.usage
+    assert compared.sources == alone.sources
+    assert bool(compared.calls) == (mode in NEED_LLM)
+    assert len(server.requests) > start
+
+
+def test_usage_of_each_mode_is_the_servers_log(index, server):
+    """Of several prompts a mode; the modes go one after another."""
+    llm = llm_of(server, context_window=1300)
+    start = 0
+    comparison = index.compare(QUESTION, llm=llm, level=0, **EVERYTHING)
+    for attempt in comparison.attempts:
+        n = len(attempt.answer.calls)
+        assert asked_of(attempt.answer.calls) == asked_of_slice(server, start, start + n)
+        assert attempt.answer.usage.llm_calls == n
+        start += n
+    assert start == len(server.requests) > len(comparison.attempts)
+    usages = [attempt.answer.usage for attempt in comparison.attempts]
+    assert sum(usage.prompt_tokens for usage in usages) == usage_of(server).prompt_tokens
+    assert sum(usage.completion_tokens for usage in usages) == usage_of(server).completion_tokens
+
+
+def asked_of_slice(server, start, end):
+    return log_of(server, start) - log_of(server, end)
+
+
+def test_one_retrieval_and_one_embedding(index, server, monkeypatch):
+    searches = []
+    retrieve = HierarchyRetriever._retrieve
+
+    def counted(self, query_bundle):
+        searches.append(query_bundle.query_str)
+        return retrieve(self, query_bundle)
+
+    monkeypatch.setattr(HierarchyRetriever, "_retrieve", counted)
+    comparison = index.compare(QUESTION, llm=llm_of(server), top_k=4)
+    assert searches == index.embed_model.queries == [QUESTION]
+    ids = [source.id for source in comparison.sources]
+    assert len(ids) == 4
+    for attempt in comparison.attempts:
+        assert [source.id for source in attempt.answer.sources] == ids
+
+
+@pytest.mark.parametrize(
+    ("reply", "window", "failed", "said"),
+    [
+        (lambda prompt: "", 8192, {"tree_summarize"}, "The model answered nothing"),
+        (lambda prompt: prompt, 8192, {"tree_summarize"}, "The model repeated"),
+        (
+            names_words,
+            700,
+            {"compact", "refine"},
+            "No answer can be made: the prompt leaves no room",
+        ),
+        (names_words, 300, {*ANSWERING} - {"extractive", "generation"}, "no room for texts in"),
+    ],
+    ids=["nothing", "the prompt", "small window", "no window"],
+)
+def test_a_mode_that_fails_says_why_and_the_others_go_on(index, reply, window, failed, said):
+    question = QUESTION if window > 300 else "Why? " * 30
+    with serve(reply) as server:
+        comparison = index.compare(question, llm=llm_of(server, context_window=window))
+    wrong = {attempt.mode: attempt.error for attempt in comparison.attempts if attempt.error}
+    assert wrong.keys() == failed
+    for error in wrong.values():
+        assert said in error
+        assert error.endswith(".")
+        assert "\n" not in error
+    assert all((attempt.answer is None) == bool(attempt.error) for attempt in comparison.attempts)
+
+
+def test_a_prompt_that_the_service_does_not_take_fails_its_mode_alone(index):
+    """All in one prompt is too long for it; each chunk by itself is not."""
+    with serve(window=400) as server:
+        llm = llm_of(server, context_window=8192)
+        attempts = told(index.compare(QUESTION, llm=llm, level=0, **EVERYTHING))
+    failed = {mode for mode, attempt in attempts.items() if attempt.error}
+    assert failed == {"compact", "compact_accumulate", "simple_summarize", "tree_summarize"}
+    assert all("failed to answer: it is too long" in attempts[mode].error for mode in failed)
+
+
+@pytest.mark.parametrize("fault", [Fault(500), Fault(429)], ids=["500", "429"])
+def test_a_service_that_is_busy_fails_the_modes_that_ask_it(index, fault):
+    with serve(faults=lambda number: fault) as server:
+        attempts = told(index.compare(QUESTION, llm=llm_of(server)))
+    assert {mode for mode, attempt in attempts.items() if attempt.error} == NEED_LLM
+    assert attempts["extractive"].answer.answer
+
+
+@pytest.mark.parametrize("fault", [Fault(401), Fault(404), NO_QUOTA], ids=["401", "404", "quota"])
+def test_a_service_that_refuses_is_asked_once(index, fault):
+    with serve(faults=lambda number: fault) as server:
+        with pytest.raises(ModelError, match=r"^LLM 'm' cannot be used: [^\n]+\.$"):
+            index.compare(QUESTION, llm=llm_of(server))
+        assert len(server.requests) == 1
+
+
+def test_modes_are_named_or_enumerated_and_each_is_asked_once(index, server):
+    modes = [ResponseMode.REFINE, "refine", "generation"]
+    comparison = index.compare(QUESTION, llm=llm_of(server), response_modes=modes)
+    assert [attempt.mode for attempt in comparison.attempts] == ["refine", "generation"]
+    assert all(type(attempt.mode) is str for attempt in comparison.attempts)
+    assert json.loads(json.dumps(comparison.to_json())) == comparison.to_json()
+
+
+@pytest.mark.parametrize(
+    ("mode", "with_llm", "message"),
+    [
+        ("essay", True, "response_mode must be one of extractive, refine, .* got 'essay'"),
+        ("essay", False, "response_mode must be one of extractive, refine, .* got 'essay'"),
+        ("refine", False, "response_mode 'refine' needs an LLM"),
+    ],
+)
+def test_a_wrong_mode_is_refused_before_a_model_is_loaded(
+    store, server, monkeypatch, mode, with_llm, message
+):
+    def refuse(*args, **options):
+        raise AssertionError
+
+    monkeypatch.setattr("hierindex.index.load_embed_model", refuse)
+    llm = llm_of(server) if with_llm else None
+    with pytest.raises(InputError, match=message):
+        HierarchicalIndex(store).compare(QUESTION, llm=llm, response_modes=["extractive", mode])
+    assert server.requests == []
+
+
+def test_json_is_of_one_shape(index, server):
+    with serve(lambda prompt: "") as silent:
+        modes = ["extractive", "tree_summarize", "refine"]
+        comparison = index.compare(QUESTION, llm=llm_of(silent), response_modes=modes).to_json()
+    assert json.loads(json.dumps(comparison)) == comparison
+    assert [*comparison] == ["question", "sources", "modes", "seconds"]
+    assert comparison["question"] == QUESTION
+    assert {*comparison["seconds"]} == {"embed", "search"}
+    for source in comparison["sources"]:
+        assert {*source} == {"id", "level", "score", "text", "citations", "path"}
+    extractive, failed, refine = comparison["modes"]
+    for told in (extractive, refine):
+        assert [*told] == ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
+        assert told["seconds"] >= 0
+    assert (extractive["answer_kind"], refine["answer_kind"]) == ("extractive", "llm")
+    assert extractive["citations"]
+    assert refine["usage"]["llm_calls"] > 0
+    assert failed == {"mode": "tree_summarize", "error": "The model answered nothing."}
+
+
+def test_summaries_stand_in_as_they_do_alone(index, server):
+    """Prompts of tree summarise are the same, compared or alone."""
+    llm = llm_of(server, context_window=600)
+    alone = index.ask(QUESTION, llm=llm, **EVERYTHING)
+    modes = ["tree_summarize"]
+    (compared,) = index.compare(QUESTION, llm=llm, response_modes=modes, **EVERYTHING).attempts
+    assert asked_of(compared.answer.calls) == asked_of(alone.calls)
+    assert len(alone.calls) > 1
+    assert all(count_tokens(call.prompt) < 600 for call in alone.calls)
+
+
+def test_an_empty_question(index):
+    with pytest.raises(InputError, match="The question is empty"):
+        index.compare(" ")

@@ -1,0 +1,335 @@
+"""Every response mode, asked in every way: prompts, answers and tokens are those of the server."""
+
+import json
+from collections import Counter
+from inspect import signature
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.prompts import PromptTemplate
+from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
+from loopback import Fault
+from openai import InternalServerError
+from pydantic import BaseModel
+from respond.asking import (
+    NUM_OUTPUT,
+    QUESTION,
+    WAYS,
+    ask,
+    asked_of,
+    count_tokens,
+    log_of,
+    serve,
+    usage_of,
+)
+from store.trees import tree
+from test_doubles import llm_of
+
+from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
+from hierindex.respond.calls import Calls
+from hierindex.respond.engine import (
+    CANNOT_STREAM,
+    MODES,
+    NEED_LLM,
+    SYNTHESIZERS,
+    options_of,
+    query_engine,
+)
+from hierindex.summarize.summary import Usage
+
+STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
+WINDOWS = {"fits": 8192, "does not fit": 1300}
+N_CALLS = {  # of 16 chunks in the larger window; then a smaller one, and those in that
+    "accumulate": (16, 410, 32),
+    "compact": (1, 1300, 3),
+    "compact_accumulate": (1, 700, 3),
+    "generation": (1, 300, 1),
+    "refine": (16, 890, 31),
+    "simple_summarize": (1, 700, 1),
+    "tree_summarize": (1, 700, 4),
+}
+TEMPLATES = {
+    "text_qa_template": "{context_str}\n{query_str} Answer {tone}.",
+    "refine_template": "{context_msg}\n{existing_answer}\n{query_str} Refine {tone}.",
+    "summary_template": "{context_str}\n{query_str} Summarise {tone}.",
+    "simple_template": "{query_str} Answer {tone}.",
+}
+
+
+class Verdict(BaseModel):
+    """What a form holds."""
+
+    met: bool
+    words: str
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(tree())
+    return store
+
+
+@pytest.fixture(scope="module")
+def embed_model():
+    return HashingEmbedding()
+
+
+@pytest.fixture(scope="module")
+def retriever(store, embed_model):
+    """Finds all chunks."""
+    return HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
+
+
+@pytest.fixture(scope="module")
+def index(store, embed_model):
+    return HierarchicalIndex(store, embed_model)
+
+
+@pytest.mark.parametrize("fits", [True, False], ids=WINDOWS)
+@pytest.mark.parametrize("mode", sorted(NEED_LLM))
+def test_what_is_written_down_is_the_servers_log_however_it_is_asked(
+    retriever, embed_model, mode, fits
+):
+    """The same prompts and the same answer in each way, none longer than the window."""
+    n_fitting, smaller, n_smaller = N_CALLS[mode]
+    window, n_calls = (8192, n_fitting) if fits else (smaller, n_smaller)
+    with serve(window=window - NUM_OUTPUT) as server:
+        answers, prompts = set(), []
+        for way in WAYS if mode in STREAMING else ("plain", "async"):
+            start = len(server.requests)
+            settings = {"context_window": window}
+            answer, calls = ask(
+                server, retriever, embed_model, way, settings=settings, response_mode=mode
+            )
+            assert asked_of(calls.made) == log_of(server, start)
+            assert calls.usage == usage_of(server, start)
+            answers.add(answer)
+            prompts.append(Counter(request.prompt for request in server.requests[start:]))
+    assert len(answers) == 1
+    assert all(sent == prompts[0] for sent in prompts)
+    assert prompts[0].total() == n_calls
+
+
+@pytest.mark.parametrize("mode", [None, *MODES])
+def test_an_answer_has_the_calls_of_the_log(index, mode):
+    with serve() as server:
+        answer = index.ask(QUESTION, llm=llm_of(server), response_mode=mode, top_k=5)
+        assert asked_of(answer.calls) == log_of(server)
+        assert answer.usage == usage_of(server)
+    assert bool(answer.calls) == (mode is None or mode in NEED_LLM)
+    assert len(answer.sources) == 5
+
+
+@pytest.mark.parametrize("mode", sorted(STREAMING))
+def test_an_answer_may_be_streamed(index, mode):
+    with serve() as server:
+        plain = index.ask(QUESTION, llm=llm_of(server), response_mode=mode)
+        usage = {"additional_kwargs": {"stream_options": {"include_usage": True}}}
+        streamed = index.ask(
+            QUESTION,
+            llm=llm_of(server, **usage),
+            response_mode=mode,
+            synthesizer={"streaming": True},
+        )
+    assert streamed.answer == plain.answer
+    assert asked_of(streamed.calls) == asked_of(plain.calls)
+    assert streamed.usage == plain.usage
+    assert plain.calls
+
+
+def test_a_stream_that_does_not_tell_its_usage_is_counted(index):
+    with serve() as server:
+        streamed = index.ask(QUESTION, llm=llm_of(server), synthesizer={"streaming": True})
+        assert streamed.usage == usage_of(server)
+
+
+def test_a_failed_call_is_written_down_with_its_prompt(retriever, embed_model):
+    calls = Calls()
+    with serve(faults=lambda number: Fault(500)) as server:
+        engine = query_engine(retriever, embed_model, llm=calls.of(llm_of(server)))
+        with pytest.raises(InternalServerError):
+            engine.query(QUESTION)
+        assert [call.prompt for call in calls.made] == [server.requests[0].prompt]
+    assert calls.made[0].completion == ""
+
+
+def used_by(mode):
+    return sorted({*TEMPLATES} & {*options_of(SYNTHESIZERS[mode])})
+
+
+@pytest.mark.parametrize("through_the_index", [False, True])
+@pytest.mark.parametrize("mode", sorted(NEED_LLM))
+def test_a_templates_variables_are_in_every_prompt(
+    retriever, index, embed_model, mode, through_the_index
+):
+    templates = {name: PromptTemplate(TEMPLATES[name]) for name in used_by(mode)}
+    before = {name: dict(template.kwargs) for name, template in templates.items()}
+    options = {"variables": {"tone": "like a pirate"}, **templates}
+    with serve() as server:
+        llm = llm_of(server, context_window=1300)
+        if through_the_index:
+            engine = index.as_query_engine(
+                llm=llm,
+                response_mode=mode,
+                synthesizer=options,
+                level=0,
+                top_k=100,
+                token_budget=None,
+            )
+        else:
+            engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode, **options)
+        engine.query(QUESTION)
+        said = [request.prompt for request in server.requests]
+    assert templates
+    assert said
+    assert all("like a pirate." in prompt for prompt in said)
+    for verb in ("Answer", "Refine", "Summarise"):
+        uses = any(verb in TEMPLATES[name] for name in templates)
+        assert any(f"{verb} like a pirate" in prompt for prompt in said) == uses
+    assert {name: dict(template.kwargs) for name, template in templates.items()} == before
+
+
+def satisfied(words):
+    """Answers a form, satisfied where the passages have one of the words."""
+
+    def reply(prompt):
+        there = [word for word in words if word in prompt]
+        told = {"query_satisfied": bool(there), "answer": f"It met {len(there)} of them."}
+        return json.dumps(told)
+
+    return reply
+
+
+@pytest.mark.parametrize("tools", [False, True], ids=["text", "tools"])
+@pytest.mark.parametrize("way", ["plain", "async"])
+@pytest.mark.parametrize("mode", ["refine", "compact"])
+def test_answers_that_do_not_satisfy_are_left_out(retriever, embed_model, mode, way, tools):
+    """Of all calls one is satisfied, and neither the first nor the last."""
+    middle = retriever.retrieve(QUESTION)[8].node.text
+    with serve(satisfied([middle.split("  ")[1]])) as server:
+        settings = {"context_window": 1300, "is_function_calling_model": tools}
+        options = {"response_mode": mode, "structured_answer_filtering": True}
+        answer, calls = ask(server, retriever, embed_model, way, settings=settings, **options)
+        assert asked_of(calls.made) == log_of(server)
+        assert calls.usage == usage_of(server)
+        satisfying = [json.loads(server.reply(r.prompt)) for r in server.requests]
+    assert answer == "It met 1 of them."
+    assert [told["query_satisfied"] for told in satisfying].count(True) == 1
+    assert len(satisfying) > 2
+
+
+@pytest.mark.parametrize("mode", ["refine", "compact"])
+def test_nothing_that_satisfies_is_an_empty_response(retriever, embed_model, mode):
+    with serve(satisfied([])) as server:
+        options = {"response_mode": mode, "structured_answer_filtering": True}
+        answer, calls = ask(server, retriever, embed_model, "plain", **options)
+        assert calls.usage == usage_of(server)
+    assert answer == "Empty Response"
+
+
+def fill_in(prompt):
+    return json.dumps({"met": "lantern" in prompt, "words": "Forty-two falcons."})
+
+
+@pytest.mark.parametrize("tools", [False, True], ids=["text", "tools"])
+@pytest.mark.parametrize("way", ["plain", "async"])
+@pytest.mark.parametrize("mode", ["tree_summarize", "compact"])
+@pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
+def test_a_form_is_filled_in(retriever, embed_model, mode, way, tools, window):
+    with serve(fill_in, window=window - NUM_OUTPUT) as server:
+        settings = {"context_window": window, "is_function_calling_model": tools}
+        options = {"response_mode": mode, "output_cls": Verdict}
+        answer, calls = ask(server, retriever, embed_model, way, settings=settings, **options)
+        assert asked_of(calls.made) == log_of(server)
+        assert calls.usage == usage_of(server)
+    assert Verdict.model_validate_json(answer) == Verdict(met=True, words="Forty-two falcons.")
+    assert (len(calls.made) > 1) == (window < 8192)
+
+
+def test_a_filled_in_form_is_the_response(retriever, embed_model):
+    with serve(fill_in) as server:
+        engine = query_engine(retriever, embed_model, llm=llm_of(server), output_cls=Verdict)
+        response = engine.query(QUESTION)
+    assert response.response == Verdict(met=True, words="Forty-two falcons.")
+    assert len(response.metadata["calls"]) == 1
+
+
+def test_a_structured_model_is_asked_within(retriever, embed_model):
+    """`as_structured_llm` asks the model that it wraps."""
+    calls = Calls()
+    with serve(fill_in) as server:
+        llm = calls.of(llm_of(server).as_structured_llm(Verdict))
+        response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
+        assert asked_of(calls.made) == asked_of(response.metadata["calls"]) == log_of(server)
+    assert response.response == Verdict(met=True, words="Forty-two falcons.")
+
+
+ALL_OPTIONS = sorted({o for kind in SYNTHESIZERS.values() for o in options_of(kind)} | {"bogus"})
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_option_that_a_mode_does_not_take_is_refused(retriever, embed_model, mode):
+    with serve() as server:
+        llm = llm_of(server)
+        refused = [name for name in ALL_OPTIONS if name not in options_of(SYNTHESIZERS[mode])]
+        for name in refused:
+            options = {"response_mode": mode, name: None}
+            with pytest.raises(InputError, match=f"^response_mode '{mode}' has no option '{name}'"):
+                query_engine(retriever, embed_model, llm=llm, **options)
+    assert "bogus" in refused
+    assert ("streaming" in refused) == (mode not in STREAMING)
+
+
+WRONG = {
+    "program": ("refine", {"program_factory": print}, "Program factory not supported"),
+    "size": ("compact", {"prompt_helper": 1, "bogus": 2}, "has no option 'bogus'"),
+    "concurrency": ("tree_summarize", {"concurrency": 0}, "concurrency must be at least 1, got 0."),
+    "children": ("tree_summarize", {"num_children": -1}, "num_children must be at least 1, got -1"),
+    "images": ("tree_summarize", {"multimodal": True}, "multimodal is not for tree summarise"),
+    "short": ("extractive", {"answer_tokens": 0}, "answer_tokens must be at least 1, got 0."),
+}
+
+
+@pytest.mark.parametrize(("mode", "options", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_option_is_one_sentence(retriever, embed_model, mode, options, message):
+    with serve() as server, pytest.raises(InputError, match=message) as caught:
+        query_engine(retriever, embed_model, llm=llm_of(server), response_mode=mode, **options)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["llm", "response_mode", "retriever", "embed_model"])
+def test_what_is_no_option_of_the_synthesizer_is_refused(index, name):
+    with pytest.raises(InputError, match=f"^{name} is no option of the synthesizer"):
+        index.as_query_engine(synthesizer={name: None})
+
+
+def test_every_option_of_llama_index_is_known():
+    """Of the classes that its own factory makes, with the arguments that it gives them."""
+    with serve() as server:
+        llm = llm_of(server)
+        for mode in NEED_LLM:
+            made = get_response_synthesizer(llm=llm, response_mode=ResponseMode(mode))
+            ours = SYNTHESIZERS[mode]
+            assert issubclass(ours, type(made))
+            options = {*signature(type(made)).parameters} - {"llm"}
+            if issubclass(ours, CANNOT_STREAM):
+                options -= {"streaming"}
+            assert options <= {*options_of(ours)}
+
+
+def test_an_extractive_answer_costs_nothing(index):
+    with serve() as server:
+        answer = index.ask(QUESTION, llm=llm_of(server), response_mode="extractive")
+        assert server.requests == []
+    assert (answer.usage, answer.calls) == (Usage(), [])
+
+
+def test_tokens_are_the_servers_and_not_ours(index):
+    """A server that counts words: fewer than LlamaIndex's tokenizer."""
+    with serve() as server:
+        server.count = lambda text: len(text.split())
+        answer = index.ask(QUESTION, llm=llm_of(server))
+        assert answer.usage == usage_of(server)
+    assert answer.usage.prompt_tokens < count_tokens(answer.calls[0].prompt)

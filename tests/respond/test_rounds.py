@@ -1,0 +1,148 @@
+"""Which texts are read together, without a model: what a round yields for what it is sent."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.indices.prompt_helper import PromptHelper
+from llama_index.core.llms import MockLLM
+from llama_index.core.prompts import PromptTemplate
+from respond.asking import count_tokens
+from strategies import modest
+
+from hierindex import InputError, ModelError
+from hierindex.respond.passages import Passage
+from hierindex.respond.rounds import LEAST_ROOM, N_BETWEEN, Window, rounds
+
+TEMPLATE = PromptTemplate("{context_str}")
+NUM_OUTPUT = 50
+
+
+def window_of(room, tokenizer=None, beside=""):
+    window = room + NUM_OUTPUT + 5  # which LlamaIndex leaves for joints
+    helper = PromptHelper(window, NUM_OUTPUT, tokenizer=tokenizer)
+    return Window.of(helper, TEMPLATE, MockLLM(), beside)
+
+
+def words(n):
+    return " ".join(["word"] * n)
+
+
+def test_room_is_what_the_template_leaves():
+    assert window_of(100).room == 100
+    assert window_of(100, beside="and this, too").room == 100 - count_tokens("and this, too")
+
+
+@pytest.mark.parametrize("room", [LEAST_ROOM - 1, 0, -1, -200])
+def test_next_to_no_room_is_refused(room):
+    with pytest.raises(InputError, match="The prompt leaves no room for texts"):
+        window_of(room)
+    assert window_of(LEAST_ROOM).room == LEAST_ROOM
+
+
+texts = st.one_of(
+    st.integers(0, 300).map(words),
+    st.integers(0, 40).map(lambda n: " ".join(f"Sentence {i} is here." for i in range(n))),
+    st.integers(0, 900).map(lambda n: "\u6c34" * n),
+    st.text(max_size=200),
+)
+
+
+@modest
+@given(texts, st.integers(LEAST_ROOM, 300))
+def test_two_shortened_texts_fit_a_prompt(text, room):
+    window = window_of(room)
+    short = window.shortened(text)
+    assert text.startswith(short)
+    assert 2 * (count_tokens(short) + N_BETWEEN) <= room or short == text
+    assert short or not text
+    assert window.shortened(short) == short
+
+
+def test_a_text_is_cut_at_the_end_of_a_sentence():
+    text = f"One is here. Two is there. Then {words(300)}"
+    assert window_of(40).shortened(text) == "One is here. Two is there."
+
+
+def test_lengths_are_counted_by_the_helpers_tokenizer():
+    window = window_of(100, tokenizer=list)
+    assert window.length("seven..") == 7
+    assert len(window.shortened("word " * 100)) == 100 // 2 - N_BETWEEN
+
+
+def answered(going, answer):
+    """What is shown in each round, and last; each prompt is answered by the same function."""
+    shown = []
+    try:
+        prompts = next(going)
+        while True:
+            shown.append(prompts)
+            prompts = going.send([answer(prompt) for prompt in prompts])
+    except StopIteration as end:
+        return shown, end.value
+
+
+@modest
+@given(
+    st.lists(st.integers(0, 90), min_size=1, max_size=12),
+    st.sampled_from([None, 1, 2, 3, 10]),
+    st.integers(60, 200),
+    st.sampled_from(["", "r", "rl"]),
+)
+def test_rounds_end_and_each_prompt_fits(lengths, num_children, room, path):
+    """With answers as long as they can be, no round has more than half of the one before."""
+    passages = [Passage(words(n), tuple(path), ("a", i)) for i, n in enumerate(lengths)]
+    window = window_of(room)
+    shown, last = answered(rounds(window, passages, num_children), lambda prompt: words(2000))
+    for prompts in shown:
+        assert all(count_tokens(prompt.text) <= room for prompt in prompts)
+    assert count_tokens(last) <= room
+    sizes = [*map(len, shown), 1]
+    assert all(2 * after <= before + 1 for before, after in pairwise(sizes))
+    assert bool(shown) == (len(window.packed([p.text for p in passages])) > 1)
+
+
+def test_passages_are_grouped_by_family_where_it_costs_no_prompt():
+    """Four fit a prompt; three and three are as many prompts as four and two."""
+    paths = ["one", "two", "one", "two", "one", "two"]
+    passages = [Passage(f"{words(20)} {i}", ("root", p), ("a", i)) for i, p in enumerate(paths)]
+    shown, _ = answered(rounds(window_of(100), passages, None), lambda prompt: "Done.")
+    assert [prompt.path for prompt in shown[0]] == [("root", "one"), ("root", "two")]
+
+
+@pytest.mark.parametrize(("num_children", "most"), [(None, 4), (10, 4), (3, 3), (2, 4), (1, 4)])
+def test_num_children_bounds_a_prompt_where_it_costs_none(num_children, most):
+    """Six texts in two prompts: by threes, too, but not by twos."""
+    passages = [Passage(f"{words(20)} {i}", ("a",) * (i < 4), ("a", i)) for i in range(6)]
+    shown, _ = answered(rounds(window_of(100), passages, num_children), lambda prompt: "Done.")
+    assert len(shown[0]) == 2
+    assert max(prompt.text.count("\n\n") + 1 for prompt in shown[0]) == most
+
+
+def test_a_text_longer_than_a_prompt_is_cut_as_llama_index_cuts_it():
+    window = window_of(60)
+    passages = [Passage(words(200)), Passage("Short.")]
+    shown, _ = answered(rounds(window, passages, None), lambda prompt: "Done.")
+    assert [prompt.text for prompt in shown[0]] == window.packed([p.text for p in passages])
+
+
+def test_empty_answers_are_dropped():
+    passages = [Passage(f"{words(50)} {i}") for i in range(4)]
+    said = iter(["One.", "", " \n", "Four."])
+    shown, last = answered(rounds(window_of(60), passages, None), lambda prompt: next(said))
+    assert [len(prompts) for prompts in shown] == [4]
+    assert last == "One.\n\nFour."
+
+
+def test_no_answer_at_all_is_an_error():
+    passages = [Passage(words(50)) for _ in range(4)]
+    with pytest.raises(ModelError, match="The model answered nothing to any of 4 prompts"):
+        answered(rounds(window_of(60), passages, None), lambda prompt: " ")
+
+
+@pytest.mark.parametrize("texts", [[], [""], [" ", "\n"], ["A text."], ["One.", "Two."]])
+def test_what_fits_needs_no_round(texts):
+    shown, last = answered(rounds(window_of(60), [*map(Passage, texts)], 1), lambda prompt: "")
+    assert shown == []
+    assert last == "\n\n".join(text for text in texts if text.strip())

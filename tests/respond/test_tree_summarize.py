@@ -1,0 +1,565 @@
+"""Tree summarise along the tree: as many calls as LlamaIndex makes or fewer, and sure to end."""
+
+import asyncio
+import math
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fakes import HashingEmbedding
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
+from llama_index.core.indices.prompt_helper import PromptHelper
+from llama_index.core.prompts import PromptTemplate
+from llama_index.core.response_synthesizers import TreeSummarize
+from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from loopback import Fault, names_words
+from openai import AuthenticationError, InternalServerError
+from pydantic import BaseModel
+from respond.asking import NUM_OUTPUT, QUESTION, asked_of, count_tokens, log_of, serve
+from store.trees import record, tree
+from test_doubles import async_llm_of, llm_of
+
+from hierindex import (
+    BoundedTreeSummarize,
+    HierarchicalIndex,
+    HierarchyRetriever,
+    HierarchyStore,
+    HierindexError,
+    InputError,
+    ModelError,
+)
+from hierindex.respond.engine import query_engine
+
+NODES = tree()
+BY_ID = {node.node_id: node for node in NODES}
+NUM_CHILDREN = [None, 2, 3, 10]
+modest = settings(max_examples=12)
+
+
+def words(n, start=0):
+    return " ".join(f"word{i}" for i in range(start, start + n))
+
+
+def found(*texts):
+    return [NodeWithScore(node=TextNode(text=text), score=1.0) for text in texts]
+
+
+def prompts_of(server, start=0):
+    return [request.prompt for request in server.requests[start:]]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serve(lambda prompt: "The answer.") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(NODES)
+    return store
+
+
+@pytest.fixture(scope="module")
+def embed_model():
+    return HashingEmbedding()
+
+
+def retriever_of(store, embed_model, **options):
+    options = {"level": 0, "top_k": 100, "token_budget": None} | options
+    return HierarchyRetriever(store, embed_model, **options)
+
+
+def llm_with(server, window, **options):
+    return llm_of(server, context_window=window, **options)
+
+
+def asked(server, synthesizer_of, nodes, way, **settings):
+    """The response of a synthesizer made for a model, sync or async."""
+
+    async def asynchronously():
+        async with async_llm_of(server, **settings) as llm:
+            return await synthesizer_of(llm).asynthesize(QUESTION, nodes)
+
+    if way == "async":
+        return asyncio.run(asynchronously())
+    return synthesizer_of(llm_of(server, **settings)).synthesize(QUESTION, nodes)
+
+
+lengths = st.lists(st.integers(0, 120), min_size=1, max_size=7)
+
+
+@modest
+@given(lengths, st.integers(300, 2000), st.sampled_from(NUM_CHILDREN), st.integers(0, 5))
+def test_never_more_calls_than_llama_index(server, lengths, window, num_children, fifths):
+    """And where all fits one prompt, the same.
+
+    All answers have one length, at most so long that LlamaIndex's own recursion ends.
+    """
+    nodes = found(*(words(n, 1000 * i) for i, n in enumerate(lengths)))
+    llm = llm_with(server, window, max_tokens=50)
+    said = words(1 + fifths * (window - 250) // 50)
+    server.window, server.reply = window - 50, lambda prompt: said
+    stock = len(server.requests)
+    answer = str(TreeSummarize(llm).synthesize(QUESTION, nodes))
+    ours = len(server.requests)
+    made = BoundedTreeSummarize(llm, num_children=num_children)
+    response = made.synthesize(QUESTION, nodes)
+    n_stock = ours - stock
+    assert str(response) == answer
+    assert len(server.requests) - ours <= n_stock
+    assert asked_of(response.metadata["calls"]) == log_of(server, ours)
+    if n_stock == 1:
+        assert prompts_of(server, ours) == prompts_of(server, stock)[:1]
+
+
+def word_of(text):
+    return lambda prompt: text
+
+
+ENDLESS = {
+    "2,000 words": lambda prompt: " ".join(f"Word {i} is here." for i in range(500)),
+    "one long sentence": lambda prompt: words(2000),
+    "one long word": lambda prompt: "word" * 2000,
+    "no spaces": lambda prompt: "\u6c34" * 2000,
+    "nothing": lambda prompt: "",
+    "blanks": lambda prompt: " \n\t \n",
+    "the prompt": lambda prompt: prompt,
+    "the prompt and more": lambda prompt: f"You said: {prompt}\n\nWhat now?",
+    "its end": lambda prompt: prompt[len(prompt) // 2 :],
+}
+SAY_NOTHING = {"nothing", "blanks", "the prompt", "the prompt and more"}
+
+
+@pytest.mark.parametrize("window", [600, 1500])
+@pytest.mark.parametrize("name", ENDLESS)
+def test_whatever_the_model_answers_it_ends(name, window):
+    nodes = found(*(words(150, 200 * i) for i in range(16)))
+    with serve(ENDLESS[name], window=window - NUM_OUTPUT) as server:
+        made = BoundedTreeSummarize(llm_with(server, window))
+        template = made.get_prompts()["summary_template"].partial_format(query_str=QUESTION)
+        helper = PromptHelper.from_llm_metadata(llm_with(server, window).metadata)
+        texts = [node.node.text for node in nodes]
+        first = len(helper.repack(template, texts, llm=llm_with(server, window)))
+        if name in SAY_NOTHING:
+            with pytest.raises(ModelError, match=r"^The model (answered nothing|repeated what)"):
+                made.synthesize(QUESTION, nodes)
+        else:
+            assert str(made.synthesize(QUESTION, nodes)) == ENDLESS[name](prompts_of(server)[-1])
+        assert 1 < len(server.requests) <= 2 * first + math.log2(first) + 1
+
+
+@given(st.integers(1, 12), st.integers(0, 3))
+@settings(max_examples=8)
+def test_rounds_at_most_halve(n, kind):
+    """A prompt for each node, answers as long as they can be: no round has more than half."""
+    reply = list(ENDLESS.values())[kind]
+    nodes = found(*(words(70, 100 * i) for i in range(n)))
+    with serve(reply, window=600 - NUM_OUTPUT) as server:
+        response = BoundedTreeSummarize(llm_with(server, 600)).synthesize(QUESTION, nodes)
+        assert len(server.requests) <= 2 * n + math.log2(n) + 1
+        assert asked_of(response.metadata["calls"]) == log_of(server)
+
+
+@pytest.mark.parametrize("num_children", NUM_CHILDREN)
+def test_a_single_text_longer_than_the_window(num_children):
+    with serve(window=700 - NUM_OUTPUT) as server:
+        made = BoundedTreeSummarize(llm_with(server, 700), num_children=num_children)
+        made.synthesize(QUESTION, found(words(1500)))
+        shown = "\n".join(prompts_of(server))
+        assert all(f"word{i}" in shown for i in range(1500))
+
+
+def test_a_system_prompt_and_a_long_template_are_within_the_window():
+    template = PromptTemplate("Read. " * 100 + "{context_str}\n{query_str}")
+    nodes = found(*(words(100, 100 * i) for i in range(6)))
+    settings = {"context_window": 1000, "system_prompt": "Be brief, please. " * 20}
+    with serve(window=1000 - NUM_OUTPUT) as server:
+        made = BoundedTreeSummarize(llm_of(server, **settings), summary_template=template)
+        response = made.synthesize(QUESTION, nodes)
+        assert asked_of(response.metadata["calls"]) == log_of(server)
+        assert len(server.requests) > 1
+
+
+def test_a_prompt_helper_counts_as_it_counts():
+    """A model's own tokenizer, three times as fine as LlamaIndex's."""
+
+    def letters(text):
+        return list(text)
+
+    nodes = found(*(words(40, 100 * i) for i in range(12)))
+    helper = PromptHelper(context_window=2500, num_output=NUM_OUTPUT, tokenizer=letters)
+    with serve(window=2500 - NUM_OUTPUT) as server:
+        server.count = len
+        template = PromptTemplate("{context_str}\n{query_str}")
+        options = {"prompt_helper": helper, "summary_template": template}
+        made = BoundedTreeSummarize(llm_with(server, 2500), **options)
+        made.synthesize(QUESTION, nodes)
+        assert len(server.requests) > 2
+
+
+def test_no_room_is_one_sentence():
+    with serve() as server:
+        made = BoundedTreeSummarize(llm_with(server, 300))
+        with pytest.raises(
+            InputError, match="leaves no room for texts in the 300 tokens"
+        ) as caught:
+            made.synthesize("Why? " * 50, found("A text."))
+        assert server.requests == []
+    assert "\n" not in str(caught.value)
+
+
+def paths():
+    """Each node's ancestors, by the first line of its text."""
+    above = {}
+    for node in NODES:
+        path, at = [], node
+        while record(at).parents:
+            at = BY_ID[record(at).parents[0][0]]
+            path.append(at.node_id)
+        above[node.node_id] = path
+    return above
+
+
+def test_families_are_read_together(store, embed_model):
+    """No way to make as few prompts of whole chunks cuts the tree less than a walk down it."""
+    retriever = retriever_of(store, embed_model)
+    with serve(window=800 - NUM_OUTPUT) as server:
+        engine = query_engine(retriever, embed_model, llm=llm_with(server, 800))
+        nodes = engine.query(QUESTION).source_nodes
+        first = [p for p in prompts_of(server) if any(n.node.text in p for n in nodes)]
+    place = {n.node.node_id: i for i, p in enumerate(first) for n in nodes if n.node.text in p}
+    assert place.keys() == {n.node.node_id for n in nodes}  # none is cut
+    assert len(set(place.values())) == len(first)
+    families = Counter(record(n.node).parents[0][0] for n in nodes)
+    whole = [
+        parent
+        for parent in families
+        if len({place[n.node.node_id] for n in nodes if record(n.node).parents[0][0] == parent})
+        == 1
+    ]
+    assert len(whole) >= len(families) - (len(first) - 1)
+
+
+@pytest.mark.parametrize("num_children", [2, 3])
+def test_num_children_is_respected_where_it_costs_no_call(server, num_children):
+    """Prompts that hold four texts at most by length, of which there are as many either way."""
+    server.window = None
+    room = {2: 330, 3: 430}[num_children]
+    nodes = found(*(words(35, 100 * i) for i in range(2 * num_children)))
+    n_tokens = count_tokens(nodes[0].node.text)
+    start = len(server.requests)
+    llm = llm_with(server, 110 + room, max_tokens=50)
+    BoundedTreeSummarize(llm, num_children=num_children).synthesize(QUESTION, nodes)
+    shown = [sum(n.node.text in p for n in nodes) for p in prompts_of(server, start)]
+    assert max(shown) <= num_children
+    assert sum(shown) == len(nodes)
+    assert n_tokens * (num_children + 1) < room
+
+
+class TestConcurrency:
+    CONCURRENCY = 3
+
+    def nodes(self):
+        return found(*(words(100, 200 * i) for i in range(10)))
+
+    def many(self, **options):
+        return serve(names_words, latency=0.03, **options)
+
+    @pytest.mark.parametrize("way", ["sync", "async"])
+    def test_as_many_calls_at_once_as_allowed(self, way):
+        with self.many() as server:
+            response = asked(
+                server,
+                lambda llm: BoundedTreeSummarize(llm, concurrency=self.CONCURRENCY),
+                self.nodes(),
+                way,
+                context_window=600,
+            )
+            assert server.most_in_flight == self.CONCURRENCY
+            assert len(response.metadata["calls"]) > self.CONCURRENCY
+
+    def test_the_same_for_many_questions_in_one_loop(self):
+        async def ask(server):
+            async with async_llm_of(server, context_window=600) as llm:
+                made = BoundedTreeSummarize(llm, concurrency=self.CONCURRENCY)
+                questions = (made.asynthesize(f"Why {i}?", self.nodes()[:4]) for i in range(4))
+                return await asyncio.gather(*questions)
+
+        with self.many() as server:
+            assert len(asyncio.run(ask(server))) == 4
+            assert server.most_in_flight == self.CONCURRENCY
+
+    def test_the_same_for_many_questions_in_threads(self):
+        with self.many() as server, ThreadPoolExecutor(4) as pool:
+            made = BoundedTreeSummarize(llm_with(server, 600), concurrency=self.CONCURRENCY)
+            responses = pool.map(lambda i: made.synthesize(f"Why {i}?", self.nodes()[:4]), range(4))
+            assert len([*responses]) == 4
+            assert server.most_in_flight == self.CONCURRENCY
+
+    def test_one_engine_in_one_loop_after_another(self):
+        """Each with a client of its own, and none that keeps a loop that has ended."""
+        with self.many() as server:
+            made = BoundedTreeSummarize(llm_with(server, 600))
+            answers = [str(asyncio.run(made.asynthesize(QUESTION, self.nodes()))) for _ in "abc"]
+            assert len(made._loops) == 1
+        assert len({*answers}) == 1
+
+
+class Form(BaseModel):
+    """With a field that must be filled in."""
+
+    name: str
+
+
+class TestFailures:
+    NODES = found(*(words(100, 200 * i) for i in range(12)))
+
+    @pytest.mark.parametrize(
+        ("status", "error"), [(500, InternalServerError), (401, AuthenticationError)]
+    )
+    @pytest.mark.parametrize("way", ["sync", "async"])
+    def test_in_the_middle_ends_the_rest(self, way, status, error):
+        """Two calls at once, of which the second fails while the first takes its time."""
+        faults = {0: Fault(delay=0.3), 1: Fault(status)}
+        with serve(faults=faults.get) as server:
+
+            def synthesizer(llm):
+                return BoundedTreeSummarize(llm, concurrency=2)
+
+            with pytest.raises(error):
+                asked(server, synthesizer, self.NODES, way, context_window=500)
+            assert 2 <= len(server.requests) <= 3
+
+    @pytest.mark.parametrize(
+        ("fault", "error", "said"),
+        [
+            (Fault(500), HierindexError, "failed to answer: .* HTTP status 500"),
+            (Fault(429, retry_after=0.1), HierindexError, "failed to answer: .* HTTP status 429"),
+            (Fault(401), ModelError, "cannot be used: .* HTTP status 401, the key"),
+            (Fault(400, code="context_length_exceeded"), HierindexError, "failed .* too long"),
+            (Fault(dropped=True), HierindexError, "failed to answer: "),
+        ],
+        ids=["500", "429", "401", "length", "dropped"],
+    )
+    def test_an_answer_that_fails_is_one_sentence(self, store, embed_model, fault, error, said):
+        index = HierarchicalIndex(store, embed_model)
+        with serve(faults=lambda number: fault if number == 2 else None) as server:
+            options = {"level": 0, "top_k": 100, "token_budget": None}
+            llm = llm_with(server, 500)
+            with pytest.raises(error, match=f"^LLM 'm' {said}") as caught:
+                index.ask(QUESTION, llm=llm, **options)
+        assert str(caught.value).endswith(".")
+        assert not str(caught.value).endswith("..")
+        assert "\n" not in str(caught.value)
+        assert type(caught.value) is error
+
+    def test_a_window_that_is_too_small_for_a_mode_is_one_sentence(self, store, embed_model):
+        with serve() as server:
+            llm = llm_with(server, 600)
+            with pytest.raises(HierindexError, match=r"^No answer can be made: [^\n]*[^.]\.$"):
+                HierarchicalIndex(store, embed_model).ask(
+                    QUESTION, llm=llm, response_mode="compact"
+                )
+
+    def test_a_form_that_is_not_filled_in_is_one_sentence(self, store, embed_model):
+        index = HierarchicalIndex(store, embed_model)
+        with serve(lambda prompt: '{"no": "such form"}') as server:
+            options = {"llm": llm_of(server), "synthesizer": {"output_cls": Form}}
+            with pytest.raises(HierindexError, match=r"^No answer can be made: [^\n]*[^.]\.$"):
+                index.ask(QUESTION, **options)
+
+
+class TestSummariesStandIn:
+    def ask(self, store, embed_model, window, **options):
+        retriever = retriever_of(store, embed_model, **{"level": None} | options)
+        with serve(window=window - NUM_OUTPUT) as server:
+            engine = query_engine(retriever, embed_model, llm=llm_with(server, window))
+            return engine.query(QUESTION), prompts_of(server)
+
+    @pytest.mark.parametrize("window", [600, 700, 8192])
+    def test_where_whole_families_were_found_and_a_prompt_is_saved(
+        self, store, embed_model, window
+    ):
+        nodes = [node for node in NODES if record(node).level == 0]
+        given = [NodeWithScore(node=node, score=1.0) for node in nodes]
+        with serve(window=window - NUM_OUTPUT) as server:
+            llm = llm_with(server, window)
+            without = BoundedTreeSummarize(llm).synthesize(QUESTION, given)
+            start = len(server.requests)
+            response = BoundedTreeSummarize(llm, store=store).synthesize(QUESTION, given)
+            prompts = prompts_of(server, start)
+        summaries = response.metadata["summaries"]
+        assert without.metadata["summaries"] == []
+        assert bool(summaries) == (window < 8192)
+        shown = "\n".join(prompts)
+        gone = {child.node_id for i in summaries for child in BY_ID[i].child_nodes}
+        told = [BY_ID[i].text for i in summaries]
+        for node in nodes:
+            quoted = any(node.text in text for text in told)
+            assert (node.text in shown) == (node.node_id not in gone or quoted)
+        for node_id in summaries:
+            assert BY_ID[node_id].text in shown
+            assert {child.node_id for child in BY_ID[node_id].child_nodes} <= {
+                n.node_id for n in nodes
+            }
+        n_without = len(without.metadata["calls"])
+        assert (len(prompts) < n_without) if summaries else (len(prompts) == n_without)
+        assert response.source_nodes == given
+
+    def test_not_where_a_child_is_missing(self, store):
+        """Of each family all but one."""
+        nodes = [node for node in NODES if record(node).level == 0]
+        last = {record(node).parents[0][0]: node.node_id for node in nodes}
+        given = [NodeWithScore(node=n, score=1.0) for n in nodes if n.node_id not in last.values()]
+        with serve() as server:
+            made = BoundedTreeSummarize(llm_with(server, 450), store=store)
+            response = made.synthesize(QUESTION, given)
+            assert len(server.requests) > 1
+        assert given
+        assert response.metadata["summaries"] == []
+
+    def test_in_an_engine_that_asks_all_levels(self, store, embed_model):
+        """Of which the summaries are passed over by a postprocessor."""
+
+        def chunks(found, query):
+            return [node for node in found if record(node.node).level == 0]
+
+        class Chunks:
+            postprocess_nodes = staticmethod(chunks)
+
+        retriever = retriever_of(store, embed_model, level=None, postprocessors=[Chunks()])
+        with serve(window=600 - NUM_OUTPUT) as server:
+            engine = query_engine(retriever, embed_model, llm=llm_with(server, 600))
+            response = engine.query(QUESTION)
+        assert response.metadata["summaries"]
+        assert {record(node.node).level for node in response.source_nodes} == {0}
+
+    @pytest.mark.parametrize(
+        "options", [{"level": 0}, {"level": [0, 1]}, {"mode": "level", "level": 0}], ids=str
+    )
+    def test_never_when_a_level_was_asked(self, store, embed_model, options):
+        response, prompts = self.ask(store, embed_model, 450, **options)
+        assert response.metadata["summaries"] == []
+        assert len(prompts) > 2
+
+    def test_never_when_filters_were_given(self, store, embed_model):
+        filters = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
+        response, prompts = self.ask(store, embed_model, 450, filters=filters)
+        assert {record(n.node).level for n in response.source_nodes} == {0}
+        assert response.metadata["summaries"] == []
+        assert len(prompts) > 2
+
+
+class TestWhatGoesIn:
+    def test_sources_are_what_was_retrieved_and_as_it_was(self, store, embed_model):
+        nodes = retriever_of(store, embed_model, level=None).retrieve(QUESTION)
+        before = [node.model_dump_json() for node in nodes]
+        with serve() as server:
+            made = BoundedTreeSummarize(llm_with(server, 450), store=store)
+            extra = found("Something else.")
+            response = made.synthesize(QUESTION, nodes, extra)
+        assert response.source_nodes == [*nodes, *extra]
+        assert [node.model_dump_json() for node in nodes] == before
+
+    def test_nothing(self):
+        with serve() as server:
+            for way in ("sync", "async"):
+                response = asked(server, BoundedTreeSummarize, [], way)
+                assert str(response) == "Empty Response"
+                assert response.source_nodes == []
+                assert (response.metadata["calls"], response.metadata["summaries"]) == ([], [])
+            assert server.requests == []
+
+    @pytest.mark.parametrize("texts", [[""], [" \n ", ""]])
+    def test_blanks(self, texts):
+        with serve() as server:
+            stock = TreeSummarize(llm_of(server)).synthesize(QUESTION, found(*texts))
+            ours = BoundedTreeSummarize(llm_of(server)).synthesize(QUESTION, found(*texts))
+            first, second = prompts_of(server)
+        assert str(ours) == str(stock)
+        assert first == second
+
+    @pytest.mark.parametrize("window", [8192, 700])
+    def test_nodes_of_a_foreign_retriever(self, embed_model, window):
+        """Without records of ours: all is read, in order."""
+
+        class Foreign(BaseRetriever):
+            def _retrieve(self, query_bundle):
+                return found(*(words(60, 100 * i) for i in range(8)))
+
+        with serve(window=window - NUM_OUTPUT) as server:
+            engine = query_engine(Foreign(), embed_model, llm=llm_with(server, window))
+            response = engine.query(QUESTION)
+            texts = [node.node.text for node in response.source_nodes]
+            shown = [p for p in prompts_of(server) if any(text in p for text in texts)]
+            assert asked_of(response.metadata["calls"]) == log_of(server)
+        at = [[prompt.find(text) for text in texts] for prompt in shown]
+        assert all(any(row[i] >= 0 for row in at) for i in range(8))
+        for row in at:
+            places = [place for place in row if place >= 0]
+            assert places == sorted(places)
+        assert (len(at) > 1) == (window < 8192)
+
+    def test_texts_alone(self):
+        texts = [words(100, 100 * i) for i in range(6)]
+        with serve(window=700 - NUM_OUTPUT) as server:
+            made = BoundedTreeSummarize(llm_with(server, 700))
+            answer = made.get_response(QUESTION, texts)
+            assert made.get_response(QUESTION, texts) == answer
+            assert len(server.requests) > 2
+
+    def test_a_users_handlers_stay_and_see_every_call(self):
+        own = TokenCountingHandler()
+        with serve() as server:
+            llm = llm_with(server, 600, callback_manager=CallbackManager([own]))
+            made = BoundedTreeSummarize(llm)
+            made.synthesize(QUESTION, found(*(words(100, 100 * i) for i in range(6))))
+            assert len(own.llm_token_counts) == len(server.requests) > 2
+            assert llm.callback_manager.handlers == [own]
+            late = TokenCountingHandler()
+            llm.callback_manager.add_handler(late)
+            made.synthesize(QUESTION, found("A text."))
+            assert len(late.llm_token_counts) == 1
+
+
+@pytest.mark.parametrize("mode", ["tree_summarize", "compact", "extractive"])
+def test_fifty_questions_at_once_are_as_one_by_one(store, embed_model, mode):
+    """One engine: the same answers, the same prompts, the same calls written down."""
+    questions = [
+        f"Did the {word} meet a falcon on day {i}?"
+        for i in range(25)
+        for word in ("saddle", "violin")
+    ]
+    retriever = retriever_of(store, embed_model, level=0, top_k=6)
+
+    def told(responses):
+        calls = [asked_of((r.metadata or {}).get("calls", [])) for r in responses]
+        return [
+            (str(r), [n.node.node_id for n in r.source_nodes], c)
+            for r, c in zip(responses, calls, strict=True)
+        ]
+
+    async def at_once(server):
+        async with async_llm_of(server, context_window=window) as llm:
+            engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
+            return await asyncio.gather(*map(engine.aquery, questions))
+
+    window = 1050 if mode == "compact" else 600
+    with serve() as server:
+        engine = query_engine(
+            retriever, embed_model, llm=llm_with(server, window), response_mode=mode
+        )
+        one_by_one = told([engine.query(question) for question in questions])
+        n_requests = len(server.requests)
+        assert told(asyncio.run(at_once(server))) == one_by_one
+        before, after = prompts_of(server)[:n_requests], prompts_of(server, n_requests)
+    assert Counter(before) == Counter(after)
+    assert (n_requests > 50) == (mode != "extractive")
+    if mode == "tree_summarize":
+        assert sum((calls for *_, calls in one_by_one), Counter()).total() == n_requests
