@@ -64,7 +64,7 @@ def query_engine(
     mode = choose_mode(response_mode, llm)
     options = {k: _filled(v, variables or {}) for k, v in synthesizer.items()}
     if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
-        options.setdefault("store", None if retriever.levels else retriever.store)
+        options.setdefault("store", None if retriever.names_level else retriever.store)
     try:
         made = synthesizer_of(mode, embed_model, llm, options)
     except TypeError as error:
