@@ -184,7 +184,7 @@ class BoundedTreeSummarize(TreeSummarize):
             return nodes
         question = query if isinstance(query, str) else query.query_str
         window = self._window(question, variables, self._llm)
-        return await condensed(nodes, self._store, window.n_prompts)
+        return await condensed(nodes, self._store, window.n_tokens, window.room)
 
 
 def _each(ask: Callable[[Passage], str], passages: Sequence[Passage], n_threads: int) -> list[str]:
