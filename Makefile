@@ -3,7 +3,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query
+.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-responses
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -54,6 +54,10 @@ bench-query: $(READY)  ## and questions at a million nodes, and what they find: 
 	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
 	$(BIN)/python -W ignore tests/benchmarks/query.py $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/retrieval.py $(DATA)
+
+bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's: make bench-responses CORPUS=folder
+	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench-responses CORPUS=folder"; exit 2; }
+	$(BIN)/python -W ignore tests/benchmarks/responses.py $(CORPUS)
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv
