@@ -3,7 +3,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers
+.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -59,6 +59,10 @@ bench-answers: $(READY)  ## and answers without a language model, and refusals: 
 	@test -n "$(DATA)" -a -n "$(CORPORA)" || { echo "Name DATA=folder of evaluation data and CORPORA=folder of its corpora"; exit 2; }
 	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group bench
 	$(BIN)/python -W ignore tests/benchmarks/answers.py $(DATA) $(CORPORA)
+
+bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's: make bench-responses CORPUS=folder
+	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench-responses CORPUS=folder"; exit 2; }
+	$(BIN)/python -W ignore tests/benchmarks/responses.py $(CORPUS)
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv

@@ -37,7 +37,11 @@ def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
         for i, chunk in enumerate(chunks)
     ]
     hierarchy = DocumentHierarchy(
-        embed_model=embed_model, summarizer=summarizer, summary_tokens=80, group_documents=False
+        embed_model=embed_model,
+        summarizer=summarizer,
+        summary_tokens=80,
+        group_documents=False,
+        cache=uri,  # so that no summary is paid for twice
     )
     IngestionPipeline(
         transformations=[embed_model, hierarchy], vector_store=HierarchyStore(uri)

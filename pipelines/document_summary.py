@@ -1,9 +1,14 @@
-"""A document-summary index: one summary for each document, found by its summary, read in full.
+"""A document-summary index: a document is found by its summary, and answers from its chunks.
 
-Usage: python pipelines/document_summary.py FOLDER INDEX "QUESTION"
+Usage: python pipelines/document_summary.py FOLDER INDEX "QUESTION" [MODEL BASE_URL]
+
+With a model behind an OpenAI-compatible address (its key is read from HIERINDEX_LLM_API_KEY), a
+summary says what its document is about and which questions it answers, and the model reads all
+chunks of the document that is found.
 """
 
 import sys
+from typing import Any
 
 from llama_index.core import SimpleDirectoryReader
 from llama_index.core.ingestion import IngestionPipeline
@@ -12,34 +17,42 @@ from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
     HierarchyStore,
+    LLMRewriter,
     NodeRecord,
+    TwoStageSummarizer,
     load_embed_model,
     sentence_splitter,
 )
+from hierindex.llm import load_llm
+from hierindex.summarize.prompts import QUESTIONS_PROMPT
 
 
-def main(folder: str, uri: str, question: str) -> None:
+def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
     """Find the document whose summary is nearest to the question, then answer from its chunks."""
-    embed_model = load_embed_model()
-    pipeline = IngestionPipeline(
-        transformations=[
-            sentence_splitter(embed_model),
-            embed_model,
-            DocumentHierarchy(embed_model=embed_model, group_documents=False),
-        ],
-        vector_store=HierarchyStore(uri),
+    embed_model, summarizer = load_embed_model(), None
+    answering: dict[str, Any] = {}  # by the sentences that are nearest to the question
+    if model_and_address:
+        llm = load_llm(*model_and_address)
+        summarizer = TwoStageSummarizer(LLMRewriter(llm, prompt=QUESTIONS_PROMPT))
+        answering = {"llm": llm, "response_mode": "tree_summarize"}
+        answering |= {"whole_documents": True, "token_budget": None}
+    hierarchy = DocumentHierarchy(
+        embed_model=embed_model, summarizer=summarizer, group_documents=False, cache=uri
     )
     documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
-    pipeline.run(documents=documents)
+    IngestionPipeline(
+        transformations=[sentence_splitter(embed_model), embed_model, hierarchy],
+        vector_store=HierarchyStore(uri),
+    ).run(documents=documents)
 
     index = HierarchicalIndex.open(uri, embed_model)
     best = index.as_retriever(level=1, top_k=1).retrieve(question)[0]
     (document,) = NodeRecord.from_metadata(best.node.metadata).documents
     print(f"{document}: {best.node.get_content()}\n")
-    print(index.as_query_engine(mode="document", n_documents=1).query(question))
+    print(index.as_query_engine(mode="document", n_documents=1, **answering).query(question))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
+    if len(sys.argv) not in (4, 6):
         sys.exit(__doc__)
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:])

@@ -6,8 +6,10 @@ from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
+from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import HierindexError, ModelError
+from hierindex.llm import load_client
 from hierindex.respond.answer import Answer, Source, answered, retrieved, source_of
 from hierindex.respond.calls import Calls
 from hierindex.respond.engine import (
@@ -100,6 +102,8 @@ def compare(
         for mode in modes
     }
     found = retrieved(question, retriever, embed_model)
+    load_client()  # once, and not in the first mode's seconds
+    get_tokenizer()("")
     attempts = []
     for mode, engine in engines.items():
         try:

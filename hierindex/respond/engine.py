@@ -86,7 +86,7 @@ def query_engine(
     _check_options(mode, synthesizer)
     options = {k: _filled(v, variables or {}) for k, v in synthesizer.items()}
     if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
-        bound = retriever.levels or retriever.filters  # a summary is of another level, or kind
+        bound = retriever.names_level or retriever.filters  # a summary is of another level, or kind
         options.setdefault("store", None if bound else retriever.store)
     try:
         made = synthesizer_of(mode, embed_model, llm, options)
@@ -111,7 +111,7 @@ def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
     """What a synthesizer takes beside its models, sorted.
 
     >>> options_of(ExtractiveSynthesizer)
-    ['answer_tokens']
+    ['answer_tokens', 'min_score']
     """
     names = set[str]()
     for kind in (kind for kind in synthesizer.__mro__ if "__init__" in vars(kind)):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 import numpy as np
-from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
 from hierindex.core.membership import Ints1d
 from hierindex.record import NodeRecord
@@ -74,7 +74,8 @@ def _shared(passages: Sequence[Passage]) -> tuple[str, ...]:
 async def condensed(
     found: Sequence[NodeWithScore],
     store: HierarchyStore,
-    n_prompts: Callable[[Sequence[NodeWithScore]], int],
+    n_tokens: Callable[[BaseNode], int],
+    room: int,
 ) -> list[NodeWithScore]:
     """What was found, some of it as the summaries that the index has of it, to save prompts.
 
@@ -87,18 +88,22 @@ async def condensed(
     found : Sequence[NodeWithScore]
         Best first.
     store : HierarchyStore
-    n_prompts : callable
-        How many prompts some nodes take.
+    n_tokens : callable
+        Tokens of a node; asked once of each.
+    room : int
+        Tokens of a prompt.
 
     Returns
     -------
     list[NodeWithScore]
         What was found, if nothing is saved.
     """
-    best, fewest = list(found), n_prompts(found)
-    if fewest == 1:
-        return best
     nodes = {node.node.node_id: node for node in found}
+    costs = {node_id: n_tokens(node.node) for node_id, node in nodes.items()}
+    total = sum(costs.values())
+    best, fewest = list(found), -(-total // room)
+    if fewest <= 1:
+        return best
     rank: dict[str, int] = {}
     for i, node in enumerate(found):
         for node_id in (node.node.node_id, *_ancestors(node)[:1]):
@@ -106,17 +111,18 @@ async def condensed(
     parents = await store.aget_nodes(sorted(rank.keys() - nodes.keys()))
     for parent in sorted(parents, key=lambda node: -rank[node.node_id]):
         children = [child.node_id for child in parent.child_nodes or ()]
-        family = [nodes[child] for child in children if child in nodes]
-        whole = len(family) == len(children)
-        if not whole or _length([NodeWithScore(node=parent)]) >= _length(family):
+        if not children or not nodes.keys() >= set(children):
             continue
-        for child in children:
-            del nodes[child]
-        score = max(child.get_score() for child in family)
+        cost, of_children = n_tokens(parent), sum(costs[child] for child in children)
+        if cost >= of_children:
+            continue
+        score = max(nodes.pop(child).get_score() for child in children)
         nodes[parent.node_id] = NodeWithScore(node=parent, score=score)
-        left = sorted(nodes.values(), key=lambda node: rank[node.node.node_id])
-        if (n := n_prompts(left)) < fewest:
-            best, fewest = left, n
+        costs[parent.node_id] = cost
+        total += cost - of_children
+        if -(-total // room) < fewest:
+            best = sorted(nodes.values(), key=lambda node: rank[node.node.node_id])
+            fewest = -(-total // room)
         if fewest == 1:
             break
     return best
@@ -127,7 +133,3 @@ def _ancestors(found: NodeWithScore) -> list[str]:
     if isinstance(found, Found):
         return found.path
     return [parent for parent, _ in NodeRecord.from_metadata(found.node.metadata).parents[:1]]
-
-
-def _length(nodes: Sequence[NodeWithScore]) -> int:
-    return sum(len(node.node.get_content(MetadataMode.NONE)) for node in nodes)

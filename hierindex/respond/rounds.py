@@ -8,7 +8,7 @@ import numpy as np
 from llama_index.core.indices.prompt_helper import DEFAULT_PADDING, PromptHelper
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
-from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.core.packing import pack
 from hierindex.errors import InputError, ModelError
@@ -65,14 +65,13 @@ class Window(NamedTuple):
         """Texts joined and cut wherever a prompt is full, as LlamaIndex does."""
         return self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
 
-    def n_prompts(self, nodes: Sequence[NodeWithScore]) -> int:
-        """How many prompts nodes fill at least."""
-        texts = (node.node.get_content(MetadataMode.LLM) for node in nodes)
-        return -(-sum(map(self.length, texts)) // self.room)
-
     def length(self, text: str) -> int:
         """Tokens of a text."""
         return _n_tokens(self.helper, text)
+
+    def n_tokens(self, node: BaseNode) -> int:
+        """Tokens of a node as it is shown."""
+        return self.length(node.get_content(MetadataMode.LLM))
 
     def shortened(self, text: str) -> str:
         """The first sentences of a text, of which so many texts fit one prompt as make a pair."""

@@ -200,7 +200,7 @@ class BoundedTreeSummarize(TreeSummarize):
             return nodes
         question = query if isinstance(query, str) else query.query_str
         window = self._window(question, variables, self._llm)
-        read = await condensed(nodes, self._store, window.n_prompts)
+        read = await condensed(nodes, self._store, window.n_tokens, window.room)
         packed = [window.packed([_shown(node) for node in some]) for some in (read, nodes)]
         return read if len(packed[0]) < len(packed[1]) else nodes
 

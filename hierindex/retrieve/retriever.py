@@ -136,6 +136,11 @@ class HierarchyRetriever(BaseRetriever):
         self._selector = selector
         self._postprocessors = postprocessors
 
+    @property
+    def names_level(self) -> bool:
+        """Whether nodes of certain levels are asked for, as a document's chunks are."""
+        return bool(self.levels) or self._mode == "document"
+
     def retrieve_all(self, questions: Sequence[str]) -> list[list[NodeWithScore]]:
         """What is found for each question, in order."""
         return [self.retrieve(question) for question in _several(questions)]

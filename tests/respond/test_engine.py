@@ -151,6 +151,27 @@ def test_tree_summarize_reads_the_level_asked_and_no_other(store, embed_model, s
     assert all(there) == (level == 0)
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_tree_summarize_reads_a_documents_chunks_and_no_summary_of_them(
+    store, embed_model, server, whole
+):
+    retriever = HierarchyRetriever(
+        store,
+        embed_model,
+        mode="document",
+        n_documents=4,
+        whole_documents=whole,
+        top_k=100,
+        token_budget=None,
+    )
+    llm = llm_of(server, context_window=600, max_tokens=100)
+    response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
+    prompts = "\n".join(request.prompt for request in server.requests)
+    assert len(server.requests) > 2
+    assert response.metadata["summaries"] == []
+    assert all(node.node.text in prompts for node in response.source_nodes)
+
+
 def test_a_small_window_makes_a_tree_of_calls(store, embed_model, server):
     retriever = HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
     llm = llm_of(server, context_window=700, max_tokens=100)

@@ -1,0 +1,47 @@
+"""Every response mode on the same five chunks: what it costs, and what it answers.
+
+Usage: python pipelines/response_modes.py FOLDER INDEX "QUESTION" [MODEL BASE_URL]
+
+The model stands behind an OpenAI-compatible address; its key is read from HIERINDEX_LLM_API_KEY.
+Without a model the answer is extractive.
+"""
+
+import sys
+
+from hierindex import HierarchicalIndex
+from hierindex.llm import load_llm
+
+
+def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
+    """Build an index, or bring it up to date, and ask it in each mode."""
+    llm = load_llm(*model_and_address) if model_and_address else None
+    index = HierarchicalIndex.build(folder, uri)
+    comparison = index.compare(question, llm=llm, level=0, top_k=5, token_budget=None)
+
+    print("All modes read these chunks:")
+    for source in comparison.sources:
+        print(f"  {source.score:.3f}  {source.citations[0]['document']}  {start_of(source.text)}")
+
+    print(f"\n{'mode':<20}{'calls':>7}{'tokens':>9}{'seconds':>9}")
+    for attempt in comparison.attempts:
+        if attempt.answer is None:
+            print(f"{attempt.mode:<20} failed")
+            continue
+        usage = attempt.answer.usage
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        seconds = attempt.answer.seconds["respond"]
+        print(f"{attempt.mode:<20}{usage.llm_calls:>7}{tokens:>9,}{seconds:>9.2f}")
+
+    for attempt in comparison.attempts:
+        print(f"\n{attempt.mode}\n{attempt.answer.answer if attempt.answer else attempt.error}")
+
+
+def start_of(text: str) -> str:
+    """The first words, in one line."""
+    return " ".join(text.split())[:60]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (4, 6):
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
