@@ -10,7 +10,7 @@ from shutil import copytree
 
 import pytest
 from llama_index.core.utils import get_tokenizer
-from loopback import LoopbackServer
+from loopback import Fault, LoopbackServer, names_words
 from typer.main import get_command
 
 from hierindex import HierarchicalIndex, HierarchyStore
@@ -18,6 +18,7 @@ from hierindex.build import STAGES
 from hierindex.cli.app import app, main
 from hierindex.cli.where import filters_of
 from hierindex.demo import demo_documents
+from hierindex.respond.compare import ANSWERING
 from hierindex.store.filters import holds
 
 TEXT = "\n\n".join(
@@ -580,3 +581,159 @@ def test_a_text_that_looks_like_a_number_is_found(value) -> None:
     (other,) = filters_of([f"code!={value}"]).filters
     assert not holds(other, {"code": value})
     assert holds(other, {"code": "other"})
+
+
+STORM = "What did the storm break?"
+ALL_CHUNKS = ("--level", 0, "--top-k", 500, "--token-budget", 100_000)
+
+
+def llm_at(server) -> tuple[str, ...]:
+    return ("--llm", "m", "--llm-base-url", server.base_url)
+
+
+@pytest.fixture
+def small_window(monkeypatch):
+    """So that an answer takes many calls."""
+    monkeypatch.setattr("hierindex.llm.CONTEXT_WINDOW", 800)
+
+
+def test_compare_without_a_model(hierindex, index) -> None:
+    status, out, err = hierindex("compare", STORM, "--index", index, "--json")
+    (extractive,) = json.loads(out)["modes"]
+    assert (status, err) == (0, "")
+    answer = json.loads(hierindex("query", STORM, "--index", index, "--json")[1])
+    assert (extractive["mode"], extractive["answer"]) == ("extractive", answer["answer"])
+    assert json.loads(out)["sources"] == answer["sources"]
+    assert extractive["citations"] == answer["citations"]
+
+
+def test_compare_with_a_model(hierindex, index, small_window) -> None:
+    with LoopbackServer(reply=names_words) as server:
+        question = ("compare", STORM, "--index", index, *ALL_CHUNKS, *llm_at(server))
+        status, out, err = hierindex(*question, "--json")
+        assert (status, err) == (0, "")
+        told = json.loads(out)
+        n_requests, tokens = len(server.requests), server.answered
+        status, table, err = hierindex(*question)
+        assert (status, err) == (0, "")
+    assert [*told] == ["question", "sources", "modes", "seconds"]
+    by_mode = {mode["mode"]: mode for mode in told["modes"]}
+    assert [*by_mode] == ANSWERING
+    failed = {mode for mode in by_mode if "error" in by_mode[mode]}
+    assert failed == {"compact", "refine"}  # whose 500 tokens for an answer leave no room
+    usages = [mode["usage"] for mode in told["modes"] if "usage" in mode]
+    for i, key in enumerate(("llm_calls", "prompt_tokens", "completion_tokens")):
+        assert sum(usage[key] for usage in usages) == (n_requests, *tokens[1:])[i]
+    assert by_mode["tree_summarize"]["usage"]["llm_calls"] > 1
+    head, _, rest = table.partition("\n\n")
+    assert head == f"Each mode read the same {len(told['sources'])} nodes."
+    title, *rows = rest.partition("\n\n")[0].splitlines()
+    assert title.split() == ["mode", "calls", "prompt", "tokens", "completion", "tokens", "seconds"]
+    assert [row.split()[0] for row in rows] == ANSWERING
+    for row in rows:
+        mode, *numbers = row.split()
+        assert (numbers == ["failed"]) == (mode in failed)
+        if mode not in failed:
+            usage = by_mode[mode]["usage"]
+            counts = ("llm_calls", "prompt_tokens", "completion_tokens")
+            assert numbers[:3] == [f"{usage[key]:,}" for key in counts]
+    for mode in ANSWERING:
+        said = by_mode[mode].get("answer") or by_mode[mode]["error"]
+        assert f"\n\n{mode}\n{said.split()[0]} " in table
+    assert max(map(len, table.splitlines())) <= 100
+
+
+def test_compare_names_its_modes(hierindex, index) -> None:
+    with LoopbackServer(reply=names_words) as server:
+        modes = ("--response-mode", "generation", "--response-mode", "no_text")
+        question = ("compare", STORM, "--index", index, *modes, *llm_at(server))
+        told = json.loads(hierindex(*question, "--json")[1])
+        assert [mode["mode"] for mode in told["modes"]] == ["generation", "no_text"]
+        assert len(server.requests) == told["modes"][0]["usage"]["llm_calls"] == 1
+        status, out, err = hierindex(*question)
+    assert (status, err) == (0, "")
+    assert out.endswith("\n\nno_text\nIt answered nothing.\n")
+
+
+@pytest.mark.parametrize(
+    ("modes", "with_llm", "message"),
+    [
+        (["essay"], True, "response_mode must be one of extractive, refine"),
+        (["extractive", "essay"], False, "response_mode must be one of extractive, refine"),
+        (["refine"], False, "needs an LLM"),
+    ],
+)
+def test_compare_refuses_a_mode_before_it_loads_a_model(
+    hierindex, index, monkeypatch, modes, with_llm, message
+) -> None:
+    def refuse(*args, **options):
+        raise AssertionError
+
+    monkeypatch.setattr("hierindex.index.load_embed_model", refuse)
+    with LoopbackServer() as server:
+        flags = [part for mode in modes for part in ("--response-mode", mode)]
+        llm = llm_at(server) if with_llm else ()
+        status, out, err = hierindex("compare", STORM, "--index", index, *flags, *llm)
+        assert server.requests == []
+    assert (status, out) == (2, "")
+    assert re.fullmatch(r"hierindex: [^\n]+\.\n", err)
+    assert message in err
+
+
+def test_compare_of_an_empty_question_or_no_index(hierindex, index) -> None:
+    assert hierindex("compare", " ", "--index", index)[::2] == (
+        2,
+        "hierindex: The question is empty; ask something.\n",
+    )
+    status, out, err = hierindex("compare", STORM, "--index", "none")
+    assert (status, out) == (2, "")
+    assert "'none' holds no index" in err
+
+
+@pytest.mark.parametrize("command", ["query", "compare"])
+def test_a_dead_llm_is_one_sentence(hierindex, index, command) -> None:
+    llm = ("--llm", "m", "--llm-base-url", f"http://127.0.0.1:{closed_port()}/v1")
+    status, out, err = hierindex(command, STORM, "--index", index, *llm)
+    assert (status, out) == (2, "")
+    assert re.fullmatch(r"hierindex: LLM 'm' cannot be used: nothing answers [^\n]+\.\n", err)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [(Fault(401), 2), (Fault(500), 1), (Fault(dropped=True), 1)],
+    ids=["401", "500", "dropped"],
+)
+def test_an_llm_that_fails_in_the_middle_is_one_sentence(
+    hierindex, index, small_window, fault, status
+) -> None:
+    with LoopbackServer(faults=lambda number: fault if number == 1 else None) as server:
+        found, out, err = hierindex("query", STORM, "--index", index, *ALL_CHUNKS, *llm_at(server))
+        assert len(server.requests) > 1
+    assert (found, out) == (status, "")
+    assert re.fullmatch(r"hierindex: LLM 'm' (cannot be used|failed to answer): [^\n]+\.\n", err)
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        (lambda prompt: "word " * 2000, 0),
+        (lambda prompt: "", 2),
+        (lambda prompt: " \n ", 2),
+        (lambda prompt: prompt, 2),
+    ],
+    ids=["2,000 words", "nothing", "blanks", "the prompt"],
+)
+def test_whatever_an_llm_answers_a_question_ends(
+    hierindex, index, small_window, reply, status
+) -> None:
+    with LoopbackServer(reply=reply) as server:
+        question = ("query", STORM, "--index", index, *ALL_CHUNKS, *llm_at(server), "--json")
+        found, out, err = hierindex(*question)
+        assert 1 < len(server.requests) < 60
+    assert found == status
+    if status == 0:
+        assert json.loads(out)["usage"]["llm_calls"] == len(server.requests)
+        assert err == ""
+    else:
+        assert out == ""
+        assert re.fullmatch(r"hierindex: The model (answered nothing|repeated) ?[^\n]*\.\n", err)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 WIDTH = 100
+NOTHING = "It answered nothing."
 
 
 def built(report: dict[str, Any]) -> str:
@@ -116,7 +117,7 @@ def _number(value: float | None) -> str:
 
 def answered(answer: dict[str, Any]) -> str:
     """An answer, the places its sentences stand at, and the nodes it was found in."""
-    lines = [_wrapped(answer["answer"]), ""]
+    lines = [_wrapped(answer["answer"]) or NOTHING, ""]
     if answer["citations"]:
         lines += [f"[{i}] {_place(c)}" for i, c in enumerate(answer["citations"], start=1)]
         lines.append("")
@@ -140,7 +141,8 @@ def compared(comparison: dict[str, Any]) -> str:
     answers = list[str]()
     for attempt in comparison["modes"]:
         mode, usage = attempt["mode"], attempt.get("usage")
-        answers.append(f"{mode}\n{_wrapped(attempt.get('answer') or attempt['error'])}")
+        said = attempt["error"] if usage is None else attempt["answer"]
+        answers.append(f"{mode}\n{_wrapped(said) or NOTHING}")
         if usage is None:
             table.add_row(mode, "failed")
             continue

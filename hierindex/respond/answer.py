@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingResponse
 from llama_index.core.llms import LLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
@@ -130,7 +131,7 @@ def answered(
     started, calls = time.perf_counter(), calls or Calls()
     with _named_errors(llm):
         response = engine.synthesize(found.query, found.nodes)
-        text = str(response)  # reads a stream to its end
+        text = _text(response)
     seconds = round(time.perf_counter() - started, 3)
     told = response.metadata or {}
     return Answer(
@@ -145,6 +146,13 @@ def answered(
         refused=told.get(REFUSED, False),
         calls=calls.made,
     )
+
+
+def _text(response: RESPONSE_TYPE) -> str:
+    text = str(response)  # reads a stream to its end, and calls nothing "None"
+    if isinstance(response, StreamingResponse):
+        return response.response_txt or ""
+    return text if getattr(response, "response", None) else ""
 
 
 @contextmanager

@@ -138,6 +138,17 @@ def test_an_answer_may_be_streamed(index, mode):
     assert plain.calls
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_answer_of_nothing_is_empty(index, streaming):
+    """And not LlamaIndex's word for it, which is "None"."""
+    with serve(lambda prompt: "") as server:
+        options = {"response_mode": "generation", "synthesizer": {"streaming": streaming}}
+        answer = index.ask(QUESTION, llm=llm_of(server), **options)
+        assert answer.usage == usage_of(server)
+    assert answer.answer == ""
+    assert index.ask(QUESTION, response_mode="no_text").answer == ""
+
+
 def test_a_stream_that_does_not_tell_its_usage_is_counted(index):
     with serve() as server:
         streamed = index.ask(QUESTION, llm=llm_of(server), synthesizer={"streaming": True})
