@@ -157,7 +157,10 @@ def compare(found: dict[str, list[Any]], store: Any, window: int) -> None:
     with server_apart(partial(words, n=100), window) as (url, served):
 
         def measured(name: str, nodes: list[Any]) -> tuple[Served, float]:
-            synthesizer = makers[name](llm=model(url, window))
+            llm = model(url, window)
+            llm.complete("Hello.")  # makes its client, as one that was asked before has it
+            served()
+            synthesizer = makers[name](llm=llm)
             start = time.perf_counter()
             synthesizer.synthesize(QUESTION, nodes)
             seconds = time.perf_counter() - start
