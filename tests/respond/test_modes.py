@@ -298,7 +298,11 @@ WRONG = {
     "concurrency": ("tree_summarize", {"concurrency": 0}, "concurrency must be at least 1, got 0."),
     "children": ("tree_summarize", {"num_children": -1}, "num_children must be at least 1, got -1"),
     "images": ("tree_summarize", {"multimodal": True}, "multimodal is not for tree summarise"),
-    "short": ("extractive", {"answer_tokens": 0}, "answer_tokens must be an integer of at least 1, got 0."),
+    "short": (
+        "extractive",
+        {"answer_tokens": 0},
+        "answer_tokens must be an integer of at least 1, got 0.",
+    ),
 }
 
 
