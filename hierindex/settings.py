@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     merge: bool = False
     mmr: float | None = Field(default=None, ge=0, le=1)
     response_mode: str | None = None
+    min_score: float = Field(default=0.75, ge=0, le=1)  # as `ExtractiveSynthesizer` has it
 
     @classmethod
     def settings_customise_sources(

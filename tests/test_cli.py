@@ -112,6 +112,19 @@ def test_text_output(hierindex, index) -> None:
     assert "none: a root" in hierindex("show", root[:8], "--index", index)[1]
 
 
+def test_what_nothing_answers_is_said_unless_a_guess_is_wanted(hierindex, index) -> None:
+    question = ("query", "Which enzyme splits lactose?", "--index", index, "--json")
+    status, out, err = hierindex(*question)
+    answer = json.loads(out)
+    assert (status, err) == (0, "")
+    assert (answer["answer"], answer["refused"]) == ("Nothing in the index answers this.", True)
+    assert 0 <= answer["score"] < Settings().min_score == MIN_SCORE
+    assert answer["sources"]
+    guess = json.loads(hierindex(*question, "--min-score", 0)[1])
+    assert (guess["refused"], guess["score"]) == (False, answer["score"])
+    assert guess["citations"]
+
+
 def test_same_command_same_ids(hierindex, folder, tmp_path) -> None:
     """Also in another process, and at every level."""
     args = ["build", str(folder), "--chunk-size", "64", "--method", "raptor", "--index"]

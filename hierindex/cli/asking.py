@@ -37,6 +37,7 @@ def query(
     merge: options.Merge = None,
     mmr: options.Mmr = None,
     response_mode: options.ResponseMode = None,
+    min_score: options.MinScore = None,
     llm: options.Model = None,
     llm_base_url: options.BaseUrl = None,
     as_json: options.AsJson = False,
@@ -56,6 +57,7 @@ def query(
         merge=merge,
         mmr=mmr,
         response_mode=response_mode,
+        min_score=min_score,
         llm=llm,
         llm_base_url=llm_base_url,
     )
@@ -64,11 +66,15 @@ def query(
         from hierindex.cli.text import answered
         from hierindex.cli.where import filters_of
         from hierindex.index import HierarchicalIndex
+        from hierindex.respond.engine import EXTRACTIVE, choose_mode
 
+        model = llm_of(settings)
+        quotes = choose_mode(settings.response_mode, model) == EXTRACTIVE
         answer = HierarchicalIndex.open(index).ask(
             question,
-            llm=llm_of(settings),
+            llm=model,
             response_mode=settings.response_mode,
+            synthesizer={"min_score": settings.min_score} if quotes else {},
             filters=filters_of(where or ()),
             **settings.model_dump(include=RETRIEVAL),
         )

@@ -98,6 +98,10 @@ Merge = Annotated[
 Mmr = Annotated[
     float | None, typer.Option(help="From 1, the most alike, to 0, the most diverse nodes.")
 ]
+MinScore = Annotated[
+    float | None,
+    typer.Option(help="Of an extractive answer, from 0, quote whatever was found, to 1."),
+]
 ResponseModes = Annotated[
     list[str] | None,
     typer.Option("--response-mode", help="Compare this mode; may be given again. By default all."),
