@@ -19,6 +19,8 @@ from hierindex.cli.app import app, main
 from hierindex.cli.where import filters_of
 from hierindex.demo import demo_documents
 from hierindex.respond.compare import ANSWERING
+from hierindex.respond.extractive import MIN_SCORE
+from hierindex.settings import Settings
 from hierindex.store.filters import holds
 
 TEXT = "\n\n".join(

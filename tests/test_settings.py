@@ -143,6 +143,7 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
         "merge": True,
         "mmr": 0.5,
         "response_mode": "tree",
+        "min_score": 0.5,
     }
     assert set(values) == set(Settings.model_fields)
     by_flags = load_settings(**values)
