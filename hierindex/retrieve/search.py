@@ -103,18 +103,15 @@ class Search:
 
 def cuts(levels: Iterable[int]) -> MetadataFilters:
     """The nodes of the cuts at these levels; one that passed up a level is of that cut, too."""
-    return MetadataFilters(
-        filters=[
-            MetadataFilters(
-                filters=[
-                    MetadataFilter(key=LEVEL, value=level, operator=FilterOperator.LTE),
-                    MetadataFilter(key=LEVEL_MAX, value=level, operator=FilterOperator.GTE),
-                ]
-            )
-            for level in levels
-        ],
-        condition=FilterCondition.OR,
-    )
+    return MetadataFilters(filters=list(map(_cut, levels)), condition=FilterCondition.OR)
+
+
+def _cut(level: int) -> Part:
+    down_to = MetadataFilter(key=LEVEL, value=level, operator=FilterOperator.LTE)
+    if level == 0:
+        return down_to  # every node reaches up to 0
+    up_to = MetadataFilter(key=LEVEL_MAX, value=level, operator=FilterOperator.GTE)
+    return MetadataFilters(filters=[down_to, up_to])
 
 
 def of(documents: Sequence[str]) -> MetadataFilter:
