@@ -1,5 +1,6 @@
 """Where passages stand in the tree decides which are read together."""
 
+import asyncio
 import random
 
 import pytest
@@ -9,7 +10,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 from store.trees import record, tree
 from strategies import modest
 
-from hierindex.respond.passages import Passage, along_the_tree, joined, together
+from hierindex import HierarchyStore
+from hierindex.respond.passages import Passage, along_the_tree, condensed, joined, together
 from hierindex.retrieve.found import Found
 
 NODES = tree()
@@ -119,3 +121,47 @@ def test_the_leaves_of_a_tree_are_walked_as_their_documents_are_read():
     walked = along_the_tree([Passage.of(leaf) for leaf in leaves])
     places = [p.place for p in walked]
     assert places == sorted(places)
+
+
+LEAVES = [NodeWithScore(node=node, score=1.0) for node in NODES if record(node).level == 0]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(NODES)
+    return store
+
+
+def read_of(store, n_prompts, leaves=None):
+    return asyncio.run(condensed(leaves or LEAVES, store, n_prompts))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_where_no_prompt_is_saved_all_is_read_as_it_was_found(store, n):
+    assert read_of(store, lambda nodes: n) == LEAVES
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_one_summary_where_one_saves_a_prompt_that_of_what_was_found_last(store, backwards):
+    leaves = LEAVES[::-1] if backwards else LEAVES
+    n = len(leaves)
+    read = read_of(store, lambda nodes: 1 + (len(nodes) == n), leaves)
+    (summary,) = (node for node in read if record(node.node).level > 0)
+    children = {child.node_id for child in summary.node.child_nodes}
+    assert [node for node in leaves if node.node.node_id not in children] == [
+        node for node in read if node is not summary
+    ]
+    others = [node for node in leaves if record(node.node).parents[0][0] != summary.node.node_id]
+    assert leaves.index(next(n for n in leaves if n not in others)) > len(leaves) // 2
+
+
+def test_a_summary_is_shorter_than_what_it_stands_for(store):
+    read = read_of(store, len)
+    text_of = {leaf.node.node_id: leaf.node.text for leaf in LEAVES}
+    summaries = [node.node for node in read if record(node.node).level > 0]
+    assert summaries
+    for summary in summaries:
+        children = [text_of.pop(child.node_id) for child in summary.child_nodes]
+        assert len(summary.text) < sum(map(len, children))
+    assert {*text_of} == {n.node.node_id for n in read if record(n.node).level == 0}

@@ -139,7 +139,7 @@ SAY_NOTHING = {"nothing", "blanks", "the prompt", "the prompt and more"}
 @pytest.mark.parametrize("window", [600, 1500])
 @pytest.mark.parametrize("name", ENDLESS)
 def test_whatever_the_model_answers_it_ends(name, window):
-    nodes = found(*(words(150, 200 * i) for i in range(16)))
+    nodes = found(*(words(150, 200 * i) for i in range(8)))
     with serve(ENDLESS[name], window=window - NUM_OUTPUT) as server:
         made = BoundedTreeSummarize(llm_with(server, window))
         template = made.get_prompts()["summary_template"].partial_format(query_str=QUESTION)
@@ -536,7 +536,7 @@ def test_fifty_questions_at_once_are_as_one_by_one(store, embed_model, mode):
         for i in range(25)
         for word in ("saddle", "violin")
     ]
-    retriever = retriever_of(store, embed_model, level=0, top_k=6)
+    retriever = retriever_of(store, embed_model, level=0, top_k=4)
 
     def told(responses):
         calls = [asked_of((r.metadata or {}).get("calls", [])) for r in responses]
@@ -550,7 +550,7 @@ def test_fifty_questions_at_once_are_as_one_by_one(store, embed_model, mode):
             engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
             return await asyncio.gather(*map(engine.aquery, questions))
 
-    window = 1050 if mode == "compact" else 600
+    window = 1077 if mode == "compact" else 606  # some questions take one call
     with serve() as server:
         engine = query_engine(
             retriever, embed_model, llm=llm_with(server, window), response_mode=mode
@@ -560,6 +560,6 @@ def test_fifty_questions_at_once_are_as_one_by_one(store, embed_model, mode):
         assert told(asyncio.run(at_once(server))) == one_by_one
         before, after = prompts_of(server)[:n_requests], prompts_of(server, n_requests)
     assert Counter(before) == Counter(after)
-    assert (n_requests > 50) == (mode != "extractive")
+    assert 50 < n_requests < 100 or (mode, n_requests) == ("extractive", 0)
     if mode == "tree_summarize":
         assert sum((calls for *_, calls in one_by_one), Counter()).total() == n_requests
