@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import pytest
 from fakes import HashingEmbedding
@@ -17,7 +18,7 @@ from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import Fault, names_words
-from openai import AuthenticationError, InternalServerError
+from openai import AsyncOpenAI, AuthenticationError, InternalServerError, OpenAI
 from pydantic import BaseModel
 from respond.asking import NUM_OUTPUT, QUESTION, asked_of, count_tokens, log_of, serve
 from store.trees import record, tree
@@ -302,6 +303,35 @@ class TestConcurrency:
             assert len([*responses]) == 4
             assert server.most_in_flight == self.CONCURRENCY
 
+    def test_questions_share_a_client(self, monkeypatch):
+        """Each of its own would take longer to make than a prompt to be answered."""
+        made = Counter()
+
+        def counted(kind):
+            def make(**settings):
+                made[kind.__name__] += 1
+                return kind(**settings)
+
+            return make
+
+        for kind in (OpenAI, AsyncOpenAI):
+            name = "SyncOpenAI" if kind is OpenAI else "AsyncOpenAI"
+            monkeypatch.setattr(f"llama_index.llms.openai.base.{name}", counted(kind))
+
+        async def ask(server):
+            async with async_llm_of(server, context_window=600) as llm:
+                synthesizer = BoundedTreeSummarize(llm)
+                questions = (synthesizer.asynthesize(f"Why {i}?", self.nodes()) for i in range(3))
+                await asyncio.gather(*questions)
+
+        with serve() as server:
+            synthesizer = BoundedTreeSummarize(llm_with(server, 600))
+            for question in ("Why?", "When?"):
+                synthesizer.synthesize(question, self.nodes())
+            assert made == {"OpenAI": 1}
+            asyncio.run(ask(server))
+            assert made["AsyncOpenAI"] == 1
+
     def test_one_engine_in_one_loop_after_another(self):
         """Each with a client of its own, and none that keeps a loop that has ended."""
         with self.many() as server:
@@ -411,6 +441,23 @@ class TestSummariesStandIn:
         n_without = len(without.metadata["calls"])
         assert (len(prompts) < n_without) if summaries else (len(prompts) == n_without)
         assert response.source_nodes == given
+
+    def test_never_where_no_call_is_saved(self, store):
+        """In windows of all lengths: some where prompts are full to the brim."""
+        leaves = [NodeWithScore(node=node, score=1.0) for node in NODES if record(node).level == 0]
+        saved = Counter()
+        with serve(lambda prompt: "Done.") as server:
+            for window, n in product((580, 604, 640, 700), (3, 5, 7, 10, 11)):
+                given, llm = leaves[:n], llm_with(server, window)
+                responses = [
+                    BoundedTreeSummarize(llm, store=some).synthesize(QUESTION, given)
+                    for some in (None, store)
+                ]
+                n_without, n_with = (len(r.metadata["calls"]) for r in responses)
+                read_summaries = bool(responses[1].metadata["summaries"])
+                assert (n_with < n_without) == read_summaries
+                saved[read_summaries] += 1
+        assert min(saved[True], saved[False]) > 2
 
     def test_not_where_a_child_is_missing(self, store):
         """Of each family all but one."""
