@@ -13,7 +13,7 @@ from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.llms import LLM
 from llama_index.core.output_parsers import PydanticOutputParser
 from llama_index.core.response_synthesizers import TreeSummarize
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.types import RESPONSE_TEXT_TYPE
 from pydantic import BaseModel
 
@@ -201,12 +201,13 @@ class BoundedTreeSummarize(TreeSummarize):
         question = query if isinstance(query, str) else query.query_str
         window = self._window(question, variables, self._llm)
         read = await condensed(nodes, self._store, window.n_tokens, window.room)
-        packed = [window.packed([_shown(node) for node in some]) for some in (read, nodes)]
-        return read if len(packed[0]) < len(packed[1]) else nodes
-
-
-def _shown(node: NodeWithScore) -> str:
-    return node.node.get_content(MetadataMode.LLM)
+        if read == nodes:
+            return nodes
+        n_read, n_found = (
+            len(next(rounds(window, list(map(Passage.of, some)), self._num_children), []))
+            for some in (read, nodes)
+        )
+        return read if n_read < n_found else nodes
 
 
 def _each(ask: Callable[[Passage], str], passages: Sequence[Passage], n_threads: int) -> list[str]:

@@ -6,6 +6,9 @@ from inspect import signature
 
 import pytest
 from fakes import HashingEmbedding
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ToolCallBlock
+from llama_index.core.callbacks import CBEventType, EventPayload
+from llama_index.core.llms import MockLLM
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from loopback import Fault
@@ -163,6 +166,18 @@ def test_a_failed_call_is_written_down_with_its_prompt(retriever, embed_model):
             engine.query(QUESTION)
         assert [call.prompt for call in calls.made] == [server.requests[0].prompt]
     assert calls.made[0].completion == ""
+
+
+def test_a_tool_call_is_written_down_as_its_arguments():
+    """Also of a client that has read them; what is no call of a model is not written down."""
+    calls = Calls()
+    manager = calls.of(MockLLM()).callback_manager
+    message = ChatMessage(blocks=[ToolCallBlock(tool_name="form", tool_kwargs={"met": True})])
+    for kind in (CBEventType.LLM, CBEventType.EMBEDDING):
+        asked = {EventPayload.MESSAGES: [ChatMessage("Did it?")]}
+        event = manager.on_event_start(kind, asked)
+        manager.on_event_end(kind, {EventPayload.RESPONSE: ChatResponse(message=message)}, event)
+    assert [(call.prompt, call.completion) for call in calls.made] == [("Did it?", '{"met": true}')]
 
 
 def used_by(mode):

@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import pytest
 from fakes import HashingEmbedding
@@ -17,7 +18,7 @@ from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import Fault, names_words
-from openai import AuthenticationError, InternalServerError
+from openai import AsyncOpenAI, AuthenticationError, InternalServerError, OpenAI
 from pydantic import BaseModel
 from respond.asking import NUM_OUTPUT, QUESTION, asked_of, count_tokens, log_of, serve
 from store.trees import record, tree
@@ -139,7 +140,7 @@ SAY_NOTHING = {"nothing", "blanks", "the prompt", "the prompt and more"}
 @pytest.mark.parametrize("window", [600, 1500])
 @pytest.mark.parametrize("name", ENDLESS)
 def test_whatever_the_model_answers_it_ends(name, window):
-    nodes = found(*(words(150, 200 * i) for i in range(16)))
+    nodes = found(*(words(150, 200 * i) for i in range(8)))
     with serve(ENDLESS[name], window=window - NUM_OUTPUT) as server:
         made = BoundedTreeSummarize(llm_with(server, window))
         template = made.get_prompts()["summary_template"].partial_format(query_str=QUESTION)
@@ -302,6 +303,35 @@ class TestConcurrency:
             assert len([*responses]) == 4
             assert server.most_in_flight == self.CONCURRENCY
 
+    def test_questions_share_a_client(self, monkeypatch):
+        """Each of its own would take longer to make than a prompt to be answered."""
+        made = Counter()
+
+        def counted(kind):
+            def make(**settings):
+                made[kind.__name__] += 1
+                return kind(**settings)
+
+            return make
+
+        for kind in (OpenAI, AsyncOpenAI):
+            name = "SyncOpenAI" if kind is OpenAI else "AsyncOpenAI"
+            monkeypatch.setattr(f"llama_index.llms.openai.base.{name}", counted(kind))
+
+        async def ask(server):
+            async with async_llm_of(server, context_window=600) as llm:
+                synthesizer = BoundedTreeSummarize(llm)
+                questions = (synthesizer.asynthesize(f"Why {i}?", self.nodes()) for i in range(3))
+                await asyncio.gather(*questions)
+
+        with serve() as server:
+            synthesizer = BoundedTreeSummarize(llm_with(server, 600))
+            for question in ("Why?", "When?"):
+                synthesizer.synthesize(question, self.nodes())
+            assert made == {"OpenAI": 1}
+            asyncio.run(ask(server))
+            assert made["AsyncOpenAI"] == 1
+
     def test_one_engine_in_one_loop_after_another(self):
         """Each with a client of its own, and none that keeps a loop that has ended."""
         with self.many() as server:
@@ -411,6 +441,23 @@ class TestSummariesStandIn:
         n_without = len(without.metadata["calls"])
         assert (len(prompts) < n_without) if summaries else (len(prompts) == n_without)
         assert response.source_nodes == given
+
+    def test_never_where_no_call_is_saved(self, store):
+        """In windows of all lengths: some where prompts are full to the brim."""
+        leaves = [NodeWithScore(node=node, score=1.0) for node in NODES if record(node).level == 0]
+        saved = Counter()
+        with serve(lambda prompt: "Done.") as server:
+            for window, n in product((580, 604, 640, 700), (3, 5, 7, 10, 11)):
+                given, llm = leaves[:n], llm_with(server, window)
+                responses = [
+                    BoundedTreeSummarize(llm, store=some).synthesize(QUESTION, given)
+                    for some in (None, store)
+                ]
+                n_without, n_with = (len(r.metadata["calls"]) for r in responses)
+                read_summaries = bool(responses[1].metadata["summaries"])
+                assert (n_with < n_without) == read_summaries
+                saved[read_summaries] += 1
+        assert min(saved[True], saved[False]) > 2
 
     def test_not_where_a_child_is_missing(self, store):
         """Of each family all but one."""
@@ -536,7 +583,7 @@ def test_fifty_questions_at_once_are_as_one_by_one(store, embed_model, mode):
         for i in range(25)
         for word in ("saddle", "violin")
     ]
-    retriever = retriever_of(store, embed_model, level=0, top_k=6)
+    retriever = retriever_of(store, embed_model, level=0, top_k=4)
 
     def told(responses):
         calls = [asked_of((r.metadata or {}).get("calls", [])) for r in responses]
@@ -550,7 +597,7 @@ def test_fifty_questions_at_once_are_as_one_by_one(store, embed_model, mode):
             engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
             return await asyncio.gather(*map(engine.aquery, questions))
 
-    window = 1050 if mode == "compact" else 600
+    window = 1077 if mode == "compact" else 606  # some questions take one call
     with serve() as server:
         engine = query_engine(
             retriever, embed_model, llm=llm_with(server, window), response_mode=mode
@@ -560,6 +607,6 @@ def test_fifty_questions_at_once_are_as_one_by_one(store, embed_model, mode):
         assert told(asyncio.run(at_once(server))) == one_by_one
         before, after = prompts_of(server)[:n_requests], prompts_of(server, n_requests)
     assert Counter(before) == Counter(after)
-    assert (n_requests > 50) == (mode != "extractive")
+    assert 50 < n_requests < 100 or (mode, n_requests) == ("extractive", 0)
     if mode == "tree_summarize":
         assert sum((calls for *_, calls in one_by_one), Counter()).total() == n_requests
