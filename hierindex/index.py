@@ -233,12 +233,14 @@ class HierarchicalIndex:
         Answer
             With its sources, what it cost and how long it took.
         """
-        calls = Calls()
-        asked = None if llm is None else calls.of(llm)
-        engine = self.as_query_engine(llm=asked, response_mode=response_mode, **options)
+        calls, asked = Calls(), None
+        if choose_mode(response_mode, llm) in NEED_LLM:
+            asked = llm
+        engine = self.as_query_engine(
+            llm=calls.of(asked) if asked else llm, response_mode=response_mode, **options
+        )
         found = retrieved(question, engine.retriever, self.embed_model)
-        asks_llm = choose_mode(response_mode, llm) in NEED_LLM
-        return answered(found, engine, llm if asks_llm else None, calls)
+        return answered(found, engine, asked, calls)
 
     def compare(
         self,
@@ -246,6 +248,7 @@ class HierarchicalIndex:
         *,
         llm: LLM | None = None,
         response_modes: Sequence[str] | None = None,
+        synthesizer: dict[str, Any] | None = None,
         **retriever: Any,
     ) -> "Comparison":
         """Ask a question in several response modes, each of the same nodes.
@@ -256,6 +259,8 @@ class HierarchicalIndex:
         llm : LLM, optional
         response_modes : sequence of str, optional
             By default all that answer; without an LLM that is "extractive".
+        synthesizer : dict, optional
+            As `as_query_engine`; each mode takes what it has.
         **retriever
             As `as_retriever`.
 
@@ -274,6 +279,7 @@ class HierarchicalIndex:
             self.embed_model,
             llm=llm,
             response_modes=response_modes,
+            synthesizer=synthesizer,
         )
 
     def info(self) -> dict[str, Any]:

@@ -181,7 +181,7 @@ def refusal(error: Exception) -> str | None:
     if status is None:
         if not any(isinstance(cause, httpx.ConnectError) for cause in _causes(error)):
             return None
-        url = getattr(getattr(error, "request", None), "url", None)
+        url = _url(error)
         where = "its address" if url is None else f"{url.scheme}://{url.netloc.decode()}"
         return f"nothing answers at {where}, start the service or correct the address"
     if _code(error) in USED_UP:
@@ -190,6 +190,19 @@ def refusal(error: Exception) -> str | None:
         return None
     meaning = MEANING.get(status, "the request is refused")
     return f"the service answered with HTTP status {status}, {meaning}"
+
+
+def refuses_all(error: BaseException | None) -> bool:
+    """Whether a service's error is of the service, and not of what it was asked."""
+    status = _status(error) if error is not None else None
+    return error is not None and (status is None or status in MEANING or _code(error) in USED_UP)
+
+
+def _url(error: Exception) -> httpx.URL | None:
+    try:
+        return getattr(getattr(error, "request", None), "url", None)
+    except RuntimeError:  # httpx's, for an error without a request
+        return None
 
 
 def _retry_after(error: Exception) -> float:

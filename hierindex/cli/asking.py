@@ -91,6 +91,7 @@ def compare(
     top_k: options.TopK = None,
     token_budget: options.TokenBudget = None,
     response_mode: options.ResponseModes = None,
+    min_score: options.MinScore = None,
     llm: options.Model = None,
     llm_base_url: options.BaseUrl = None,
     as_json: options.AsJson = False,
@@ -104,6 +105,7 @@ def compare(
         by=by,
         top_k=top_k,
         token_budget=token_budget,
+        min_score=min_score,
         llm=llm,
         llm_base_url=llm_base_url,
     )
@@ -116,6 +118,7 @@ def compare(
         question,
         llm=llm_of(settings),
         response_modes=response_mode,
+        synthesizer={"min_score": settings.min_score},
         filters=filters_of(where or ()),
         **settings.model_dump(include=RETRIEVAL),
     )

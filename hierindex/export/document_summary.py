@@ -97,7 +97,7 @@ def persist_document_summary_index(
     IndexNotFoundError, InputError
         If there is no index, it is empty, or the folder holds something or cannot be written.
     """
-    with new(folder) as partial:
+    with new(folder, folder=True) as partial:
         storage = _storage(index, embed_summaries)
         storage.persist(str(partial))
     return len(storage.docstore.docs)

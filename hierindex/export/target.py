@@ -10,21 +10,23 @@ from hierindex.errors import InputError
 
 
 @contextmanager
-def new(target: str | Path) -> Iterator[Path]:
-    """A path to write a file or a folder to, that takes the target's place when it is whole.
+def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
+    """A path to write to, that takes the target's place when it is whole.
 
     Parameters
     ----------
     target : str or Path
-        May be an empty folder; folders above it are made.
+        Folders above it are made.
+    folder : bool
+        Whether a folder is written, and not a file; an empty one may be there.
 
     Raises
     ------
     InputError
         If something is there, or it cannot be written.
     """
-    target = Path(target)
-    refuse_existing(target)
+    target = Path(target).absolute()
+    refuse_existing(target, folder=folder)
     partial = target.with_name(f".{target.name}-{uuid4().hex[:8]}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +43,7 @@ def new(target: str | Path) -> Iterator[Path]:
             partial.unlink()
 
 
-def refuse_existing(target: Path) -> None:
+def refuse_existing(target: Path, *, folder: bool) -> None:
     """Refuse to write over what is there.
 
     Raises
@@ -49,7 +51,7 @@ def refuse_existing(target: Path) -> None:
     InputError
         Names it.
     """
-    if target.is_dir() and not any(target.iterdir()):
+    if folder and target.is_dir() and not any(target.iterdir()):
         return
     if target.exists():
         raise InputError(f"{str(target)!r} exists already; name another path, or remove it.")

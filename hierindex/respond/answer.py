@@ -13,12 +13,14 @@ from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingRespon
 from llama_index.core.llms import LLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from pydantic import ValidationError
 
 from hierindex.errors import HierindexError, InputError, ModelError
 from hierindex.llm import failure_of, service_errors
 from hierindex.record import NodeRecord
 from hierindex.respond.calls import Call, Calls
-from hierindex.respond.extractive import CITATIONS, REFUSED, SCORE
+from hierindex.respond.extractive import CITATIONS, NO_ANSWER, REFUSED, SCORE
+from hierindex.respond.tree import SUMMARIES
 from hierindex.retrieve.found import Found
 from hierindex.summarize.summary import Usage
 
@@ -52,7 +54,8 @@ class Answer:
     `why` tells of the levels that were asked, where they were chosen for the question. `calls`
     are the prompts that a language model was sent, with what it answered to each. `score` is an
     extractive answer's, see `ExtractiveSynthesizer`, and `refused` whether it is that nothing
-    answers.
+    answers. `summaries` are the ids of those that a language model read in the place of their
+    children, which are among the sources.
     """
 
     answer: str
@@ -64,6 +67,7 @@ class Answer:
     why: str | None = None
     score: float | None = None
     refused: bool = False
+    summaries: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list, repr=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -89,13 +93,16 @@ def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbeddin
     ------
     InputError
         If it is empty.
+    ModelError, HierindexError
+        If the embedding model cannot be reached, or fails.
     """
     if not question.strip():
         raise InputError("The question is empty; ask something.")
     started = time.perf_counter()
-    query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
-    embedded = time.perf_counter()
-    nodes = retriever.retrieve(query)
+    with _named_errors(f"The embedding model {embed_model.model_name!r}"):
+        query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
+        embedded = time.perf_counter()
+        nodes = retriever.retrieve(query)
     found = time.perf_counter()
     return Retrieved(
         query,
@@ -129,9 +136,10 @@ def answered(
         If it fails otherwise, or LlamaIndex cannot make an answer of what it says.
     """
     started, calls = time.perf_counter(), calls or Calls()
-    with _named_errors(llm):
+    asked = "The embedding model" if llm is None else f"LLM {llm.metadata.model_name!r}"
+    with _named_errors(asked):
         response = engine.synthesize(found.query, found.nodes)
-        text = _text(response)
+        text = _text(response) if found.nodes else NO_ANSWER
     seconds = round(time.perf_counter() - started, 3)
     told = response.metadata or {}
     return Answer(
@@ -143,7 +151,8 @@ def answered(
         seconds={**found.seconds, "respond": seconds},
         why=next((node.why for node in found.nodes if isinstance(node, Found)), None),
         score=told.get(SCORE),
-        refused=told.get(REFUSED, False),
+        refused=told.get(REFUSED, not found.nodes),
+        summaries=told.get(SUMMARIES, []),
         calls=calls.made,
     )
 
@@ -156,9 +165,8 @@ def _text(response: RESPONSE_TYPE) -> str:
 
 
 @contextmanager
-def _named_errors(llm: LLM | None) -> Iterator[None]:
+def _named_errors(model: str) -> Iterator[None]:
     """A service's errors as ours, with the model's name, and LlamaIndex's."""
-    name = "" if llm is None else llm.metadata.model_name
     try:
         yield
     except HierindexError:
@@ -167,8 +175,11 @@ def _named_errors(llm: LLM | None) -> Iterator[None]:
         failure = failure_of(error)
         reason = failure.reason.rstrip(".")
         if failure.kind in ("gone", "final"):
-            raise ModelError(f"LLM {name!r} cannot be used: {reason}.") from error
-        raise HierindexError(f"LLM {name!r} failed to answer: {reason}.") from error
+            raise ModelError(f"{model} cannot be used: {reason}.") from error
+        raise HierindexError(f"{model} failed to answer: {reason}.") from error
+    except ValidationError as error:  # its report quotes what the model wrote
+        names = ", ".join(sorted({str(e["loc"][0]) for e in error.errors() if e["loc"]}))
+        raise HierindexError(f"{model} did not fill in the form: see {names}.") from error
     except (TypeError, ValueError) as error:  # so its prompt helper and its parsers fail
         said = " ".join(str(error).split()).rstrip(".")
         reason = NO_ROOM if NO_ROOM_SAID.search(said) else said

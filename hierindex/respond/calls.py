@@ -1,6 +1,8 @@
 """What a language model is asked, and what it answers, written down."""
 
 import json
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,6 +19,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.utils import get_tokenizer
 
+from hierindex.llm import service_errors
 from hierindex.summarize.summary import Usage
 
 
@@ -55,17 +58,23 @@ class Calls:
         if isinstance(llm, StructuredLLM):  # what is sent and paid is what is asked within
             return llm.model_copy(update={"llm": self.of(llm.llm)})
         make_client(llm, "_get_client")
-        handlers = [*llm.callback_manager.handlers, _Recorder(self.made)]
-        return llm.model_copy(update={"callback_manager": CallbackManager(handlers)})
+        manager = CallbackManager()  # which adds LlamaIndex's global handler, as the model's has
+        manager.handlers = [*llm.callback_manager.handlers, _Recorder(self.made)]
+        return llm.model_copy(update={"callback_manager": manager})
 
 
 def make_client(llm: LLM, how: Literal["_get_client", "_get_aclient"]) -> None:
     """Make the HTTP client that OpenAI's models make when they are first asked.
 
-    Copies made before would each make their own: a tenth of a second, and a new connection.
+    Copies made before would each make their own: a tenth of a second, and a new connection. Why
+    there can be none is said when the model is asked.
     """
     if getattr(llm, "reuse_client", False) and hasattr(llm, how):
-        getattr(llm, how)()
+        with suppress(*service_errors()):
+            getattr(llm, how)()
+
+
+_going: ContextVar[str] = ContextVar("going", default="")  # the LLM event that began last
 
 
 class _Recorder(BaseCallbackHandler):
@@ -85,7 +94,9 @@ class _Recorder(BaseCallbackHandler):
         **__: Any,
     ) -> str:
         if event_type is CBEventType.LLM:
+            self._asked.pop(_going.get(), None)  # a chat that is a completion is one call
             self._asked[event_id] = payload or {}
+            _going.set(event_id)
         return event_id
 
     def on_event_end(
@@ -96,8 +107,9 @@ class _Recorder(BaseCallbackHandler):
         *_: Any,
         **__: Any,
     ) -> None:
-        if event_type is CBEventType.LLM:
-            self._made.append(_call({**self._asked.pop(event_id, {}), **(payload or {})}))
+        asked = self._asked.pop(event_id, None)
+        if asked is not None:
+            self._made.append(_call({**asked, **(payload or {})}))
 
     def start_trace(self, trace_id: str | None = None) -> None:
         """Nothing is traced."""

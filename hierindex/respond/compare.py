@@ -1,6 +1,6 @@
 """One question in several response modes, side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import HierindexError, ModelError
-from hierindex.llm import load_client
+from hierindex.llm import load_client, refuses_all
 from hierindex.respond.answer import Answer, Source, answered, retrieved, source_of
 from hierindex.respond.calls import Calls
 from hierindex.respond.engine import (
@@ -19,9 +19,11 @@ from hierindex.respond.engine import (
     WITHOUT_LLM,
     choose_mode,
     query_engine,
+    taken_by,
 )
 from hierindex.retrieve.retriever import HierarchyRetriever
 
+IN_COMMON = ("sources", "why")  # of all answers to one question of the same nodes
 ANSWERING = [mode for mode in MODES if mode not in WITHOUT_LLM]
 
 
@@ -38,9 +40,8 @@ class Attempt:
         if self.answer is None:
             return {"mode": self.mode, "error": self.error}
         told = self.answer.to_json()
-        kept = ("answer", "answer_kind", "citations", "usage")
-        seconds = told["seconds"]["respond"]
-        return {"mode": self.mode, **{key: told[key] for key in kept}, "seconds": seconds}
+        told["seconds"] = told["seconds"]["respond"]
+        return {"mode": self.mode, **{k: v for k, v in told.items() if k not in IN_COMMON}}
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def compare(
     *,
     llm: LLM | None = None,
     response_modes: Sequence[str] | None = None,
+    synthesizer: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """Ask a question in several response modes.
 
@@ -81,11 +83,13 @@ def compare(
     llm : LLM, optional
     response_modes : sequence of str, optional
         By default all that answer; without an LLM that is "extractive".
+    synthesizer : dict, optional
+        As `HierarchicalIndex.as_query_engine`; each mode takes what it has.
 
     Raises
     ------
     InputError
-        If there is no such mode, or it needs an LLM and there is none.
+        If there is no such mode, it needs an LLM and there is none, or no mode has an option.
     ModelError
         If the LLM cannot be used. A mode that fails otherwise says why, and the others go on.
     """
@@ -98,6 +102,7 @@ def compare(
             embed_model,
             llm=None if llm is None else calls[mode].of(llm),
             response_mode=mode,
+            **taken_by(mode, synthesizer or {}),
         )
         for mode in modes
     }
@@ -110,7 +115,7 @@ def compare(
             asked = llm if mode in NEED_LLM else None
             attempts.append(Attempt(mode, answered(found, engine, asked, calls[mode])))
         except HierindexError as error:
-            if isinstance(error, ModelError) and error.__cause__ is not None:
-                raise  # the service's: it would refuse the other modes, too
+            if isinstance(error, ModelError) and refuses_all(error.__cause__):
+                raise  # it would refuse the other modes, too
             attempts.append(Attempt(mode, None, str(error)))
     return Comparison(question, list(map(source_of, found.nodes)), attempts, found.seconds)

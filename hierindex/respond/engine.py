@@ -46,7 +46,9 @@ SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     ResponseMode.COMPACT_ACCUMULATE.value: CompactAndAccumulate,
     **WITHOUT_LLM,
 }
-NOT_TAKEN = frozenset({"self", "llm", "embed_model"})  # they are given beside the options
+NOT_TAKEN = frozenset({"self", "llm", "embed_model", "callback_manager"})  # or the model's own
+FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
+"""Of templates, that LlamaIndex fills; `context_messages` are of multimodal ones."""
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 NEED_LLM = frozenset(MODES) - WITHOUT_LLM.keys() - {EXTRACTIVE}
 
@@ -84,7 +86,7 @@ def query_engine(
     """
     mode = choose_mode(response_mode, llm)
     _check_options(mode, synthesizer)
-    options = {k: _filled(v, variables or {}) for k, v in synthesizer.items()}
+    options = _filled(synthesizer, variables or {})
     if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
         bound = retriever.names_level or retriever.filters  # a summary is of another level, or kind
         options.setdefault("store", None if bound else retriever.store)
@@ -107,6 +109,22 @@ def _check_options(mode: str, options: Mapping[str, Any]) -> None:
             )
 
 
+def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some options for several modes that this one has.
+
+    Raises
+    ------
+    InputError
+        If no mode has one of them.
+    """
+    all_known = {name for kind in SYNTHESIZERS.values() for name in options_of(kind)}
+    for name in options:
+        if name not in all_known:
+            raise InputError(f"No response mode has an option {name!r}.")
+    known = options_of(SYNTHESIZERS[mode])
+    return {name: option for name, option in options.items() if name in known}
+
+
 def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
     """What a synthesizer takes beside its models, sorted.
 
@@ -123,8 +141,17 @@ def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
     return sorted(names - NOT_TAKEN - without)
 
 
-def _filled(option: Any, variables: Mapping[str, Any]) -> Any:
-    return option.partial_format(**variables) if isinstance(option, BasePromptTemplate) else option
+def _filled(options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Options, with the variables in their templates, all of whose fields are known then."""
+    templates = {k: v for k, v in options.items() if isinstance(v, BasePromptTemplate)}
+    if variables and not templates:
+        raise InputError("variables are for the fields of a template: give one, or leave them out.")
+    for name, template in templates.items():
+        fields = set(getattr(template, "template_vars", ())) - set(template.kwargs)
+        if unknown := sorted(fields - FIELDS - set(variables)):
+            raise InputError(f"{name} has the field {unknown[0]!r}; give it in variables.")
+    filled = {name: template.partial_format(**variables) for name, template in templates.items()}
+    return {**options, **filled}
 
 
 def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
@@ -135,6 +162,8 @@ def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
     InputError
         If there is no such mode, or it needs an LLM and there is none.
     """
+    if llm is not None and not isinstance(llm, LLM):
+        raise InputError(f"llm must be one of LlamaIndex's models, got {llm!r}.")
     if response_mode is None:
         return EXTRACTIVE if llm is None else ResponseMode.TREE_SUMMARIZE.value
     mode = str(getattr(response_mode, "value", response_mode))

@@ -4,8 +4,8 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -29,16 +29,18 @@ from hierindex.summarize.sentences import TOKEN, Sentence, split_sentences, tell
 from hierindex.summarize.summary import Budget
 
 ANSWER_TOKENS = 150
-MIN_SCORE = (
-    0.75  # some 5% of questions put to their own index are below; tests/benchmarks/answers.py
-)
+# Some 5% of questions put to their own index are below: tests/benchmarks/answers.py.
+MIN_SCORE = 0.75
 NEAR = 0.5  # of the nearest sentence's likeness above chance; what is further off does not answer
 # Half for being relevant, half for being new: ROUGE-1 of QMSum's questions 0.247, at 0.3 0.244.
 REDUNDANCY = 0.5
+MOST_COMPARED = 1_000  # sentences in context of each other, which takes their square
 CITATIONS = "citations"
 SCORE = "score"
 REFUSED = "refused"
 NO_ANSWER = "Nothing in the index answers this."
+
+known_by_model: dict[int, tuple[Floats2d, Floats2d]] = {}  # models are not hashable
 
 
 class Extract(NamedTuple):
@@ -81,9 +83,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         answer_tokens: int = ANSWER_TOKENS,
         min_score: float | None = MIN_SCORE,
     ) -> None:
-        super().__init__(
-            llm=MockLLM()
-        )  # never asked; without one LlamaIndex would look for OpenAI's
+        super().__init__(llm=MockLLM())  # or LlamaIndex would look for OpenAI's
         within = min_score is None or (is_number(min_score) and 0 <= min_score <= 1)
         require(
             is_whole(answer_tokens, 1), "answer_tokens", "an integer of at least 1", answer_tokens
@@ -158,6 +158,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         query = QueryBundle(question) if isinstance(question, str) else question
         q = self._embedded(query)
         S = self._embedder.embed([sentence.text for sentence in pool])  # (n_sentences, n_dims)
+        nearest = np.sort(np.argsort(-(S @ q), kind="stable")[:MOST_COMPARED])
+        pool, S = [pool[i] for i in nearest], S[nearest]
         known, whole = self._known
         near = calibrated(S @ q, known)
         about_the_whole = calibrated(whole @ q, known).max()
@@ -187,16 +189,21 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         vector = query.embedding or model.get_query_embedding(query.query_str)
         return np.asarray(unit_vectors([vector])[0], dtype=np.float64)
 
-    @cached_property
+    @property
     def _known(self) -> tuple[Floats2d, Floats2d]:
         """Likeness of known questions to known answers, and vectors of those about the whole.
 
-        All are embedded as texts, in one batch: as questions, each would be a request.
+        All are embedded as texts, in one batch: as questions, each would be a request. Known as
+        long as the model is.
         """
-        questions, answers = zip(*PAIRS, strict=True)
-        X = self._embedder.embed([*questions, *answers, *ABOUT_THE_WHOLE])
-        Q, A, whole = np.split(X.astype(np.float64), [len(PAIRS), 2 * len(PAIRS)])
-        return Q @ A.T, whole
+        model = self._embedder.embed_model
+        if id(model) not in known_by_model:
+            questions, answers = zip(*PAIRS, strict=True)
+            X = self._embedder.embed([*questions, *answers, *ABOUT_THE_WHOLE])
+            Q, A, whole = np.split(X.astype(np.float64), [len(PAIRS), 2 * len(PAIRS)])
+            known_by_model[id(model)] = Q @ A.T, whole
+            finalize(model, known_by_model.pop, id(model), None)
+        return known_by_model[id(model)]
 
 
 def _saying_something(found: Sequence[Sentence]) -> list[Sentence]:

@@ -32,7 +32,7 @@ class Passage:
         """A node as a language model is shown it."""
         spans = NodeRecord.from_metadata(found.node.metadata).citations
         return cls(
-            found.node.get_content(MetadataMode.LLM),
+            _shown(found.node),
             tuple(reversed(_ancestors(found))),
             (spans[0].document, spans[0].start) if spans else ("", 0),
         )
@@ -79,9 +79,9 @@ async def condensed(
 ) -> list[NodeWithScore]:
     """What was found, some of it as the summaries that the index has of it, to save prompts.
 
-    A summary stands in for its children where all of them were found and it is shorter: it was
-    written of them, as an answer to a prompt of their texts would be. Those of what was found
-    last come first, and no more than save a prompt.
+    A summary stands in for its children where all of them were found, as they are in the index,
+    and it is shorter: it was written of them, as an answer to a prompt of their texts would be.
+    Those of what was found last come first, and no more than save a prompt.
 
     Parameters
     ----------
@@ -109,9 +109,11 @@ async def condensed(
         for node_id in (node.node.node_id, *_ancestors(node)[:1]):
             rank.setdefault(node_id, i)
     parents = await store.aget_nodes(sorted(rank.keys() - nodes.keys()))
+    stored = {node.node_id: _shown(node) for node in await store.aget_nodes(sorted(nodes))}
+    as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(node.node)}
     for parent in sorted(parents, key=lambda node: -rank[node.node_id]):
         children = [child.node_id for child in parent.child_nodes or ()]
-        if not children or not nodes.keys() >= set(children):
+        if not children or not all(child in nodes and child in as_stored for child in children):
             continue
         cost, of_children = n_tokens(parent), sum(costs[child] for child in children)
         if cost >= of_children:
@@ -126,6 +128,10 @@ async def condensed(
         if fewest == 1:
             break
     return best
+
+
+def _shown(node: BaseNode) -> str:
+    return node.get_content(MetadataMode.LLM)
 
 
 def _ancestors(found: NodeWithScore) -> list[str]:

@@ -17,6 +17,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.types import RESPONSE_TEXT_TYPE
 from pydantic import BaseModel
 
+from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, ModelError
 from hierindex.respond.calls import Calls, make_client
 from hierindex.respond.passages import Passage, condensed
@@ -46,7 +47,8 @@ class BoundedTreeSummarize(TreeSummarize):
         Texts that a call reads at most, where that makes no more calls than full prompts; by
         default as many as fit.
     concurrency : int
-        Calls at once: of all questions that are asked in one event loop, or in threads.
+        Calls at once, of all questions that this is asked in one event loop, or in threads; a
+        stream that is being read is none.
     store : HierarchyStore, optional
         Of the nodes. With it, a summary of the index is read in the place of its children where
         all of them were found and a prompt is saved.
@@ -59,7 +61,7 @@ class BoundedTreeSummarize(TreeSummarize):
         If a number is below 1, `multimodal` is set, or a prompt's template leaves no room in the
         model's window.
     ModelError
-        If the model answers nothing, or repeats what it was shown.
+        If the model answers nothing, or repeats its prompt; the text of a stream is not looked at.
     """
 
     def __init__(
@@ -72,8 +74,8 @@ class BoundedTreeSummarize(TreeSummarize):
         **options: Any,
     ) -> None:
         for name, number in (("num_children", num_children), ("concurrency", concurrency)):
-            if number is not None and number < 1:
-                raise InputError(f"{name} must be at least 1, got {number}.")
+            within = number is None or is_whole(number, 1)
+            require(within, name, "an integer of at least 1", number)
         if options.get("multimodal"):
             raise InputError("multimodal is not for tree summarise along the tree: it reads texts.")
         options.setdefault("callback_manager", llm.callback_manager)  # or LlamaIndex replaces it
@@ -182,6 +184,8 @@ class BoundedTreeSummarize(TreeSummarize):
             for ended in [other for other in self._loops if other.is_closed()]:
                 self._loops.pop(ended, None)  # a semaphore refers to its loop
             llm = self._llm.model_copy()
+            if getattr(llm, "_async_http_client", None) is None and hasattr(llm, "_aclient"):
+                llm._aclient = None  # the original's, of another loop
             make_client(llm, "_get_aclient")
             self._loops[loop] = asyncio.Semaphore(self._concurrency), llm
         return self._loops[loop]

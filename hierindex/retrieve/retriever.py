@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.base_selector import BaseSelector
@@ -30,7 +30,15 @@ WITH_LEVEL = ("level", "traversal")
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
-SPARE = 2  # candidates for each node that is taken, where some are merged or passed over
+SPARE = 2  # candidates for each node that is taken, where some are merged, or told by others
+
+
+class Asked(NamedTuple):
+    """Candidates, why of their levels, and the parents of all summaries."""
+
+    found: list[NodeWithScore]
+    why: str | None
+    above: dict[str, str | None]
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -51,7 +59,7 @@ class HierarchyRetriever(BaseRetriever):
     top_k : int
         Nodes at most.
     token_budget : int, optional
-        Tokens at most of all nodes together; None for no bound.
+        Tokens at most of all nodes together, of which as many are taken as fit; None for no bound.
     filters : MetadataFilters, optional
         What a node must be to be found.
     by : {"dense", "hybrid", "text", "context"}
@@ -154,33 +162,28 @@ class HierarchyRetriever(BaseRetriever):
         embedding = query_bundle.embedding or self._embed_model.get_agg_embedding_from_queries(
             query_bundle.embedding_strs
         )
-        (found, why), above = wait_for(self._asked(self._search(query_bundle, embedding)))
+        asked = wait_for(self._asked(self._search(query_bundle, embedding)))
+        found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return list(placed(self._selected(found), above, why))
+        return list(placed(self._selected(found), asked.above, asked.why))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
         embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(questions)
-        (found, why), above = await self._asked(self._search(query_bundle, embedding))
+        asked = await self._asked(self._search(query_bundle, embedding))
+        found = asked.found
         for postprocessor in self._postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return list(placed(self._selected(found), above, why))
+        return list(placed(self._selected(found), asked.above, asked.why))
 
     def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         question = query_bundle.query_str
         return Search(self.store, question, embedding, self._by, self.filters)
 
-    async def _asked(
-        self, search: Search
-    ) -> tuple[tuple[list[NodeWithScore], str | None], dict[str, str | None]]:
-        """The candidates, why of their levels, and the parents of all summaries."""
-        candidates = await self._candidates(search)
-        return candidates, await self.store.aparents_of_summaries()
-
-    async def _candidates(self, search: Search) -> tuple[list[NodeWithScore], str | None]:
-        """At least the nodes that are to be read, best first, and why of their levels."""
+    async def _asked(self, search: Search) -> Asked:
+        """At least the nodes that are to be read, best first."""
         choice = None
         if self._mode == "auto":
             choice = await self._choice(search)
@@ -191,10 +194,10 @@ class HierarchyRetriever(BaseRetriever):
             found = await merged(found, self.store, search.filters)
         if self._mmr is not None:
             found = await self._diverse(found, search.embedding, self._mmr)
-        return found, choice and choice.why
+        return Asked(found, choice and choice.why, await self.store.aparents_of_summaries())
 
     async def _found(self, search: Search, levels: Sequence[int]) -> list[NodeWithScore]:
-        """The best nodes: more than are read where some of them will be passed over."""
+        """The best nodes: more than are read where some will be merged, or told by others."""
         spare = SPARE * self._top_k
         if self._merge or self._mmr is not None or self._postprocessors:
             return await self._best(search, levels, spare)

@@ -32,6 +32,7 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     A fetch by id for each level that is not in memory, and a search among what was reached.
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
+    await search.store.acheck_dimension(len(search.embedding))
     coming, reached = await search.store.aroots(), list[str]()
     for _ in range(await search.store.ahighest_level() + 1):  # each step leads down a level
         places = await search.store.aplaces(coming)

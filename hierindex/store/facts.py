@@ -22,7 +22,8 @@ def named(rows: "pa.Table") -> "pa.Table":
 class Facts:
     """Values by name, of one version of a table; another version knows nothing yet.
 
-    What is kept must be small beside the table: numbers, and each summary's parent.
+    What is kept must be small beside the table: numbers, each summary's parent, and the places of
+    the highest nodes.
     """
 
     def __init__(self) -> None:

@@ -10,8 +10,8 @@ from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 
 from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
 from hierindex.store.async_first import AsyncFirstStore, wait_for
-from hierindex.store.checks import at_least, by_ids, check_columns
-from hierindex.store.facts import Facts
+from hierindex.store.checks import at_least, by_ids, check_columns, check_dimension
+from hierindex.store.facts import SCHEMA, Facts
 from hierindex.store.location import Location
 from hierindex.store.prefilter import Prefilter
 
@@ -138,6 +138,17 @@ class OneTableStore(AsyncFirstStore):
             column = (await self._select(LEVEL_MAX))[LEVEL_MAX]
             facts[LEVEL_MAX] = max(column.unique().to_pylist(), default=0)
         return int(facts[LEVEL_MAX])
+
+    async def acheck_dimension(self, n_dims: int) -> None:
+        """Refuse a question of another dimension than the table's vectors.
+
+        Raises
+        ------
+        InputError
+            Names both.
+        """
+        if SCHEMA in (known := await self._known()):
+            check_dimension(known[SCHEMA], n_dims, "the question has")
 
     async def aroots(self) -> list[str]:
         """Ids of the nodes without a parent."""

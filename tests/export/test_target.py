@@ -18,11 +18,19 @@ def test_a_file_appears_when_it_is_whole(tmp_path) -> None:
 def test_a_folder_takes_the_place_of_an_empty_one(tmp_path) -> None:
     target = tmp_path / "folder"
     target.mkdir()
-    with new(target) as partial:
+    with new(target, folder=True) as partial:
         partial.mkdir()
         (partial / "a.txt").write_text("whole")
     assert (target / "a.txt").read_text() == "whole"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_file_takes_the_place_of_no_folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for target in (tmp_path, "."):
+        with pytest.raises(InputError, match="exists already"), new(target):
+            pass
+    assert tmp_path.is_dir()
 
 
 @pytest.mark.parametrize("folder", [False, True])

@@ -203,13 +203,36 @@ def test_json_is_of_one_shape(index, server):
     for source in comparison["sources"]:
         assert {*source} == {"id", "level", "score", "text", "citations", "path"}
     extractive, failed, refine = comparison["modes"]
-    for told in (extractive, refine):
-        assert [*told] == ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
-        assert told["seconds"] >= 0
+    common = ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
+    assert [*extractive] == [*common, "score", "refused", "summaries"]
+    assert [*refine] == [*common, "refused", "summaries"]
+    assert min(extractive["seconds"], refine["seconds"]) >= 0
     assert (extractive["answer_kind"], refine["answer_kind"]) == ("extractive", "llm")
     assert extractive["citations"]
     assert refine["usage"]["llm_calls"] > 0
     assert failed == {"mode": "tree_summarize", "error": "The model answered nothing."}
+
+
+def test_a_mode_whose_prompt_is_refused_leaves_the_others_theirs(index):
+    with serve(faults=lambda number: Fault(400, text="no") if number == 0 else None) as server:
+        modes = ["refine", "accumulate"]
+        refine, accumulate = index.compare(
+            QUESTION, llm=llm_of(server), response_modes=modes
+        ).attempts
+    assert "HTTP status 400" in refine.error
+    assert accumulate.answer.answer
+
+
+def test_options_are_for_the_modes_that_have_them(index, server):
+    modes = ["extractive", "simple_summarize"]
+    options = {"response_modes": modes, "llm": llm_of(server)}
+    foreign = "Which enzyme splits lactose?"
+    refused, asked = index.compare(foreign, synthesizer={"min_score": 1.0}, **options).attempts
+    quoted, _ = index.compare(foreign, synthesizer={"min_score": 0}, **options).attempts
+    assert (refused.answer.refused, quoted.answer.refused) == (True, False)
+    assert asked.answer.answer
+    with pytest.raises(InputError, match="No response mode has an option 'least'"):
+        index.compare(QUESTION, synthesizer={"least": 1}, **options)
 
 
 def test_summaries_stand_in_as_they_do_alone(index, server):

@@ -1,9 +1,15 @@
 import asyncio
 import json
 
+import httpx
+import llama_index.core
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.schema import MetadataMode
 from loopback import Fault, LoopbackServer
@@ -287,6 +293,112 @@ def test_an_answer_is_plain_json(store, embed_model):
 def test_nothing_to_find(tmp_path, embed_model):
     given = ask(HierarchyStore(tmp_path / "missing"), embed_model)
     assert (given.answer, given.sources, given.citations) == (NO_ANSWER, [], [])
+
+
+def test_llama_indexs_global_handler_is_kept(store, embed_model, server):
+    handler = TokenCountingHandler()
+    llama_index.core.global_handler = handler
+    try:
+        given = ask(store, embed_model, llm_of(server), response_mode="tree_summarize")
+    finally:
+        llama_index.core.global_handler = None
+    assert given.usage == logged(server)
+    assert len(handler.llm_token_counts) == 1
+
+
+class ChatByCompletion(CustomLLM):
+    """Asks itself: each chat is a completion, and both are events."""
+
+    @property
+    def metadata(self):
+        return LLMMetadata(is_chat_model=True)
+
+    @llm_completion_callback()
+    def complete(self, prompt, formatted=False, **kwargs):
+        return CompletionResponse(text="Once.")
+
+    @llm_completion_callback()
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        yield CompletionResponse(text="Once.", delta="Once.")
+
+
+def test_a_chat_that_is_a_completion_is_one_call(store, embed_model):
+    given = ask(store, embed_model, ChatByCompletion(), response_mode="compact")
+    assert (given.answer, given.usage.llm_calls) == ("Once.", 1)
+    assert QUESTION in given.calls[0].prompt
+
+
+def test_what_a_postprocessor_hid_comes_back_in_no_summary(store, embed_model):
+    class Masked(BaseNodePostprocessor):
+        def _postprocess_nodes(self, nodes, query_bundle=None):
+            for found in nodes:
+                found.node.set_content(found.node.text.replace("falcon", "bird"))
+            return nodes
+
+    retriever = HierarchyRetriever(store, embed_model, top_k=100, token_budget=None)
+    with LoopbackServer(reply=lambda prompt: "Two.") as server:
+        engine = query_engine(retriever, embed_model, llm=llm_of(server, context_window=900))
+        engine._node_postprocessors = [Masked()]
+        engine.query("Who met whom?")
+    assert len(server.requests) > 2
+    assert not any("falcon" in request.prompt for request in server.requests)
+
+
+def test_a_model_that_was_asked_in_another_loop_is_asked_in_this(store, embed_model, server):
+    llm = llm_of(server)
+    retriever = HierarchyRetriever(store, embed_model, top_k=3)
+
+    async def ask_in(mode):
+        async with httpx.AsyncClient():
+            engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
+            return str(await engine.aquery(QUESTION))
+
+    assert asyncio.run(ask_in("compact")) == asyncio.run(ask_in("tree_summarize")) == reply("")
+
+
+def test_known_answers_are_embedded_once_for_a_model(store):
+    model = HashingEmbedding()
+    ask(store, model)
+    n_batches = len(model.batches)
+    ask(store, model)
+    assert len(model.batches) == n_batches + 1
+
+
+class Down(HashingEmbedding):
+    def _get_query_embedding(self, query):
+        raise httpx.ConnectError("refused")
+
+
+def test_an_embedding_model_that_is_down_is_named(store):
+    with pytest.raises(ModelError, match=r"^The embedding model 'hashing' cannot be used: nothing"):
+        ask(store, Down())
+
+
+@pytest.mark.parametrize("mode", [None, "compact"])
+def test_where_nothing_was_found_nothing_answers(tmp_path, embed_model, server, mode):
+    llm = llm_of(server) if mode else None
+    given = ask(HierarchyStore(tmp_path), embed_model, llm, response_mode=mode)
+    assert (given.answer, given.refused, server.requests) == (NO_ANSWER, True, [])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"text_qa_template": PromptTemplate("{context_str} for {reader}")}, "field 'reader'"),
+        ({"variables": {"reader": "x"}}, "variables are for the fields of a template"),
+    ],
+    ids=["no value", "no template"],
+)
+def test_fields_of_templates_and_variables_go_together(
+    retriever, embed_model, server, options, says
+):
+    with pytest.raises(InputError, match=says):
+        query_engine(retriever, embed_model, llm=llm_of(server), response_mode="compact", **options)
+
+
+def test_a_model_is_one_of_llama_indexs(retriever, embed_model):
+    with pytest.raises(InputError, match="llm must be one of LlamaIndex's models, got 'gpt'"):
+        query_engine(retriever, embed_model, llm="gpt")
 
 
 def test_a_question_is_embedded_once(store, embed_model):

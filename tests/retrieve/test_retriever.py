@@ -647,6 +647,13 @@ def test_what_a_traversal_keeps_in_memory_changes_nothing(
     assert len(wait_for(again._upper())) <= most_kept
 
 
+@pytest.mark.parametrize("mode", ["collapsed", "traversal", "document", "auto"])
+def test_a_question_of_another_dimension_is_refused_in_every_mode(store, mode):
+    retriever = HierarchyRetriever(store, HashingEmbedding(dim=32), mode=mode)
+    with pytest.raises(InputError, match="64 dimensions, the question has 32"):
+        retriever.retrieve(QUESTION)
+
+
 def test_empty_filters_are_none(small, embed_model):
     for condition in (FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT):
         options = {"filters": MetadataFilters(filters=[], condition=condition), "level": 0}
