@@ -25,8 +25,9 @@ def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
     InputError
         If something is there, or it cannot be written.
     """
-    target = Path(target).absolute()
-    refuse_existing(target, folder=folder)
+    named = Path(target)
+    refuse_existing(named, folder=folder)
+    target = named.absolute()
     partial = target.with_name(f".{target.name}-{uuid4().hex[:8]}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +36,7 @@ def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
             target.rmdir()
         partial.rename(target)
     except OSError as error:
-        raise InputError(f"{str(target)!r} cannot be written: {error}.") from error
+        raise InputError(f"{str(named)!r} cannot be written: {error}.") from error
     finally:
         if partial.is_dir():
             rmtree(partial)
