@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -173,7 +174,19 @@ class HierarchicalIndex:
         return self._embed_model
 
     def as_retriever(self, **options: Any) -> HierarchyRetriever:
-        """A retriever; options as for `HierarchyRetriever`."""
+        """A retriever; options as for `HierarchyRetriever`.
+
+        Raises
+        ------
+        InputError
+            If it has no such option, or options do not go together.
+        """
+        known = signature(HierarchyRetriever).parameters.keys()
+        for name in options.keys() - known:
+            raise InputError(
+                f"There is no option {name!r}; the retriever has {', '.join(sorted(known))}, and "
+                "what a response mode takes goes into synthesizer={...}."
+            )
         return HierarchyRetriever(self.store, self.embed_model, **options)
 
     def as_query_engine(

@@ -4,6 +4,8 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import typer
+
 from hierindex.cli import options
 from hierindex.cli.output import print_result
 
@@ -113,6 +115,7 @@ def compare(
     from hierindex.cli.text import compared
     from hierindex.cli.where import filters_of
     from hierindex.index import HierarchicalIndex
+    from hierindex.respond.engine import NEED_LLM
 
     comparison = HierarchicalIndex.open(index).compare(
         question,
@@ -123,6 +126,9 @@ def compare(
         **settings.model_dump(include=RETRIEVAL),
     )
     print_result(comparison.to_json(), as_json, compared)
+    asked = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]
+    if asked and all(attempt.error for attempt in asked):
+        raise typer.Exit(1)
 
 
 @contextmanager

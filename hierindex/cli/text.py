@@ -117,7 +117,7 @@ def _number(value: float | None) -> str:
 
 def answered(answer: dict[str, Any]) -> str:
     """An answer, the places its sentences stand at, and the nodes it was found in."""
-    lines = [_wrapped(answer["answer"]) or NOTHING, ""]
+    lines = [_said(answer), ""]
     if answer["citations"]:
         lines += [f"[{i}] {_place(c)}" for i, c in enumerate(answer["citations"], start=1)]
         lines.append("")
@@ -141,8 +141,8 @@ def compared(comparison: dict[str, Any]) -> str:
     answers = list[str]()
     for attempt in comparison["modes"]:
         mode, usage = attempt["mode"], attempt.get("usage")
-        said = attempt["error"] if usage is None else attempt["answer"]
-        answers.append(f"{mode}\n{_wrapped(said) or NOTHING}")
+        said = _wrapped(attempt["error"]) if usage is None else _said(attempt)
+        answers.append(f"{mode}\n{said}")
         if usage is None:
             table.add_row(mode, "failed")
             continue
@@ -178,6 +178,14 @@ def exported(report: dict[str, Any]) -> str:
 
 def _grounded(grounding: float | None) -> str:
     return "" if grounding is None else f", {grounding:.0%} supported by its sources"
+
+
+def _said(answer: dict[str, Any]) -> str:
+    """An answer; of a model, in the lines that it wrote."""
+    if answer["answer_kind"] == "extractive":
+        return _wrapped(answer["answer"]) or NOTHING
+    lines = answer["answer"].splitlines()
+    return "\n".join(line if len(line) <= WIDTH else fill(line, WIDTH) for line in lines) or NOTHING
 
 
 def _wrapped(text: str) -> str:

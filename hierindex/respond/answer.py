@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from json import JSONDecodeError
 from typing import Any, Literal
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -30,6 +31,9 @@ NO_ROOM = (
     "the prompt leaves no room for texts in the model's window; shorten the question or the "
     "template, or set context_window= and max_tokens= of the model"
 )
+
+UNREADABLE = (JSONDecodeError, AttributeError, LookupError, TypeError)
+"""What clients raise where an answer is not what they expect: a proxy's page, for one."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,7 @@ def answered(
     with _named_errors(asked):
         response = engine.synthesize(found.query, found.nodes)
         text = _text(response) if found.nodes else NO_ANSWER
+        _check_completions(asked, calls)
     seconds = round(time.perf_counter() - started, 3)
     told = response.metadata or {}
     return Answer(
@@ -155,6 +160,15 @@ def answered(
         summaries=told.get(SUMMARIES, []),
         calls=calls.made,
     )
+
+
+def _check_completions(model: str, calls: Calls) -> None:
+    """Refuse answers that are made of nothing, or of nothing but the prompts."""
+    said = [call for call in calls.made if call.completion.strip()]
+    if calls.made and not said:
+        raise ModelError(f"{model} answered nothing.")
+    if said and all(call.prompt.strip() in call.completion for call in said):
+        raise ModelError(f"{model} repeated what it was asked and answered nothing.")
 
 
 def _text(response: RESPONSE_TYPE) -> str:
@@ -176,11 +190,15 @@ def _named_errors(model: str) -> Iterator[None]:
         reason = failure.reason.rstrip(".")
         if failure.kind in ("gone", "final"):
             raise ModelError(f"{model} cannot be used: {reason}.") from error
+        if failure.kind == "length":
+            reason = "the prompt is too long for it; lower token_budget (--token-budget)"
         raise HierindexError(f"{model} failed to answer: {reason}.") from error
     except ValidationError as error:  # its report quotes what the model wrote
         names = ", ".join(sorted({str(e["loc"][0]) for e in error.errors() if e["loc"]}))
         raise HierindexError(f"{model} did not fill in the form: see {names}.") from error
-    except (TypeError, ValueError) as error:  # so its prompt helper and its parsers fail
+    except UNREADABLE as error:
+        raise HierindexError(f"{model} failed to answer: it sent no completion.") from error
+    except ValueError as error:  # so LlamaIndex's prompt helper fails, and its parsers
         said = " ".join(str(error).split()).rstrip(".")
         reason = NO_ROOM if NO_ROOM_SAID.search(said) else said
         raise HierindexError(f"No answer can be made: {reason}.") from error

@@ -11,7 +11,7 @@ from llama_index.core.callbacks import CBEventType, EventPayload
 from llama_index.core.llms import MockLLM
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
-from loopback import Fault
+from loopback import NO_JSON, OTHER_JSON, WEB_PAGE, Fault
 from openai import InternalServerError
 from pydantic import BaseModel
 from respond.asking import (
@@ -28,7 +28,14 @@ from respond.asking import (
 from store.trees import tree
 from test_doubles import llm_of
 
-from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
+from hierindex import (
+    HierarchicalIndex,
+    HierarchyRetriever,
+    HierarchyStore,
+    HierindexError,
+    InputError,
+    ModelError,
+)
 from hierindex.respond.calls import Calls
 from hierindex.respond.engine import (
     CANNOT_STREAM,
@@ -141,15 +148,29 @@ def test_an_answer_may_be_streamed(index, mode):
     assert plain.calls
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-def test_an_answer_of_nothing_is_empty(index, streaming):
-    """And not LlamaIndex's word for it, which is "None"."""
-    with serve(lambda prompt: "") as server:
-        options = {"response_mode": "generation", "synthesizer": {"streaming": streaming}}
-        answer = index.ask(QUESTION, llm=llm_of(server), **options)
-        assert answer.usage == usage_of(server)
-    assert answer.answer == ""
+@pytest.mark.parametrize("mode", sorted(NEED_LLM))
+@pytest.mark.parametrize("reply", [lambda prompt: "", lambda prompt: prompt], ids=["", "echo"])
+def test_an_answer_of_nothing_or_of_the_prompt_is_none(index, mode, reply):
+    """And not LlamaIndex's words for it, which are "None" and "Empty Response"."""
+    options = {} if mode.endswith("accumulate") else {"synthesizer": {"streaming": True}}
+    for each in ({}, options):
+        with serve(reply) as server, pytest.raises(ModelError, match="answered nothing"):
+            index.ask(QUESTION, llm=llm_of(server), response_mode=mode, **each)
+
+
+def test_an_answer_without_text_is_empty(index):
     assert index.ask(QUESTION, response_mode="no_text").answer == ""
+
+
+@pytest.mark.parametrize("fault", [NO_JSON, OTHER_JSON, WEB_PAGE], ids=["cut", "other", "page"])
+@pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
+def test_what_is_no_completion_is_one_sentence(index, mode, fault):
+    with serve(faults=lambda number: fault) as server, pytest.raises(HierindexError) as caught:
+        index.ask(QUESTION, llm=llm_of(server), response_mode=mode)
+    assert str(caught.value) in (  # some that LlamaIndex's refine takes for an empty answer
+        "LLM 'm' failed to answer: it sent no completion.",
+        "LLM 'm' answered nothing.",
+    )
 
 
 def test_a_stream_that_does_not_tell_its_usage_is_counted(index):
