@@ -32,8 +32,8 @@ from hierindex.core.segments import Rule
 from hierindex.core.tree import Grouper, Tree, grow_tree
 
 SUMMARY_TOKENS = 20
-modest = settings(max_examples=40, deadline=None)
-few = settings(max_examples=20, deadline=None)  # where mixtures are fitted
+modest = settings(max_examples=25, deadline=None)
+few = settings(max_examples=12, deadline=None)  # where mixtures are fitted
 
 
 def noise(rng: Generator, n: int, d: int) -> Floats2d:

@@ -61,6 +61,7 @@ def asked(folder, tmp_path):
     return ask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", WITH_MODEL, ids=lambda path: path.stem)
 def test_recipe_asks_the_model_that_is_named(path, asked, capsys) -> None:
     first, second = asked(path.stem)
