@@ -1,8 +1,6 @@
 """The managed index: documents in, answers at any level out."""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,13 +12,13 @@ from llama_index.core.schema import BaseNode
 
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError, ModelError
+from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.calls import Calls
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
 from hierindex.store.lance import HierarchyStore
 from hierindex.store.plain import plain
-from hierindex.summarize.summary import Usage
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -297,31 +295,7 @@ class HierarchicalIndex:
 
     def info(self) -> dict[str, Any]:
         """What the index holds: documents, nodes and tokens a level, roots, models, usage."""
-        columns = self.store.columns(
-            "id", "level", "level_max", "n_tokens", "documents", "parent_ids", "stale"
-        )
-        nodes, tokens = Counter[int](), Counter[int]()
-        spans = zip(columns["level"], columns["level_max"], columns["n_tokens"], strict=True)
-        for lowest, highest, n_tokens in spans:
-            for level in range(lowest, highest + 1):
-                nodes[level] += 1
-                tokens[level] += n_tokens
-        record = self.store.any_record()
-        links = zip(columns["id"], columns["parent_ids"], strict=True)
-        return {
-            "documents": len({document for d in columns["documents"] for document in d}),
-            "levels": [
-                {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
-                for level in sorted(nodes)
-            ],
-            "roots": [node_id for node_id, parents in links if not parents],
-            "stale": sum(columns["stale"]),
-            "method": record.method,
-            "embed_model": record.embed_model,
-            "summarizer": record.summarizer,
-            "generation": self.store.generation(),
-            "usage": self.store.report().get("usage", asdict(Usage())),
-        }
+        return overview(self.store)
 
     def node(self, node_id: str) -> BaseNode:
         """The node with this id, or with the one id that begins so.

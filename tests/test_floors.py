@@ -11,7 +11,7 @@ FLOORS = [
     {"errors", "record", "progress", "settings", "loading", "timing", "threads", "device"},
     {"core", "llm"},
     {"embed", "summarize", "store"},
-    {"hierarchy", "read", "split", "retrieve", "respond", "demo"},
+    {"hierarchy", "read", "split", "retrieve", "respond", "overview", "demo"},
     {"build", "estimate", "index", "export"},
     {"cli"},
 ]

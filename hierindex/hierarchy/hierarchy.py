@@ -1,8 +1,6 @@
 """What the three hierarchies share: their settings, their models, and the way they run."""
 
-import inspect
 import json
-import multiprocessing
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -34,6 +32,7 @@ from hierindex.hierarchy.growth import (
     reuse_nothing,
 )
 from hierindex.hierarchy.metadata import Merge
+from hierindex.hierarchy.slices import refuse_slices
 from hierindex.progress import Progress, silent
 from hierindex.store.cache import Cache, open_cache
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
@@ -257,7 +256,7 @@ class Hierarchy(TransformComponent):
         return ByMixture(self.seed, self._caps(), self.mixture)
 
     def _begin(self, nodes: Sequence[BaseNode], reuse: Reuse) -> Growth:
-        _refuse_slices()
+        refuse_slices()
         return grow_nodes(nodes, self._recipe(), reuse)
 
     def _cache(self) -> AbstractContextManager[Cache]:
@@ -288,19 +287,4 @@ class Hierarchy(TransformComponent):
             summarize_single_documents=self.method == "document",
             namespace=self.namespace,
             metadata_rules=self.metadata_rules,
-        )
-
-
-def _refuse_slices() -> None:
-    """Refuse to build one tree for each slice that a parallel pipeline cuts its nodes into.
-
-    `IngestionPipeline.run(num_workers=2)` hands every transform a slice in a process of its
-    own. Nothing in the call tells so, but the caller's name does.
-    """
-    if multiprocessing.parent_process() is None:
-        return
-    if any(frame.function.endswith("transformations_worker") for frame in inspect.stack(0)):
-        raise InputError(
-            "A hierarchy needs all nodes at once, and IngestionPipeline with num_workers slices "
-            "them; run the pipeline without num_workers, or the hierarchy in a pipeline of its own."
         )

@@ -1,0 +1,40 @@
+"""What an index holds as a whole."""
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from hierindex.store.lance import HierarchyStore
+from hierindex.summarize.summary import Usage
+
+
+def overview(store: HierarchyStore) -> dict[str, Any]:
+    """Documents, nodes and tokens a level, roots, models and usage, as plain values.
+
+    A node that passed up a level is counted at each level that it belongs to.
+    """
+    columns = store.columns(
+        "id", "level", "level_max", "n_tokens", "documents", "parent_ids", "stale"
+    )
+    nodes, tokens = Counter[int](), Counter[int]()
+    spans = zip(columns["level"], columns["level_max"], columns["n_tokens"], strict=True)
+    for lowest, highest, n_tokens in spans:
+        for level in range(lowest, highest + 1):
+            nodes[level] += 1
+            tokens[level] += n_tokens
+    record = store.any_record()
+    links = zip(columns["id"], columns["parent_ids"], strict=True)
+    return {
+        "documents": len({document for d in columns["documents"] for document in d}),
+        "levels": [
+            {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
+            for level in sorted(nodes)
+        ],
+        "roots": [node_id for node_id, parents in links if not parents],
+        "stale": sum(columns["stale"]),
+        "method": record.method,
+        "embed_model": record.embed_model,
+        "summarizer": record.summarizer,
+        "generation": store.generation(),
+        "usage": store.report().get("usage", asdict(Usage())),
+    }
