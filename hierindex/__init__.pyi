@@ -9,6 +9,7 @@ from .core.optimal import Optimal as Optimal
 from .embed.load import load_embed_model as load_embed_model
 from .embed.onnx import OnnxEmbedding as OnnxEmbedding
 from .errors import FallbackWarning as FallbackWarning
+from .errors import FormatError as FormatError
 from .errors import HierindexError as HierindexError
 from .errors import IndexNotFoundError as IndexNotFoundError
 from .errors import InputError as InputError

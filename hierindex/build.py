@@ -14,12 +14,13 @@ from llama_index.core.schema import BaseNode, Document
 
 from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.embedder import fingerprint
-from hierindex.errors import InputError, SourceError
+from hierindex.errors import FormatError, InputError, SourceError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.progress import Progress
 from hierindex.read import Skipped, read_sources
 from hierindex.record import NodeRecord
 from hierindex.split import sentence_splitter, split_documents
+from hierindex.store.async_first import wait_for
 from hierindex.store.cache import open_cache
 from hierindex.store.lance import HierarchyStore
 from hierindex.summarize.summary import Usage
@@ -85,10 +86,9 @@ def build_tree(
         sources, hierarchy, splitter, chunk_size, progress, watch
     )
     with watch("load"):
-        before = store.report() if store.exists() else {}
-        held = {d for row in store.columns("documents")["documents"] for d in row}
+        before, held = _held(store)
     hashes = {document.doc_id: document.hash for document in documents}
-    difference = _difference(held, before.get("documents", {}), hashes)
+    difference = _difference(held, before, hashes)
     with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
         grown = hierarchy.grow(chunks, store.get_nodes, cache.vectors, cache.completions, progress)
         with watch("write"):
@@ -127,6 +127,16 @@ def read_and_split(
         own = splitter or sentence_splitter(embed_model, chunk_size)
         chunks = split_documents(documents, own, progress=progress)
     return documents, skipped, chunks
+
+
+def _held(store: HierarchyStore) -> tuple[dict[str, str], set[str]]:
+    """Hashes of the documents that an index was built of, and the documents it holds."""
+    try:
+        snapshot = store.snapshot()
+    except FormatError:  # to be replaced
+        return {}, set()
+    held = {d for row in wait_for(snapshot.columns("documents"))["documents"] for d in row}
+    return snapshot.report().get("documents", {}), held
 
 
 def _grounding(nodes: Sequence[BaseNode]) -> float | None:

@@ -6,7 +6,8 @@
     ├── InputError              an argument, an array, a file, a level      exit 2
     │   ├── SourceError         a source that cannot be read
     │   ├── LevelError          a level that the tree does not have
-    │   └── IndexNotFoundError  a folder that holds no index
+    │   ├── IndexNotFoundError  a folder that holds no index
+    │   └── FormatError         an index of another version of hierindex
     ├── ModelError              a model that cannot be loaded or reached    exit 2
     ├── LimitError              what may be spent on models is spent        exit 2
     └── SummaryError            a summary that could not be written         exit 1
@@ -56,6 +57,10 @@ class LevelError(InputError):
 
 class IndexNotFoundError(InputError):
     """The folder holds no index."""
+
+
+class FormatError(InputError):
+    """The index was written by another version of hierindex."""
 
 
 class ModelError(HierindexError):

@@ -17,6 +17,7 @@ from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.calls import Calls
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
+from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
 from hierindex.store.plain import plain
 
@@ -151,16 +152,18 @@ class HierarchicalIndex:
         ------
         IndexNotFoundError
             If the folder holds none.
+        FormatError
+            If another version of hierindex wrote it.
         """
         store = HierarchyStore(uri)
-        store.require()
+        store.snapshot().require()
         return cls(store, embed_model)
 
     @property
     def embed_model(self) -> BaseEmbedding:
         """The embedding model that the tree was built with."""
         if self._embed_model is None:
-            name = self.store.any_record().embed_model
+            name = wait_for(self.store.snapshot().record()).embed_model
             try:
                 # On a CPU a question needs no torch, which takes longer to import.
                 self._embed_model = load_embed_model(name, device="cpu")
@@ -220,7 +223,7 @@ class HierarchicalIndex:
             if name in (synthesizer or {}):
                 raise InputError(f"{name} is no option of the synthesizer; it has its own place.")
         for each in levels_of(level):
-            check_level(each, self.store.highest_level())
+            check_level(each, wait_for(self.store.snapshot().highest_level()))
         return query_engine(
             self.as_retriever(level=level, **retriever),
             self.embed_model,
@@ -295,7 +298,7 @@ class HierarchicalIndex:
 
     def info(self) -> dict[str, Any]:
         """What the index holds: documents, nodes and tokens a level, roots, models, usage."""
-        return overview(self.store)
+        return wait_for(overview(self.store.snapshot()))
 
     def node(self, node_id: str) -> BaseNode:
         """The node with this id, or with the one id that begins so.
@@ -305,13 +308,15 @@ class HierarchicalIndex:
         InputError
             If there is none, or more than one.
         """
-        begin = [found for found in self.store.columns("id")["id"] if found.startswith(node_id)]
+        snapshot = self.store.snapshot()
+        ids = wait_for(snapshot.columns("id"))["id"]
+        begin = [found for found in ids if found.startswith(node_id)]
         if len(begin) != 1:
             raise InputError(
                 f"{len(begin) or 'No'} nodes have an id that begins with {node_id!r}; "
                 "`hierindex query` and `hierindex info` show ids."
             )
-        return self.store.get_nodes(begin)[0]
+        return wait_for(snapshot.nodes(begin))[0]
 
     def describe(self, node_id: str) -> dict[str, Any]:
         """A node as plain values: text, level, kind, grounding, links, citations.

@@ -4,16 +4,17 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.snapshot import Snapshot
 from hierindex.summarize.summary import Usage
 
 
-def overview(store: HierarchyStore) -> dict[str, Any]:
+async def overview(snapshot: Snapshot) -> dict[str, Any]:
     """Documents, nodes and tokens a level, roots, models and usage, as plain values.
 
     A node that passed up a level is counted at each level that it belongs to.
     """
-    columns = store.columns(
+    record = await snapshot.record()
+    columns = await snapshot.columns(
         "id", "level", "level_max", "n_tokens", "documents", "parent_ids", "stale"
     )
     nodes, tokens = Counter[int](), Counter[int]()
@@ -22,7 +23,6 @@ def overview(store: HierarchyStore) -> dict[str, Any]:
         for level in range(lowest, highest + 1):
             nodes[level] += 1
             tokens[level] += n_tokens
-    record = store.any_record()
     links = zip(columns["id"], columns["parent_ids"], strict=True)
     return {
         "documents": len({document for d in columns["documents"] for document in d}),
@@ -31,10 +31,10 @@ def overview(store: HierarchyStore) -> dict[str, Any]:
             for level in sorted(nodes)
         ],
         "roots": [node_id for node_id, parents in links if not parents],
-        "stale": sum(columns["stale"]),
+        "stale": sum(map(bool, columns["stale"])),
         "method": record.method,
         "embed_model": record.embed_model,
         "summarizer": record.summarizer,
-        "generation": store.generation(),
-        "usage": store.report().get("usage", asdict(Usage())),
+        "generation": snapshot.version,
+        "usage": snapshot.report().get("usage", asdict(Usage())),
     }

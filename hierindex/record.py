@@ -21,6 +21,19 @@ PAGE_LABEL = "page_label"  # that of a document which is one page, as LlamaIndex
 PAGES = "pages"  # of a document: how many
 PAGE_BREAK = "\f"  # in a text, begins the next page
 RECORD_KEYS = (LEVEL, LEVEL_MAX, GROUNDING, DETAILS)
+DETAIL_FIELDS = (
+    "kind",
+    "documents",
+    "parents",
+    "quotes",
+    "n_tokens",
+    "method",
+    "embed_model",
+    "embed_fingerprint",
+    "summarizer",
+    WHOLE_DOCUMENT,
+)
+"""Fields of a record that its metadata entry `hierindex` holds, in their order there."""
 
 
 class Span(NamedTuple):
@@ -83,7 +96,8 @@ class NodeRecord:
     root. `n_tokens` counts the embedding model's tokens of the embedded text. `grounding` is
     the share of its sentences that its sources support, 1 for verbatim text, and None where
     that was not looked at. `whole_document` is the document all of whose chunks it holds, of
-    the highest such node; else empty.
+    the highest such node; else empty. `embed_fingerprint` tells embedding models of one name
+    apart; it is empty where a model does not say what its vectors depend on.
     """
 
     level: int = 0
@@ -95,6 +109,7 @@ class NodeRecord:
     n_tokens: int = 0
     method: str = ""
     embed_model: str = ""
+    embed_fingerprint: str = ""
     summarizer: str = ""
     grounding: float | None = 1.0
     whole_document: str = ""
@@ -111,20 +126,7 @@ class NodeRecord:
 
     def to_metadata(self) -> dict[str, Any]:
         """The metadata entries that carry this record."""
-        details = {
-            "kind": self.kind,
-            "documents": self.documents,
-            "parents": self.parents,
-            "quotes": self.quotes,
-            "n_tokens": self.n_tokens,
-            "method": self.method,
-            "embed_model": self.embed_model,
-            "summarizer": self.summarizer,
-            WHOLE_DOCUMENT: self.whole_document,
-        }
-        text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
-        grounding = {} if self.grounding is None else {GROUNDING: self.grounding}
-        return {LEVEL: self.level, LEVEL_MAX: self.level_max, **grounding, DETAILS: text}
+        return as_metadata(vars(self))
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
@@ -155,6 +157,18 @@ class NodeRecord:
             grounding=metadata.get(GROUNDING),
             **details,
         )
+
+
+def as_metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata entries that carry a record, from its fields by name.
+
+    Fields may have the values that JSON has for theirs, lists for tuples; the entries are the same.
+    """
+    details = {key: fields[key] for key in DETAIL_FIELDS}
+    text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
+    given = fields[GROUNDING]
+    grounding = {} if given is None else {GROUNDING: given}
+    return {LEVEL: fields[LEVEL], LEVEL_MAX: fields[LEVEL_MAX], **grounding, DETAILS: text}
 
 
 def user_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

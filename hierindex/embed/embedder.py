@@ -65,6 +65,37 @@ def fingerprint(embed_model: BaseEmbedding) -> str | None:
         return None
 
 
+def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> None:
+    """Refuse a model whose vectors cannot be compared with those of an index.
+
+    A model that runs here is known by its name, for it may have run on other hardware there; any
+    other by its fingerprint. Where a model does not tell, nothing is refused.
+
+    Parameters
+    ----------
+    embed_model : BaseEmbedding
+    name : str
+        Of the model that the index was built with.
+    built_by : str
+        Its fingerprint; empty where it does not tell.
+
+    Raises
+    ------
+    InputError
+        Names both models.
+    """
+    own, asked = fingerprint(embed_model), model_name(embed_model)
+    runs_here = hasattr(embed_model, "max_length")  # OnnxEmbedding, HuggingFaceEmbedding
+    if not own or not built_by or own == built_by or (runs_here and asked == name):
+        return
+    apart = f" (settings {built_by[:8]})", f" (settings {own[:8]})"
+    built, asks = (f"{each!r}{how}" for each, how in zip((name, asked), apart, strict=True))
+    raise InputError(
+        f"The index was built with the embedding model {built}, the question is asked with "
+        f"{asks}: their vectors cannot be compared. Ask with the first, or build the index again."
+    )
+
+
 class Embedder:
     """A LlamaIndex embedding model with a known window, that embeds a whole level at once.
 
@@ -78,6 +109,11 @@ class Embedder:
     def __init__(self, embed_model: BaseEmbedding) -> None:
         self.embed_model = embed_model
         self.name = model_name(embed_model)
+
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """See `fingerprint`."""
+        return fingerprint(self.embed_model)
 
     @cached_property
     def window(self) -> int | None:

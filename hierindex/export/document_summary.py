@@ -29,8 +29,8 @@ from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import DETAILS, NodeRecord
 from hierindex.retrieve.documents import WHOLE
-from hierindex.store.filters import documents_of
 from hierindex.store.links import BESIDE
+from hierindex.store.schema import documents_of
 
 
 def to_document_summary_index(

@@ -43,8 +43,8 @@ def to_langchain_documents(index: HierarchicalIndex, level: int | None = None) -
         from hierindex.export.langchain_retriever import document_of
     nodes = ordered_nodes(index.store)
     if level is not None:
-        check_level(level, index.store.highest_level())
         records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
+        check_level(level, max(record.level_max for record in records))
         within = [record.level <= level <= record.level_max for record in records]
         nodes = [node for node, is_within in zip(nodes, within, strict=True) if is_within]
     return [document_of(node) for node in nodes]

@@ -4,9 +4,8 @@ from llama_index.core.schema import BaseNode, TextNode
 
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.store.filters import documents_of
 from hierindex.store.lance import HierarchyStore
-from hierindex.store.schema import NODE_COLUMNS, to_nodes
+from hierindex.store.schema import NODE_COLUMNS, documents_of, to_nodes
 
 NO_NODES = "The index is empty: there is nothing to export."
 

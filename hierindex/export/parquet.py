@@ -12,6 +12,7 @@ from hierindex.export.nodes import NO_NODES
 from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord, Span, user_metadata
+from hierindex.store.schema import NODE_COLUMNS, to_nodes
 
 CITATION = pa.struct(
     [
@@ -36,10 +37,7 @@ COLUMNS = [
     pa.field("n_tokens", pa.int32(), nullable=False),
     pa.field("grounding", pa.float64()),
 ]
-READ = [
-    *(field.name for field in COLUMNS if field.name not in ("citations", "grounding")),
-    "vector",
-]
+READ = [*NODE_COLUMNS, "vector"]
 
 
 def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
@@ -75,12 +73,12 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
 
 
 def _table(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
-    metadata = [json.loads(text) for text in batch["metadata"].to_pylist()]
-    records = [NodeRecord.from_metadata(entries) for entries in metadata]
+    found = [node.metadata for node in to_nodes(batch.select(NODE_COLUMNS))]
+    records = list(map(NodeRecord.from_metadata, found))
     columns = {
         **{name: batch[name] for name in READ},
         "citations": [[Span._asdict(span) for span in r.citations] for r in records],
-        "metadata": [json.dumps(user_metadata(m), ensure_ascii=False) for m in metadata],
+        "metadata": [json.dumps(user_metadata(each), ensure_ascii=False) for each in found],
         "grounding": [record.grounding for record in records],
     }
     return pa.table([columns[name] for name in schema.names], schema=schema)

@@ -135,6 +135,7 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, reuse: Reuse) -> Grow
             draft.note(
                 method=recipe.method,
                 embed_model=recipe.embedder.name,
+                embed_fingerprint=recipe.embedder.fingerprint or "",
                 summarizer=recipe.summarizer,
             )
         nodes = [draft.finished() for draft in drafts]

@@ -10,7 +10,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 from hierindex.core.membership import Ints1d
 from hierindex.record import NodeRecord
 from hierindex.retrieve.found import Found
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.snapshot import Snapshot
 
 BETWEEN = "\n\n"  # passages of one prompt, as LlamaIndex joins them
 
@@ -73,7 +73,7 @@ def _shared(passages: Sequence[Passage]) -> tuple[str, ...]:
 
 async def condensed(
     found: Sequence[NodeWithScore],
-    store: HierarchyStore,
+    snapshot: Snapshot,
     n_tokens: Callable[[BaseNode], int],
     room: int,
 ) -> list[NodeWithScore]:
@@ -87,7 +87,8 @@ async def condensed(
     ----------
     found : Sequence[NodeWithScore]
         Best first.
-    store : HierarchyStore
+    snapshot : Snapshot
+        That it was found in.
     n_tokens : callable
         Tokens of a node; asked once of each.
     room : int
@@ -108,8 +109,8 @@ async def condensed(
     for i, node in enumerate(found):
         for node_id in (node.node.node_id, *_ancestors(node)[:1]):
             rank.setdefault(node_id, i)
-    parents = await store.aget_nodes(sorted(rank.keys() - nodes.keys()))
-    stored = {node.node_id: _shown(node) for node in await store.aget_nodes(sorted(nodes))}
+    parents = await snapshot.nodes(sorted(rank.keys() - nodes.keys()))
+    stored = {node.node_id: _shown(node) for node in await snapshot.nodes(sorted(nodes))}
     as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(node.node)}
     for parent in sorted(parents, key=lambda node: -rank[node.node_id]):
         children = [child.node_id for child in parent.child_nodes or ()]

@@ -22,6 +22,7 @@ from hierindex.errors import InputError, ModelError
 from hierindex.respond.calls import Calls, make_client
 from hierindex.respond.passages import Passage, condensed
 from hierindex.respond.rounds import Window, rounds
+from hierindex.retrieve.found import Found
 from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
 
@@ -204,7 +205,9 @@ class BoundedTreeSummarize(TreeSummarize):
             return nodes
         question = query if isinstance(query, str) else query.query_str
         window = self._window(question, variables, self._llm)
-        read = await condensed(nodes, self._store, window.n_tokens, window.room)
+        found_in = (node.snapshot for node in nodes if isinstance(node, Found))
+        snapshot = next(found_in, None) or await self._store.asnapshot()
+        read = await condensed(nodes, snapshot, window.n_tokens, window.room)
         if read == nodes:
             return nodes
         n_read, n_found = (

@@ -12,7 +12,6 @@ from llama_index.core.tools.types import ToolMetadata
 from hierindex.errors import ModelError
 from hierindex.record import NodeRecord
 from hierindex.retrieve.search import Search
-from hierindex.store.lance import HierarchyStore
 
 ASKED = 30  # nodes whose levels are looked at
 NEARLY = 0.5  # a level that stands out by so much less is asked as well
@@ -44,7 +43,7 @@ async def choose_levels(search: Search) -> Choice:
     0 or 1; of 35 about a part of one, 17 and 26.
     """
     found = await search.by_meaning().best(ASKED)
-    n_nodes = await search.store.alevel_sizes()
+    n_nodes = await search.snapshot.level_sizes()
     out = _stands_out(found, n_nodes)
     if not out:
         return Choice((0,), "nothing was found on any level")
@@ -71,18 +70,18 @@ def _stands_out(found: Sequence[NodeWithScore], n_nodes: Mapping[int, int]) -> d
     }
 
 
-async def select_levels(store: HierarchyStore, question: str, selector: BaseSelector) -> Choice:
+async def select_levels(search: Search, selector: BaseSelector) -> Choice:
     """The levels that a LlamaIndex selector chooses, as `LLMMultiSelector` does.
 
     It is told of each level how many nodes it has.
     """
-    n_nodes = await store.alevel_sizes()
+    n_nodes = await search.snapshot.level_sizes()
     levels = sorted(n_nodes)
     choices = [
         ToolMetadata(name=f"level {level}", description=_described(level, n_nodes[level]))
         for level in levels
     ]
-    result = await selector.aselect(choices, question)
+    result = await selector.aselect(choices, search.question)
     chosen = {levels[s.index]: s.reason for s in result.selections if s.index in range(len(levels))}
     if not chosen:
         raise ModelError(f"The selector chose none of the levels {levels[0]} to {levels[-1]}.")

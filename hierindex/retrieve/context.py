@@ -10,7 +10,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from hierindex.core.context import blended, in_context, nearness
 from hierindex.core.membership import Floats1d
 from hierindex.record import NodeRecord, Span
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.snapshot import Snapshot
 
 N_AROUND = 10  # of the best candidates, whose neighbours are looked at
 EITHER_SIDE = 6  # neighbours of one parent; a parent has six children on average
@@ -30,11 +30,12 @@ class Candidate:
 
 
 async def rank_in_context(
-    store: HierarchyStore,
+    snapshot: Snapshot,
     candidates: Sequence[Candidate],
     question_vector: Sequence[float],
     *,
     filters: MetadataFilters | None = None,
+    partial_summaries: bool = False,
     n_around: int = N_AROUND,
 ) -> list[NodeWithScore]:
     """Candidates and neighbours of the best of them, by their scores in context, best first.
@@ -44,7 +45,7 @@ async def rank_in_context(
 
     Parameters
     ----------
-    store : HierarchyStore
+    snapshot : Snapshot
         Read three times at most, by ids: vectors of candidates whose similarity is not given,
         parents of the best, and the parents' other children, with vectors.
     candidates : Sequence[Candidate]
@@ -54,6 +55,8 @@ async def rank_in_context(
         Not all zero.
     filters : MetadataFilters, optional
         Those of the search, its level among them; neighbours must pass them, too.
+    partial_summaries : bool
+        As in the search.
     n_around : int
         Of the best candidates, how many to look around; 0 for none.
 
@@ -62,11 +65,11 @@ async def rank_in_context(
     list[NodeWithScore]
         Scores are standard deviations above the mean of what is ranked, see
         `hierindex.core.context`; equal ones stay in the order of the candidates. A candidate
-        that is no longer in the store and has no similarity is left out.
+        that is not in the table and has no similarity is left out.
     """
     question = np.asarray(question_vector, dtype=np.float64)
     unknown = [c.node.node_id for c in candidates if c.dense is None]
-    vectors = await _by_id(store, unknown)
+    vectors = await _by_id(snapshot, unknown)
     known = [
         c if c.dense is not None else replace(c, dense=_cosine(vectors[c.node.node_id], question))
         for c in candidates
@@ -74,8 +77,8 @@ async def rank_in_context(
     ]
     spans = [_span(c.node) for c in known]
     first = np.argsort(-_scores(known, spans), kind="stable")[:n_around]
-    ids = await _beside(store, [known[i].node for i in first], {c.node.node_id for c in known})
-    near = (await _by_id(store, ids, filters)).values()
+    ids = await _beside(snapshot, [known[i].node for i in first], {c.node.node_id for c in known})
+    near = (await _by_id(snapshot, ids, filters, partial_summaries)).values()
     ranked = [*known, *(Candidate(node, _cosine(node, question)) for node in near)]
     scores = _scores(ranked, [*spans, *map(_span, near)])
     order = np.argsort(-scores, kind="stable")
@@ -104,10 +107,10 @@ def _span(node: BaseNode) -> Span | None:
     return Span(spans[0].document, start, end)
 
 
-async def _beside(store: HierarchyStore, best: Sequence[BaseNode], known: set[str]) -> list[str]:
+async def _beside(snapshot: Snapshot, best: Sequence[BaseNode], known: set[str]) -> list[str]:
     """Ids of the nodes not known yet that stand near these under their strongest parents."""
     parent_of = {node.node_id: node.parent_node.node_id for node in best if node.parent_node}
-    parents = await _by_id(store, parent_of.values())
+    parents = await _by_id(snapshot, parent_of.values())
     ids: dict[str, None] = {}
     for node_id, parent_id in parent_of.items():
         parent = parents.get(parent_id)
@@ -119,10 +122,15 @@ async def _beside(store: HierarchyStore, best: Sequence[BaseNode], known: set[st
 
 
 async def _by_id(
-    store: HierarchyStore, ids: Iterable[str], filters: MetadataFilters | None = None
+    snapshot: Snapshot,
+    ids: Iterable[str],
+    filters: MetadataFilters | None = None,
+    partial_summaries: bool = False,
 ) -> dict[str, BaseNode]:
     wanted = list(dict.fromkeys(ids))
-    nodes = await store.aget_nodes(wanted, filters) if wanted else []
+    if not wanted:
+        return {}
+    nodes = await snapshot.nodes(wanted, filters, partial_summaries=partial_summaries)
     return {node.node_id: node for node in nodes}
 
 

@@ -8,7 +8,7 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 from hierindex.errors import InputError
 from hierindex.record import WHOLE_DOCUMENT, NodeRecord
 from hierindex.retrieve.search import Part, Search, cuts, of
-from hierindex.store.filters import documents_of
+from hierindex.store.schema import documents_of
 
 WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
 
@@ -39,7 +39,7 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
     parts: list[Part] = [cuts([0]), of(list(found))]
     if search.filters is not None:
         parts.append(search.filters)
-    nodes = await search.store.aget_nodes(filters=MetadataFilters(filters=parts))
+    nodes = await search.snapshot.nodes(filters=MetadataFilters(filters=parts))
     chunks = [(NodeRecord.from_metadata(node.metadata), node) for node in nodes]
     place = {document: i for i, document in enumerate(found)}
     named = [(documents_of(node, record)[0], record, node) for record, node in chunks]
@@ -48,11 +48,11 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
 
 
 async def _documents(search: Search, n: int) -> dict[str, float]:
-    """Documents with their scores, the best first."""
-    by_meaning = search.by_meaning()
-    of_all = replace(by_meaning, filters=None)  # a filter may be on what only chunks have
-    found = await by_meaning.best(n, WHOLE) or await of_all.best(n, WHOLE)
-    if not found and await search.store.ahighest_level():
+    """Documents with a chunk that passes the filters, with their scores, the best first."""
+    with_a_chunk = replace(search.by_meaning(), partial_summaries=True)
+    found = await with_a_chunk.best(n, WHOLE)
+    has_summaries = found or await replace(with_a_chunk, filters=None).best(1, WHOLE)
+    if not has_summaries and await search.snapshot.highest_level():
         raise InputError(
             "mode 'document' needs a tree with a summary of each document: one built with the "
             "method semantic or document, or with RaptorHierarchy(scope='document')."

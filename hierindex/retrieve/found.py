@@ -1,11 +1,13 @@
 """What was found, and where it stands in the tree."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from llama_index.core.bridge.pydantic import Field
+from llama_index.core.bridge.pydantic import ConfigDict, Field
 from llama_index.core.schema import BaseNode, NodeWithScore
 
 from hierindex.record import NodeRecord, Span
+from hierindex.store.snapshot import Snapshot
 
 
 class Found(NodeWithScore):
@@ -17,10 +19,15 @@ class Found(NodeWithScore):
         Ids from its strongest parent up to its root; empty for a root.
     why : str, optional
         Why its level was asked, where that was chosen for the question.
+    snapshot : Snapshot, optional
+        The version of the table that it was found in.
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     path: list[str] = Field(default_factory=list)
     why: str | None = None
+    snapshot: Snapshot | None = Field(default=None, exclude=True, repr=False)
 
     @property
     def citations(self) -> list[Span]:
@@ -29,20 +36,21 @@ class Found(NodeWithScore):
 
 
 def placed(
-    nodes: Sequence[NodeWithScore], above: Mapping[str, str | None], why: str | None = None
+    nodes: Sequence[NodeWithScore], above: Mapping[str, Sequence[str]], **of_all: Any
 ) -> list[Found]:
-    """Nodes with their paths to the root; `above` has the parent of each summary."""
+    """Nodes with their paths to the root; `above` has the parents of each summary."""
     return [
-        Found(node=node.node, score=node.score, path=_path(node.node, above), why=why)
+        Found(node=node.node, score=node.score, path=_path(node.node, above), **of_all)
         for node in nodes
     ]
 
 
-def _path(node: BaseNode, above: Mapping[str, str | None]) -> list[str]:
+def _path(node: BaseNode, above: Mapping[str, Sequence[str]]) -> list[str]:
     path: list[str] = []  # as far as there are nodes: a parent may not be written yet
-    parents = NodeRecord.from_metadata(node.metadata).parents
-    parent = parents[0][0] if parents else None
-    while parent is not None and parent in above and parent not in path:
-        path.append(parent)
-        parent = above[parent]
+    parents: Sequence[str] = [
+        parent for parent, _ in NodeRecord.from_metadata(node.metadata).parents
+    ]
+    while parents and parents[0] in above and parents[0] not in path:
+        path.append(parents[0])
+        parents = above[parents[0]]
     return path

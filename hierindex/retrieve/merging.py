@@ -4,17 +4,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from llama_index.core.schema import BaseNode, NodeWithScore
-from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.record import NodeRecord
-from hierindex.store.lance import HierarchyStore
+from hierindex.retrieve.search import Search
 
 MOST = 0.5  # of a parent's children, as LlamaIndex's AutoMergingRetriever has it
 
 
-async def merged(
-    found: Sequence[NodeWithScore], store: HierarchyStore, filters: MetadataFilters | None = None
-) -> list[NodeWithScore]:
+async def merged(found: Sequence[NodeWithScore], search: Search) -> list[NodeWithScore]:
     """What was found, with a parent in the place of its children where most of them are there.
 
     Again and again, up to the root. A parent has the best score of its children and itself.
@@ -23,9 +20,8 @@ async def merged(
     ----------
     found : Sequence[NodeWithScore]
         Best first.
-    store : HierarchyStore
-    filters : MetadataFilters, optional
-        What a parent must be, too.
+    search : Search
+        Whose filters a parent must pass, too.
 
     Returns
     -------
@@ -41,7 +37,9 @@ async def merged(
         several = [parent_id for parent_id, children in below.items() if len(children) > 1]
         parents = [
             parent
-            for parent in await store.aget_nodes(several, filters)
+            for parent in await search.snapshot.nodes(
+                several, search.filters, partial_summaries=search.partial_summaries
+            )
             if len(below[parent.node_id]) > MOST * len(parent.child_nodes or ())
         ]
         if not parents:

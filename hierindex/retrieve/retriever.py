@@ -1,7 +1,7 @@
 """From a question to nodes: candidates of some levels, best first, as many as are to be read."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -13,6 +13,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.embed.embedder import check_same_model
 from hierindex.errors import InputError, LevelError
 from hierindex.retrieve.auto import Choice, choose_levels, select_levels
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
@@ -23,6 +24,7 @@ from hierindex.retrieve.selection import selected, told
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
+from hierindex.store.snapshot import Snapshot
 
 Mode = Literal["collapsed", "level", "traversal", "document", "auto"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -34,11 +36,16 @@ SPARE = 2  # candidates for each node that is taken, where some are merged, or t
 
 
 class Asked(NamedTuple):
-    """Candidates, why of their levels, and the parents of all summaries."""
+    """Candidates, the version of the table they are of, and why of their levels."""
 
     found: list[NodeWithScore]
+    snapshot: Snapshot
     why: str | None
-    above: dict[str, str | None]
+    above: Mapping[str, Sequence[str]]
+
+    def placed(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        """Some of the candidates, with their places."""
+        return [*placed(nodes, self.above, why=self.why, snapshot=self.snapshot)]
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -61,7 +68,11 @@ class HierarchyRetriever(BaseRetriever):
     token_budget : int, optional
         Tokens at most of all nodes together, of which as many are taken as fit; None for no bound.
     filters : MetadataFilters, optional
-        What a node must be to be found.
+        Metadata filters that every result must pass; a summary passes if every chunk under it
+        does. See `HierarchyStore`.
+    partial_summaries : bool
+        Whether a summary passes if any chunk under it does. Its text then also says what chunks
+        say that do not pass.
     by : {"dense", "hybrid", "text", "context"}
         Whether meaning, words or both count, or both and what stands around a node in reading
         order; see `HierarchyStore` for the scores of the first three, `hierindex.core.context`
@@ -101,6 +112,7 @@ class HierarchyRetriever(BaseRetriever):
         top_k: int = TOP_K,
         token_budget: int | None = TOKEN_BUDGET,
         filters: MetadataFilters | None = None,
+        partial_summaries: bool = False,
         by: By = "dense",
         beam: int | None = None,
         n_documents: int = N_DOCUMENTS,
@@ -135,6 +147,7 @@ class HierarchyRetriever(BaseRetriever):
         self._top_k = top_k
         self._token_budget = token_budget
         self.filters = filters if filters and filters.filters else None
+        self.partial_summaries = partial_summaries
         self._by = by
         self._beam = beam or top_k
         self._n_documents = n_documents
@@ -162,39 +175,52 @@ class HierarchyRetriever(BaseRetriever):
         embedding = query_bundle.embedding or self._embed_model.get_agg_embedding_from_queries(
             query_bundle.embedding_strs
         )
-        asked = wait_for(self._asked(self._search(query_bundle, embedding)))
+        asked = wait_for(self._asked(query_bundle, embedding))
         found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return list(placed(self._selected(found), asked.above, asked.why))
+        return asked.placed(self._selected(found))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
         embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(questions)
-        asked = await self._asked(self._search(query_bundle, embedding))
+        asked = await self._asked(query_bundle, embedding)
         found = asked.found
         for postprocessor in self._postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return list(placed(self._selected(found), asked.above, asked.why))
+        return asked.placed(self._selected(found))
 
-    def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
-        question = query_bundle.query_str
-        return Search(self.store, question, embedding, self._by, self.filters)
+    async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
+        """The question, put to the table as it is now."""
+        snapshot = await self.store.asnapshot()
+        snapshot.check_dimension(len(embedding))
+        if snapshot.exists:
+            built = await snapshot.record()
+            check_same_model(self._embed_model, built.embed_model, built.embed_fingerprint)
+        return Search(
+            snapshot,
+            query_bundle.query_str,
+            embedding,
+            self._by,
+            self.filters,
+            self.partial_summaries,
+        )
 
-    async def _asked(self, search: Search) -> Asked:
+    async def _asked(self, query_bundle: QueryBundle, embedding: list[float]) -> Asked:
         """At least the nodes that are to be read, best first."""
-        choice = None
+        search, choice = await self._search(query_bundle, embedding), None
         if self._mode == "auto":
             choice = await self._choice(search)
         found = await self._found(search, choice.levels if choice else self.levels)
         if self.levels and (not found or len(self.levels) > 1):
-            await self._check_there(self.levels)
+            await _check_there(search.snapshot, self.levels)
         if self._merge:
-            found = await merged(found, self.store, search.filters)
+            found = await merged(found, search)
         if self._mmr is not None:
-            found = await self._diverse(found, search.embedding, self._mmr)
-        return Asked(found, choice and choice.why, await self.store.aparents_of_summaries())
+            found = await _diverse(found, search, self._mmr)
+        above = await search.snapshot.parents_of_summaries()
+        return Asked(found, search.snapshot, choice and choice.why, above)
 
     async def _found(self, search: Search, levels: Sequence[int]) -> list[NodeWithScore]:
         """The best nodes: more than are read where some will be merged, or told by others."""
@@ -217,31 +243,33 @@ class HierarchyRetriever(BaseRetriever):
         return await search.best(n, cuts(levels))
 
     async def _choice(self, search: Search) -> Choice:
-        if self._selector is None or not await self.store.aexists():
+        if self._selector is None or not search.snapshot.exists:
             return await choose_levels(search)
-        return await select_levels(self.store, search.question, self._selector)
-
-    async def _diverse(
-        self, found: Sequence[NodeWithScore], embedding: list[float], mmr: float
-    ) -> list[NodeWithScore]:
-        by_id = {node.node.node_id: node for node in found}
-        nodes = await self.store.aget_nodes(list(by_id))
-        vectors = [node.get_embedding() for node in nodes]
-        ids = [node.node_id for node in nodes]
-        _, order = get_top_k_mmr_embeddings(
-            embedding, vectors, similarity_top_k=len(ids), embedding_ids=ids, mmr_threshold=mmr
-        )
-        return [by_id[node_id] for node_id in order]
+        return await select_levels(search, self._selector)
 
     def _selected(self, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         top_k = None if self._whole_documents else self._top_k
         return selected(found, top_k, self._token_budget)
 
-    async def _check_there(self, levels: Sequence[int]) -> None:
-        if await self.store.aexists():
-            highest = await self.store.ahighest_level()
-            for level in levels:
-                check_level(level, highest)
+
+async def _diverse(
+    found: Sequence[NodeWithScore], search: Search, mmr: float
+) -> list[NodeWithScore]:
+    by_id = {node.node.node_id: node for node in found}
+    nodes = await search.snapshot.nodes(list(by_id))
+    vectors = [node.get_embedding() for node in nodes]
+    ids = [node.node_id for node in nodes]
+    _, order = get_top_k_mmr_embeddings(
+        search.embedding, vectors, similarity_top_k=len(ids), embedding_ids=ids, mmr_threshold=mmr
+    )
+    return [by_id[node_id] for node_id in order]
+
+
+async def _check_there(snapshot: Snapshot, levels: Sequence[int]) -> None:
+    if snapshot.exists:
+        highest = await snapshot.highest_level()
+        for level in levels:
+            check_level(level, highest)
 
 
 def check_level(level: int, highest: int) -> None:

@@ -17,7 +17,7 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.retrieve.context import Candidate, rank_in_context
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.snapshot import Snapshot
 
 By = Literal["dense", "hybrid", "text", "context"]
 BY: tuple[By, ...] = get_args(By)
@@ -36,11 +36,12 @@ Part = MetadataFilter | MetadataFilters
 class Search:
     """A question and what it is put to; `by` says what counts: see `HierarchyRetriever`."""
 
-    store: HierarchyStore
+    snapshot: Snapshot
     question: str
     embedding: list[float]
     by: By = "dense"
     filters: MetadataFilters | None = None
+    partial_summaries: bool = False
 
     async def best(
         self, n: int, *within: Part, among: Sequence[str] | None = None
@@ -72,7 +73,13 @@ class Search:
             Candidate(node, dense.get(node_id), lexical.get(node_id, 0.0))
             for node_id, node in nodes.items()
         ]
-        ranked = await rank_in_context(self.store, candidates, self.embedding, filters=filters)
+        ranked = await rank_in_context(
+            self.snapshot,
+            candidates,
+            self.embedding,
+            filters=filters,
+            partial_summaries=self.partial_summaries,
+        )
         allowed = None if among is None else set(among)
         return [node for node in ranked if allowed is None or node.node.node_id in allowed]
 
@@ -83,7 +90,7 @@ class Search:
         filters: MetadataFilters | None,
         among: Sequence[str] | None,
     ) -> list[NodeWithScore]:
-        result = await self.store.aquery(
+        result = await self.snapshot.query(
             VectorStoreQuery(
                 query_embedding=self.embedding,
                 query_str=self.question,
@@ -91,7 +98,8 @@ class Search:
                 similarity_top_k=n,
                 filters=filters,
                 node_ids=None if among is None else list(among),
-            )
+            ),
+            partial_summaries=self.partial_summaries,
         )
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)
         return [NodeWithScore(node=node, score=score) for node, score in pairs]

@@ -6,7 +6,7 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.retrieve.search import Search, cuts
-from hierindex.store.one_table import Place
+from hierindex.store.snapshot import Place
 
 
 async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
@@ -32,10 +32,10 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     A fetch by id for each level that is not in memory, and a search among what was reached.
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
-    await search.store.acheck_dimension(len(search.embedding))
-    coming, reached = await search.store.aroots(), list[str]()
-    for _ in range(await search.store.ahighest_level() + 1):  # each step leads down a level
-        places = await search.store.aplaces(coming)
+    search.snapshot.check_dimension(len(search.embedding))
+    coming, reached = await search.snapshot.roots(), list[str]()
+    for _ in range(await search.snapshot.highest_level() + 1):  # each step leads down a level
+        places = await search.snapshot.places(coming)
         reached += [place.id for place in places if place.level <= level]
         above = [place for place in places if place.level > level]
         kept = _nearest(search.embedding, above, beam)

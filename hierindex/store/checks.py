@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
 from hierindex.errors import InputError
-from hierindex.store.schema import schema as table_schema
 
 Mode = VectorStoreQueryMode
 MODES = (Mode.DEFAULT, Mode.HYBRID, Mode.TEXT_SEARCH, Mode.MMR)
@@ -35,6 +34,13 @@ def at_least(level: int) -> "Expr":
     from lancedb.expr import col, lit
 
     return col("level") >= lit(level)
+
+
+def is_chunk() -> "Expr":
+    """The filter for nodes of level 0."""
+    from lancedb.expr import col, lit
+
+    return col("level") == lit(0)
 
 
 def vector_of(query: VectorStoreQuery) -> list[float]:
@@ -87,22 +93,6 @@ def check_mode(query: VectorStoreQuery) -> None:
             raise InputError(f"{name} must be in [0, 1], got {value}.")
 
 
-def check_columns(schema: "pa.Schema", columns: Collection[str] | None = None) -> None:
-    """Refuse a table of an older hierindex, that has not these columns, or not all there are.
-
-    Raises
-    ------
-    InputError
-        Says how to mend it.
-    """
-    wanted = table_schema(1).names if columns is None else columns
-    if missing := sorted(set(wanted) - set(schema.names)):
-        raise InputError(
-            f"The index was written by another version of hierindex: it has no {missing[0]!r}; "
-            "build it again."
-        )
-
-
 def check_dimension(schema: "pa.Schema", n_dims: int, whose: str) -> None:
     """Refuse vectors of another dimension than the table's.
 
@@ -111,7 +101,6 @@ def check_dimension(schema: "pa.Schema", n_dims: int, whose: str) -> None:
     InputError
         Names both.
     """
-    check_columns(schema)
     held = schema.field("vector").type.list_size
     if n_dims != held:
         raise InputError(

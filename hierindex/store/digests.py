@@ -6,15 +6,12 @@ nothing that a user wrote enters the condition.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
-from hierindex.record import DETAILS
-
-APART = {"id", "kind", "level", "level_max", "whole_document", DETAILS}
-"""Keys without digests: columns of their own, and our details, which no two nodes share."""
+from hierindex.store.filters import DOCUMENTS, METADATA
 
 MOST_ITEMS = 64  # of a list that are looked up one by one; a root may stand on every document
 
@@ -22,7 +19,7 @@ Kind = Literal["has", "is", "item", "empty", "more"]
 Scalar = str | int | float | bool
 
 
-def digests_of(metadata: Mapping[str, Any]) -> list[str]:
+def digests_of(metadata: Mapping[str, Any], documents: Sequence[str]) -> list[str]:
     """The digests of a row, distinct and sorted.
 
     `has` says that the key is there, `is` what it is where that is a scalar, `item` what its
@@ -31,8 +28,24 @@ def digests_of(metadata: Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     metadata : mapping of JSON values
+        The user's, with those of the document.
+    documents : sequence of str
+        Ids of the documents that the row stands on.
     """
-    return sorted({d for key in metadata.keys() - APART for d in _of_key(key, metadata[key])})
+    named = {_of_user(key): value for key, value in metadata.items()} | {DOCUMENTS: list(documents)}
+    return sorted({d for key, value in named.items() for d in _of_key(key, value)})
+
+
+def _of_user(key: str) -> str:
+    """The name that a user's key has here, apart from our own `documents`."""
+    return METADATA + key if key == DOCUMENTS or key.startswith(METADATA) else key
+
+
+def of_filter(key: str) -> str:
+    """The name that a filter's key has here; `metadata.` before a key says that it is a user's."""
+    if not key.startswith(METADATA):
+        return key
+    return _of_user(key.removeprefix(METADATA))
 
 
 def _of_key(key: str, value: Any) -> Iterator[str]:

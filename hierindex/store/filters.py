@@ -1,9 +1,9 @@
 """What LlamaIndex's metadata filters mean, in Python; `prefilter` is for all rows at once."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
     FilterCondition,
     FilterOperator,
@@ -12,9 +12,11 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 
-from hierindex.record import NodeRecord
-
 Op = FilterOperator
+DOCUMENTS = "documents"
+METADATA = "metadata."  # before a key: the user's, whatever it is called
+OF_NODE = ("id", "kind", "level", "level_max", "grounding", "whole_document")
+"""Keys that ask of the node itself; all others ask of the chunks under it."""
 
 
 def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
@@ -25,27 +27,30 @@ def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
     if query.node_ids:
         filters.append(MetadataFilter(key="id", value=query.node_ids, operator=Op.IN))
     if query.doc_ids:
-        filters.append(MetadataFilter(key="documents", value=query.doc_ids, operator=Op.ANY))
+        filters.append(MetadataFilter(key=DOCUMENTS, value=query.doc_ids, operator=Op.ANY))
     return MetadataFilters(filters=filters) if filters else None
 
 
-def filtered_by(node: BaseNode) -> dict[str, Any]:
-    """What filters see of a node: its metadata, and its place in the tree by column names."""
-    record = NodeRecord.from_metadata(node.metadata)
-    return {
-        **node.metadata,
-        "id": node.node_id,
-        "kind": record.kind,
-        "level": record.level,
-        "level_max": record.level_max,
-        "whole_document": record.whole_document,
-        "documents": documents_of(node, record),
-    }
+def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What filters see of a row: its place in the tree, its metadata, and its document's.
+
+    A user's key is seen as `metadata.<key>` too, which tells `metadata.level` from `level`.
+    """
+    source = json.loads(row["source"])["metadata"] if row["source"] else {}
+    own = {**source, **json.loads(row["metadata"])}
+    plain = {key: value for key, value in own.items() if not key.startswith(METADATA)}
+    named = {METADATA + key: value for key, value in own.items()}
+    grounding = row["grounding"] if row["grounding"] >= 0 else None
+    place = {key: row[key] for key in OF_NODE} | {"grounding": grounding}
+    return {**plain, **named, DOCUMENTS: row[DOCUMENTS], **place}
 
 
-def documents_of(node: BaseNode, record: NodeRecord) -> list[str]:
-    """Ids of the documents that a node stands on; a node without any is its own."""
-    return list(record.documents) or [node.ref_doc_id or node.node_id]
+def is_of_node(filters: MetadataFilter | MetadataFilters) -> bool | None:
+    """Whether filters ask of a node's place in the tree alone; None where of chunks as well."""
+    if isinstance(filters, MetadataFilter):
+        return filters.key in OF_NODE
+    parts = {is_of_node(each) for each in filters.filters}
+    return parts.pop() if len(parts) == 1 else None if parts else True
 
 
 def holds(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:

@@ -1,13 +1,12 @@
 """The vector store: every level of a tree in one LanceDB table."""
 
 import asyncio
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.vector_stores.types import (
     FilterOperator,
@@ -19,28 +18,28 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.errors import InputError
 from hierindex.store.adapter import adapter_nodes
-from hierindex.store.async_first import wait_for
+from hierindex.store.async_first import AsyncFirstStore, wait_for
 from hierindex.store.cache import cache_file, forget, remove
-from hierindex.store.checks import by_ids, check_columns, check_dimension, check_mode
-from hierindex.store.facts import SCHEMA, named
-from hierindex.store.filters import filtered_by, filters_of, holds
+from hierindex.store.checks import by_ids, check_dimension
+from hierindex.store.filters import DOCUMENTS
 from hierindex.store.indices import tend
-from hierindex.store.links import beside, has_lost, highest_level, linked_to, unlinked
+from hierindex.store.links import unlink
 from hierindex.store.location import Location
-from hierindex.store.modes import answer, check_query
-from hierindex.store.one_table import REPORT, OneTableStore
-from hierindex.store.prefilter import Prefilter, prefilter
-from hierindex.store.schema import NODE_COLUMNS, to_nodes, to_table
-from hierindex.store.search import Scope
+from hierindex.store.prefilter import prefilter
+from hierindex.store.schema import NAME_KEY, check_format, new_table, to_table
+from hierindex.store.snapshot import Snapshot
 from hierindex.store.turns import turn
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.db import DBConnection
     from lancedb.rerankers import Reranker
+    from lancedb.table import AsyncTable
 
 deleting = Lock()
 
 
-class HierarchyStore(OneTableStore):
+class HierarchyStore(AsyncFirstStore):
     """All levels of a tree in one LanceDB table; adding is an upsert by id.
 
     Parameters
@@ -79,15 +78,26 @@ class HierarchyStore(OneTableStore):
     larger tables an index chooses candidates, whose scores are exact, and no filter makes
     results fewer than pass it.
 
-    Filters reach all metadata and the columns `id`, `kind`, `level`, `level_max` (a node
-    belongs to every cut between them) and `documents`, which win over metadata keys of these
-    names.
+    Filters are evaluated per chunk, on its own metadata and its document's. A summary passes if
+    every chunk under it does, so that no excluded text is found within a summary; with
+    `partial_summaries=True`, if any chunk under it does. The keys `id`, `kind`, `level`,
+    `level_max` (a node belongs to every cut between them) and `grounding` ask of the node itself,
+    `documents` of a chunk's documents; a metadata key of such a name is `metadata.level` and so on.
 
     Every method is written once, async; its sync twin waits for it on LanceDB's own event
-    loop, as LanceDB's sync interface does, so that it also works inside a running loop.
+    loop, as LanceDB's sync interface does, so that it also works inside a running loop. What is
+    read by one call is of one version of the table; `snapshot` gives a version for several.
     """
 
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    stores_text: bool = True
+    uri: str
+    table_name: str = Field(default="nodes")
+
+    _location: Location = PrivateAttr()
     _reranker: "Reranker | None" = PrivateAttr(default=None)
+    _known: tuple[tuple[bytes, int], dict[str, Any]] = PrivateAttr(default=((b"", 0), {}))
 
     def __init__(
         self,
@@ -98,13 +108,68 @@ class HierarchyStore(OneTableStore):
         reranker: "Reranker | None" = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(uri, table_name, storage_options=storage_options, **kwargs)
+        location = Location(str(uri), table_name, storage_options)
+        super().__init__(uri=str(uri), table_name=table_name, **kwargs)  # type: ignore[call-arg]
+        self._location = location
         self._reranker = reranker
+
+    @property
+    def client(self) -> "DBConnection":
+        """A LanceDB connection, for what this class does not offer."""
+        return self._location.client()
 
     @classmethod
     def class_name(cls) -> str:
         """Name under which LlamaIndex serialises it."""
         return "HierarchyStore"
+
+    async def asnapshot(self) -> Snapshot:
+        """The table as it is now, which stays so for whoever reads it.
+
+        Raises
+        ------
+        FormatError
+            If another version of hierindex wrote the table.
+        """
+        table = await self._location.table()
+        if table is None:
+            return Snapshot(self.uri)
+        columns, version = await asyncio.gather(table.schema(), table.version())
+        check_format(columns, self.uri)
+        state = columns.metadata[NAME_KEY], int(version)
+        if state != self._known[0]:
+            self._known = state, {}
+        return Snapshot(self.uri, table, columns, int(version), self._known[1])
+
+    def snapshot(self) -> Snapshot:
+        """See `asnapshot`."""
+        return wait_for(self.asnapshot())
+
+    async def aexists(self) -> bool:
+        """Whether there is a table, of whatever format."""
+        return await self._location.table() is not None
+
+    def exists(self) -> bool:
+        """See `aexists`."""
+        return wait_for(self.aexists())
+
+    async def acolumns(self, *names: str) -> dict[str, list[Any]]:
+        """Columns of the table; no rows where there is no table."""
+        return await (await self.asnapshot()).columns(*names)
+
+    def columns(self, *names: str) -> dict[str, list[Any]]:
+        """See `acolumns`."""
+        return wait_for(self.acolumns(*names))
+
+    def batches(self, *columns: str) -> "Iterator[pa.RecordBatch]":
+        """See `Snapshot.batches`."""
+        batches = self.snapshot().batches(*columns)
+
+        async def following() -> "pa.RecordBatch | None":
+            return await anext(batches, None)
+
+        while (batch := wait_for(following())) is not None:
+            yield batch
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those of the same id; returns their ids.
@@ -113,23 +178,30 @@ class HierarchyStore(OneTableStore):
         ------
         InputError
             If a node has no embedding, or one of another dimension than the table's.
+        FormatError
+            If another version of hierindex wrote the table.
         """
-        await self._upsert(nodes)
-        if nodes:
-            await tend(await self._location.existing())
+        if not nodes:
+            return []
+        rows = to_table(nodes)
+        if await self.aexists() or not await self._location.create(new_table(rows)):
+            await self._merge(rows)
+        await tend(await self._table())
         return [node.node_id for node in nodes]
 
-    async def _upsert(self, nodes: Sequence[BaseNode]) -> None:
-        if not nodes:
-            return
-        rows = to_table(nodes)
-        table = await self._location.table()
-        if table is None and await self._location.create(rows):
-            return
-        table = table or await self._location.existing()
-        check_dimension(await table.schema(), len(nodes[0].embedding or ()), "the nodes have")
+    async def _merge(self, rows: "pa.Table") -> None:
+        table = await self._table()
+        columns = await table.schema()
+        check_format(columns, self.uri)
+        check_dimension(columns, rows.schema.field("vector").type.list_size, "the nodes have")
         merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
         await merge.execute(rows)
+
+    async def _table(self) -> "AsyncTable":
+        """The table, to be written to."""
+        table = await self._location.table()
+        assert table is not None  # as it was made or read before
+        return table
 
     async def areplace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
         """Put these nodes in the place of all others, in one commit.
@@ -141,17 +213,17 @@ class HierarchyStore(OneTableStore):
         nodes : Sequence[BaseNode]
             Not empty.
         report : dict
-            Of the build; kept with the table, see `report`.
+            Of the build; kept with the table, see `Snapshot.report`.
 
         Returns
         -------
         int
             The generation: LanceDB's version of the table.
         """
-        rows = to_table(nodes, {REPORT: json.dumps(report, ensure_ascii=False)})
-        exists = await self._location.table() is not None
+        rows = new_table(to_table(nodes), report)
+        exists = await self.aexists()
         table = await (await self._location.connect()).create_table(
-            self.table_name, named(rows), mode="overwrite" if exists else "create"
+            self.table_name, rows, mode="overwrite" if exists else "create"
         )
         await tend(table)
         return int(await table.version())
@@ -163,8 +235,11 @@ class HierarchyStore(OneTableStore):
         a pipeline that grows trees of single documents will not write, is marked in the column
         `stale` until it is written again, and `HierarchicalIndex.info` counts it.
         """
-        of_it = MetadataFilter(key="documents", value=[ref_doc_id], operator=FilterOperator.ANY)
-        await self.adelete_nodes(filters=MetadataFilters(filters=[of_it]))
+        snapshot = await self.asnapshot()
+        of_it = MetadataFilter(key=DOCUMENTS, value=[ref_doc_id], operator=FilterOperator.ANY)
+        where = prefilter(MetadataFilters(filters=[of_it]))
+        rows = (await snapshot.select("id", DOCUMENTS, where=where)).to_pylist()
+        await self.adelete_nodes([row["id"] for row in rows if ref_doc_id in row[DOCUMENTS]])
 
     async def adelete_nodes(
         self,
@@ -173,6 +248,8 @@ class HierarchyStore(OneTableStore):
         **delete_kwargs: Any,
     ) -> None:
         """Delete the nodes with these ids that pass the filters, and unlink them from the rest.
+
+        A summary goes if any chunk under it passes: nothing that was deleted is said by what stays.
 
         Raises
         ------
@@ -187,20 +264,12 @@ class HierarchyStore(OneTableStore):
     async def _delete_nodes(
         self, node_ids: list[str] | None, filters: MetadataFilters | None
     ) -> None:
-        if (table := await self._location.table()) is None:
-            return
-        check_columns(await table.schema())
-        going = await self.aget_nodes(node_ids, filters)
+        snapshot = await self.asnapshot()
+        going = await snapshot.nodes(node_ids, filters, partial_summaries=True)
         if not going:
             return
-        gone = {node.node_id for node in going}
-        links = await self._select("id", "parent_ids", "child_ids", "level_max", "stale")
-        near = await self.aget_nodes(sorted({*linked_to(links, gone), *beside(going)} - gone))
-        stale = set(links.filter(links["stale"])["id"].to_pylist())
-        stale |= {node.node_id for node in near if has_lost(node, gone)}
-        if near:
-            rows = to_table(unlinked(near, gone, highest_level(links, gone)), stale=stale)
-            await table.merge_insert("id").when_matched_update_all().execute(rows)
+        gone, table = {node.node_id for node in going}, await self._table()
+        await unlink(gone, snapshot, table)
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
         await asyncio.to_thread(forget, self.uri, texts)
         await table.delete(by_ids(gone))
@@ -208,7 +277,7 @@ class HierarchyStore(OneTableStore):
 
     async def aclear(self) -> None:
         """Drop the table and what was kept to build it."""
-        if await self._location.table() is not None:
+        if await self.aexists():
             await (await self._location.connect()).drop_table(self.table_name)
         remove(cache_file(self.uri))
 
@@ -216,16 +285,7 @@ class HierarchyStore(OneTableStore):
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
     ) -> list[BaseNode]:
         """Nodes with their embeddings, by ids (in their order), by filters, by both, or all."""
-        where = prefilter(filters)
-        if node_ids is not None:
-            where &= Prefilter(by_ids(node_ids))
-        nodes: Sequence[BaseNode] = to_nodes(
-            await self._select(*NODE_COLUMNS, "vector", where=where)
-        )
-        if filters is not None and not where.exact:
-            nodes = [node for node in nodes if holds(filters, filtered_by(node))]
-        by_id = {node.node_id: node for node in nodes}
-        return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
+        return list(await (await self.asnapshot()).nodes(node_ids, filters))
 
     async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """The best nodes that pass the query's filters, best first; see the class for scores.
@@ -237,8 +297,8 @@ class HierarchyStore(OneTableStore):
             `hybrid_top_k` results, by default `similarity_top_k`, fused from that many by
             vectors and `sparse_top_k` by words, by default at least 50 each.
         **kwargs
-            `reranker`, of hybrid; `mmr_prefetch_k`, or `mmr_prefetch_factor` (4), for how
-            many rows mmr chooses from. Others are ignored.
+            `partial_summaries`, see the class; `reranker`, of hybrid; `mmr_prefetch_k`, or
+            `mmr_prefetch_factor` (4), for how many rows mmr chooses from. Others are ignored.
 
         Raises
         ------
@@ -246,24 +306,8 @@ class HierarchyStore(OneTableStore):
             If the embedding or the words that the mode needs are missing, the embedding is not
             finite or of another dimension than the table's, or the mode is another.
         """
-        check_mode(query)
-        check_query(query)
-        table = await self._location.table()
-        if table is None:
-            return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
-        facts = await self._facts.of(table)
-        if query.query_embedding:
-            check_dimension(facts[SCHEMA], len(query.query_embedding), "the question has")
-        filters = filters_of(query)
         reranker = kwargs.pop("reranker", None) or self._reranker
-        most = len(query.node_ids) if query.node_ids else None
-        scope = Scope(table, filters, prefilter(filters), facts, most)
-        rows = await answer(scope, query, reranker, **kwargs)
-        return VectorStoreQueryResult(
-            nodes=to_nodes(rows),
-            similarities=rows["score"].to_pylist(),
-            ids=rows["id"].to_pylist(),
-        )
+        return await (await self.asnapshot()).query(query, reranker, **kwargs)
 
     async def aimport_lancedb(
         self,

@@ -6,8 +6,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from hierindex.errors import IndexNotFoundError, InputError
-from hierindex.store.facts import named
+from hierindex.errors import InputError
 from hierindex.store.turns import turn
 
 if TYPE_CHECKING:
@@ -80,22 +79,6 @@ class Location:
                 return None
             raise
 
-    async def existing(self) -> "AsyncTable":
-        """The table.
-
-        Raises
-        ------
-        IndexNotFoundError
-            If there is none; says how to build one.
-        """
-        table = await self.table()
-        if table is None:
-            raise IndexNotFoundError(
-                f"{self.uri!r} holds no index; build one with "
-                f"`hierindex build SOURCE --index {self.uri}`."
-            )
-        return table
-
     async def create(self, rows: "pa.Table") -> bool:
         """Make the table of these rows, unless there is one by now.
 
@@ -105,7 +88,7 @@ class Location:
         async with turn(creating), self._alone():
             if await self.table() is not None:
                 return False
-            await (await self.connect()).create_table(self.table_name, named(rows))
+            await (await self.connect()).create_table(self.table_name, rows)
             return True
 
     @asynccontextmanager

@@ -17,9 +17,9 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 
-from hierindex.record import DETAILS, GROUNDING
+from hierindex.record import GROUNDING
 from hierindex.store.checks import is_unicode
-from hierindex.store.digests import digest, has_any
+from hierindex.store.digests import digest, has_any, of_filter
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -87,6 +87,19 @@ class Prefilter:
             return Prefilter(typed=~self.typed)
         return Prefilter(listed=f"NOT ({self.listed})")
 
+    def where(self, condition: "Expr", otherwise: str) -> "Prefilter":
+        """The same where a condition on scalar columns holds; elsewhere everything passes.
+
+        Parameters
+        ----------
+        condition : Expr
+        otherwise : str
+            Its opposite, in fixed words.
+        """
+        typed = None if self.typed is None else ~condition | self.typed
+        listed = None if self.listed is None else f"({otherwise} OR {self.listed})"
+        return Prefilter(typed, listed, self.exact)
+
     @property
     def _parts(self) -> list[str]:
         return [name for name in ("typed", "listed") if getattr(self, name) is not None]
@@ -123,13 +136,9 @@ def _all(parts: Iterable[Prefilter]) -> Prefilter:
 
 
 def _of_one(f: MetadataFilter) -> Prefilter:
-    if f.key == DETAILS:
-        return ANYTHING
     if f.key in TYPE_OF:
         return _typed(f)
-    if f.key == GROUNDING and f.operator in RANGES:
-        return _grounded(f)
-    return _keyed(f)
+    return _grounded(f) if f.key == GROUNDING else _keyed(f)
 
 
 def _typed(f: MetadataFilter) -> Prefilter:
@@ -156,22 +165,25 @@ def _typed(f: MetadataFilter) -> Prefilter:
 def _grounded(f: MetadataFilter) -> Prefilter:
     from lancedb.expr import col, lit
 
-    if not isinstance(f.value, int | float) or not math.isfinite(f.value):
+    if f.operator not in RANGES or not isinstance(f.value, int | float):
+        return ANYTHING
+    if not math.isfinite(f.value):
         return ANYTHING
     column = col(GROUNDING)
     within = getattr(column, COMPARED[f.operator])(lit(float(f.value)))
-    return Prefilter(within | (column < lit(0.0)), exact=False)  # -1: metadata say it
+    return Prefilter(within & (column >= lit(0.0)))  # -1 is none
 
 
 def _keyed(f: MetadataFilter) -> Prefilter:
     """The condition of a key that lives inside JSON."""
     if f.operator in OPPOSITE:
         return ~_keyed(f.model_copy(update={"operator": OPPOSITE[f.operator]}))
+    key = of_filter(f.key)
     many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
     values = [value for value in many if not _is_nan(value)]
-    as_is = [digest("is", f.key, value) for value in values]
-    as_item = [digest("item", f.key, value) for value in values]
-    more = digest("more", f.key)
+    as_is = [digest("is", key, value) for value in values]
+    as_item = [digest("item", key, value) for value in values]
+    more = digest("more", key)
     match f.operator:
         case Op.EQ if not isinstance(f.value, list):
             return _listed(as_is)
@@ -185,9 +197,9 @@ def _keyed(f: MetadataFilter) -> Prefilter:
             pairs = zip(as_is, as_item, strict=True)
             return _all(_listed([*pair, more], exact=False) for pair in pairs)
         case Op.IS_EMPTY:
-            empty = _listed([digest("is", f.key, ""), digest("empty", f.key)])
-            return ~_listed([digest("has", f.key)]) | empty
-    return _listed([digest("has", f.key)], exact=False)
+            empty = _listed([digest("is", key, ""), digest("empty", key)])
+            return ~_listed([digest("has", key)]) | empty
+    return _listed([digest("has", key)], exact=False)
 
 
 def _is_nan(value: Any) -> bool:

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.store.facts import N_ROWS
-from hierindex.store.filters import filtered_by, holds
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
+from hierindex.store.passing import Passing
 from hierindex.store.prefilter import Prefilter
-from hierindex.store.schema import NODE_COLUMNS, to_nodes
+from hierindex.store.schema import NODE_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,42 +25,35 @@ WIDER = 8  # times as many rows are read each time that too few of them pass
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows of a table that pass filters.
+    """The rows of a table that a search is among.
 
     Parameters
     ----------
     table : AsyncTable
-    filters : MetadataFilters, optional
-    where : Prefilter
-        Theirs.
-    facts : dict
-        What is known of the table as it is: whether few rows pass a condition, for counting them
-        takes a third of the time of a search in an upper level.
+    passes : Passing
+        What they pass.
+    known : dict
+        What was read of this version of the table: whether few rows pass a condition, for
+        counting them takes a third of the time of a search in an upper level.
     most : int, optional
         Rows that can pass, where that is known.
     """
 
     table: "AsyncTable"
-    filters: MetadataFilters | None = None
-    where: Prefilter = field(default_factory=Prefilter)
-    facts: dict[str, Any] = field(default_factory=dict)
+    passes: Passing = field(default_factory=Passing)
+    known: dict[str, Any] = field(default_factory=dict)
     most: int | None = None
+
+    @property
+    def where(self) -> Prefilter:
+        """The condition that LanceDB evaluates."""
+        return self.passes.where
 
     async def n_rows(self) -> int:
         """Of the table."""
-        if N_ROWS not in self.facts:
-            self.facts[N_ROWS] = await self.table.count_rows()
-        return int(self.facts[N_ROWS])
-
-    def passing(self, rows: "pa.Table") -> "pa.Table":
-        """The rows for which the filters hold."""
-        import pyarrow as pa
-
-        if self.filters is None or self.where.exact:
-            return rows
-        filters = self.filters
-        mask = [holds(filters, filtered_by(node)) for node in to_nodes(rows)]
-        return rows.filter(pa.array(mask, pa.bool_()))
+        if "n_rows" not in self.known:
+            self.known["n_rows"] = await self.table.count_rows()
+        return int(self.known["n_rows"])
 
 
 async def nearest(
@@ -172,8 +163,8 @@ async def _few_pass(scope: Scope) -> bool:
     """Whether all rows that pass are to be compared, for among few an index misses some."""
     if scope.where.passes_all:
         return False
-    few = scope.facts.setdefault("few", {})
-    condition = f"{scope.where.typed} {scope.where.listed}"
+    few = scope.known.setdefault("few", {})
+    condition = f"{scope.passes.filters!r} {scope.passes.partial}"
     if condition not in few:
         if len(few) >= MOST_KNOWN:
             few.clear()
@@ -190,7 +181,7 @@ async def _first(
     limit = n_rows
     while True:
         rows = await search(limit)
-        passing = scope.passing(rows)
+        passing = scope.passes.of(rows)
         if passing.num_rows >= n_rows or rows.num_rows < limit:
             return passing.slice(0, n_rows)
         limit *= WIDER

@@ -153,7 +153,7 @@ def test_summaries_stand_in_for_all_their_children_where_a_prompt_is_saved(store
         return n_words(node)
 
     found = LEAVES[:n_found]
-    read = asyncio.run(condensed(found, store, n_tokens, room))
+    read = asyncio.run(condensed(found, store.snapshot(), n_tokens, room))
     assert set(counted.values()) <= {1}
     fewer, before = (-(-sum(n_words(n.node) for n in some) // room) for some in (read, found))
     assert fewer < before or read == found
@@ -169,6 +169,6 @@ def test_summaries_stand_in_for_all_their_children_where_a_prompt_is_saved(store
 
 def test_no_more_summaries_than_save_a_prompt(store):
     (one,) = [
-        n for n in asyncio.run(condensed(LEAVES, store, n_words, TOTAL - 1)) if n not in LEAVES
+        n for n in asyncio.run(condensed(LEAVES, store.snapshot(), n_words, TOTAL - 1)) if n not in LEAVES
     ]
     assert record(one.node).level == 1

@@ -10,6 +10,7 @@ from store.trees import record, tree
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy
 from hierindex.retrieve.context import EITHER_SIDE, Candidate, rank_in_context
 from hierindex.store.lance import HierarchyStore
+from hierindex.store.snapshot import Snapshot
 
 VECTOR = HashingEmbedding().get_query_embedding("the lantern of b3 met a falcon")
 LEAVES = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
@@ -18,13 +19,13 @@ LEAVES = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
 @pytest.fixture
 def reads(monkeypatch):
     """How many ids each read asked for."""
-    asked, read = [], HierarchyStore.aget_nodes
+    asked, read = [], Snapshot.nodes
 
-    async def counted(self, node_ids=None, filters=None):
+    async def counted(self, node_ids=None, filters=None, **options):
         asked.append(len(node_ids))
-        return await read(self, node_ids, filters)
+        return await read(self, node_ids, filters, **options)
 
-    monkeypatch.setattr(HierarchyStore, "aget_nodes", counted)
+    monkeypatch.setattr(Snapshot, "nodes", counted)
     return asked
 
 
@@ -36,7 +37,7 @@ def search(store, top_k=3):
 
 
 def rank(store, candidates, **arguments):
-    return asyncio.run(rank_in_context(store, candidates, VECTOR, **arguments))
+    return asyncio.run(rank_in_context(store.snapshot(), candidates, VECTOR, **arguments))
 
 
 def ids(ranked):

@@ -33,6 +33,7 @@ from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.retrieve.search import Search
 from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
+from hierindex.store.snapshot import Snapshot
 
 QUESTION = "the lantern of b3 met a falcon"
 ALL = {"top_k": 1000, "token_budget": None}
@@ -41,13 +42,13 @@ ALL = {"top_k": 1000, "token_budget": None}
 @pytest.fixture
 def counted(monkeypatch):
     """The queries that a store is asked."""
-    queries, aquery = [], HierarchyStore.aquery
+    queries, ask = [], Snapshot.query
 
-    async def counting(self, query, **options):
+    async def counting(self, query, *arguments, **options):
         queries.append(query)
-        return await aquery(self, query, **options)
+        return await ask(self, query, *arguments, **options)
 
-    monkeypatch.setattr(HierarchyStore, "aquery", counting)
+    monkeypatch.setattr(Snapshot, "query", counting)
     return queries
 
 
@@ -452,8 +453,8 @@ class TestAuto:
             return sizes
 
         monkeypatch.setattr(Search, "best", best)
-        monkeypatch.setattr(HierarchyStore, "alevel_sizes", level_sizes)
-        choice = asyncio.run(choose_levels(Search(HierarchyStore(tmp_path), "?", [1.0])))
+        monkeypatch.setattr(Snapshot, "level_sizes", level_sizes)
+        choice = asyncio.run(choose_levels(Search(Snapshot("index"), "?", [1.0])))
         assert choice.levels == levels
 
     def test_an_llm_chooses_and_its_reason_is_told(self, store, nodes, embed_model):
@@ -640,11 +641,11 @@ def test_what_a_traversal_keeps_in_memory_changes_nothing(
     store, embed_model, monkeypatch, most_kept
 ):
     found = HierarchyRetriever(store, embed_model, mode="traversal", beam=1).retrieve(QUESTION)
-    monkeypatch.setattr("hierindex.store.one_table.MOST_KEPT", most_kept)
+    monkeypatch.setattr("hierindex.store.snapshot.MOST_KEPT", most_kept)
     again = HierarchyStore(store.uri)
     retriever = HierarchyRetriever(again, embed_model, mode="traversal", beam=1)
     assert retriever.retrieve(QUESTION) == retriever.retrieve(QUESTION) == found
-    assert len(wait_for(again._upper())) <= most_kept
+    assert len(wait_for(again.snapshot()._upper())) <= most_kept
 
 
 @pytest.mark.parametrize("mode", ["collapsed", "traversal", "document", "auto"])
@@ -697,7 +698,7 @@ def test_what_another_store_wrote_is_seen(tmp_path, embed_model):
     other.clear()
     other.add(chain)
     assert retriever.retrieve("kettle")[0].path == ["b", "c"]
-    assert one.highest_level() == 2
+    assert wait_for(one.snapshot().highest_level()) == 2
 
 
 @pytest.mark.parametrize("question", ["", " \n"])

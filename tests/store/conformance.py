@@ -28,10 +28,11 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
+from store.oracle import seen
 from store.trees import record, tree
 
 from hierindex.hierarchy.transforms import DocumentHierarchy
-from hierindex.store.filters import filtered_by, holds
+from hierindex.store.filters import holds
 
 Op = FilterOperator
 Mode = VectorStoreQueryMode
@@ -143,7 +144,7 @@ class StoreConformance:
         conditions += [f(one, condition=FilterCondition.NOT) for one in of]
         conditions += [f(*pair, condition=FilterCondition.OR) for pair in pairwise(of)]
         for filters in conditions:
-            expected = [n.node_id for n in NODES if holds(filters, filtered_by(n))]
+            expected = [n.node_id for n in NODES if holds(filters, seen(n))]
             assert sorted(full.query(along(filters=filters)).ids) == expected, filters
             assert sorted(ids(full.get_nodes(filters=filters))) == expected
             assert full.query(along(top_k=2, filters=filters)).ids == expected[:2]
@@ -152,7 +153,7 @@ class StoreConformance:
         red, early, odd = SINGLE[0], SINGLE[4], SINGLE[15]
         inner = f(red, f(odd, condition=FilterCondition.NOT))
         filters = f(inner, f(early, SINGLE[2]), condition=FilterCondition.OR)
-        expected = [n.node_id for n in NODES if holds(filters, filtered_by(n))]
+        expected = [n.node_id for n in NODES if holds(filters, seen(n))]
         assert sorted(full.query(along(filters=filters)).ids) == expected != []
 
     def test_node_ids_and_documents_of_a_query(self, full):
@@ -167,7 +168,7 @@ class StoreConformance:
     def test_deleting_nodes_and_all(self, full):
         full.delete_nodes(ids(NODES[:2]))
         full.delete_nodes(filters=f(SINGLE[0]))
-        left = [n for n in NODES[2:] if not holds(f(SINGLE[0]), filtered_by(n))]
+        left = [n for n in NODES[2:] if not holds(f(SINGLE[0]), seen(n))]
         assert sorted(ids(full.get_nodes())) == ids(left)
         full.clear()
         assert full.get_nodes() == []
@@ -198,7 +199,7 @@ class StoreConformance:
         result = full.query(query)
         assert len(result.ids) == len(set(result.ids)) == 4
         assert result.similarities == sorted(result.similarities, reverse=True)
-        assert all(holds(query.filters, filtered_by(node)) for node in result.nodes)
+        assert all(holds(query.filters, seen(node)) for node in result.nodes)
 
     def test_a_new_row_is_found_by_its_words(self, full):
         query = along(query_str="一只蓝色的风筝在北京飞", mode=Mode.TEXT_SEARCH)

@@ -6,7 +6,7 @@ import pytest
 from llama_index.core.schema import TextNode
 
 from hierindex.errors import IndexNotFoundError
-from hierindex.store import one_table
+from hierindex.store import snapshot
 from hierindex.store.lance import HierarchyStore
 
 N = 23
@@ -14,7 +14,7 @@ N = 23
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    monkeypatch.setattr(one_table, "BATCH", 5)
+    monkeypatch.setattr(snapshot, "BATCH", 5)
     store = HierarchyStore(tmp_path / "index")
     store.add([TextNode(id_=f"{i:02}", text="x", embedding=[float(i), 1.0]) for i in range(N)])
     return store
@@ -30,7 +30,7 @@ def test_batches_are_the_table(store) -> None:
 def test_they_are_read_inside_a_running_loop_too(store) -> None:
     async def inside():
         waited = [batch.num_rows for batch in store.batches("id")]
-        return waited, [batch.num_rows async for batch in store.abatches("id")]
+        return waited, [batch.num_rows async for batch in store.snapshot().batches("id")]
 
     one, other = asyncio.run(inside())
     assert one == other

@@ -6,6 +6,7 @@ from store.trees import record
 from hierindex.record import NodeRecord
 from hierindex.store.lance import HierarchyStore
 from hierindex.store.links import linked_to, unlinked
+from hierindex.store.schema import node_of, row_of
 
 NEXT, PREVIOUS = NodeRelationship.NEXT, NodeRelationship.PREVIOUS
 PARENT, CHILD = NodeRelationship.PARENT, NodeRelationship.CHILD
@@ -22,6 +23,12 @@ def node(node_id="n", *, parents=None, children=(), **beside):
     for name, other in beside.items():
         made.relationships[NodeRelationship[name.upper()]] = RelatedNodeInfo(node_id=other)
     return made
+
+
+def freed_of(node, gone, top):
+    """The node without links to what goes."""
+    (row,) = unlinked([row_of(node)], set(gone), top)
+    return node_of(row)
 
 
 def parent(node):
@@ -42,7 +49,7 @@ def parent(node):
     ],
 )
 def test_the_parents_that_are_left(parents, gone, left):
-    (freed,) = unlinked([node(parents=parents)], set(gone), top=3)
+    freed = freed_of(node(parents=parents), gone, top=3)
     assert dict(record(freed).parents) == pytest.approx(left)
     assert [p for p, _ in record(freed).parents] == list(left)
     assert parent(freed) == next(iter(left), None)
@@ -50,7 +57,7 @@ def test_the_parents_that_are_left(parents, gone, left):
 
 @pytest.mark.parametrize(("gone", "left"), [("a", "bc"), ("ac", "b"), ("abc", ""), ("x", "abc")])
 def test_the_children_that_are_left(gone, left):
-    (freed,) = unlinked([node(children="abc")], set(gone), top=3)
+    freed = freed_of(node(children="abc"), gone, top=3)
     assert [child.node_id for child in freed.child_nodes or ()] == list(left)
 
 
@@ -59,14 +66,14 @@ def test_the_children_that_are_left(gone, left):
     [("m", {PREVIOUS: "l"}), ("l", {NEXT: "m"}), ("lm", {}), ("x", {PREVIOUS: "l", NEXT: "m"})],
 )
 def test_the_neighbours_that_are_left(gone, left):
-    (freed,) = unlinked([node(previous="l", next="m")], set(gone), top=3)
+    freed = freed_of(node(previous="l", next="m"), gone, top=3)
     assert {kind: r.node_id for kind, r in freed.relationships.items()} == left
 
 
 def test_the_rest_of_a_record_stays():
     full = NodeRecord(level=1, level_max=2, documents=("d",), parents=(("p", 1.0),), n_tokens=7)
     made = TextNode(text="text", metadata={"own": 1} | full.to_metadata())
-    (freed,) = unlinked([made], {"p"}, top=5)
+    freed = freed_of(made, "p", top=5)
     assert record(freed) == NodeRecord(level=1, level_max=5, documents=("d",), n_tokens=7)
     assert freed.metadata["own"] == 1
 
@@ -80,16 +87,20 @@ def test_the_rest_of_a_record_stays():
         pytest.param("pa", ["b"], id="a parent and its child"),
         pytest.param("pab", [], id="a family"),
         pytest.param("x", [], id="a stranger"),
+        pytest.param("y", ["b"], id="a neighbour"),
         pytest.param("", [], id="nobody"),
     ],
 )
 def test_who_is_linked_to_what_goes(gone, linked):
     rows = pa.Table.from_pylist(
         [
-            {"id": "a", "parent_ids": ["p"], "child_ids": []},
-            {"id": "b", "parent_ids": ["q", "p"], "child_ids": []},
-            {"id": "p", "parent_ids": [], "child_ids": ["a", "b"]},
-            {"id": "x", "parent_ids": [], "child_ids": []},
+            {"id": node_id, "parent_ids": parents, "child_ids": [], "previous_id": "", **more}
+            for node_id, parents, more in [
+                ("a", ["p"], {"next_id": ""}),
+                ("b", ["q", "p"], {"next_id": "y"}),
+                ("p", [], {"next_id": "", "child_ids": ["a", "b"]}),
+                ("x", [], {"next_id": ""}),
+            ]
         ]
     )
     assert linked_to(rows, set(gone)) == linked

@@ -8,7 +8,7 @@ from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInf
 from store.trees import HIERARCHIES, tree
 from strategies import modest
 
-from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span
+from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span, user_metadata
 from hierindex.store.lance import HierarchyStore
 from hierindex.store.schema import schema, to_nodes, to_table
 
@@ -37,7 +37,9 @@ relationships = st.fixed_dictionaries(
         NodeRelationship.PREVIOUS: related,
         NodeRelationship.NEXT: related,
         NodeRelationship.PARENT: related,
-        NodeRelationship.CHILD: st.lists(related, max_size=3),
+        NodeRelationship.CHILD: st.lists(
+            related, min_size=1, max_size=3, unique_by=lambda info: info.node_id
+        ),
     },
 )
 embeddings = st.lists(
@@ -49,7 +51,7 @@ records = st.builds(
     level=st.integers(0, 5),
     level_max=st.integers(5, 9),
     kind=st.text(max_size=5),
-    documents=st.lists(ids, max_size=3).map(tuple),
+    documents=st.lists(ids, min_size=1, max_size=3).map(tuple),
     parents=st.lists(st.tuples(ids, st.floats(0, 1)), max_size=3).map(tuple),
     quotes=st.lists(
         st.builds(Quote, st.integers(0), st.integers(0), st.none() | spans), max_size=3
@@ -57,6 +59,7 @@ records = st.builds(
     n_tokens=st.integers(0, 10**6),
     method=st.text(max_size=5),
     embed_model=st.text(max_size=5),
+    embed_fingerprint=st.text(max_size=5),
     summarizer=st.text(max_size=5),
 )
 
@@ -76,7 +79,12 @@ def nodes(draw):
         start_char_idx=draw(st.none() | st.integers(0)),
     )
     if draw(st.booleans()):
-        node.metadata |= draw(records).to_metadata()
+        record = draw(records)
+        node.metadata |= record.to_metadata()
+        node.relationships.pop(NodeRelationship.PARENT, None)
+        if record.parents:  # as a hierarchy has it: the strongest of them
+            strongest = draw(related).model_copy(update={"node_id": record.parents[0][0]})
+            node.relationships[NodeRelationship.PARENT] = strongest
     return node
 
 
@@ -128,7 +136,7 @@ def test_a_row_says_what_its_node_says(hierarchy):
         assert dict(zip(row["parent_ids"], row["parent_weights"], strict=True)) == dict(
             record.parents
         )
-        assert json.loads(row["metadata"]) == node.metadata
+        assert json.loads(row["metadata"]) == user_metadata(node.metadata)
         np.testing.assert_array_equal(row["vector"], np.float32(node.embedding))
 
 

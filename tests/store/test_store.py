@@ -23,11 +23,11 @@ from llama_index.core.vector_stores.types import (
 from store.trees import HIERARCHIES, linked, record, tree
 from strategies import few, seeds
 
-from hierindex.errors import IndexNotFoundError, InputError
-from hierindex.store.facts import named
+from hierindex.errors import FormatError, IndexNotFoundError, InputError
+from hierindex.record import user_metadata
 from hierindex.store.lance import HierarchyStore
 from hierindex.store.location import LOCK
-from hierindex.store.schema import to_table
+from hierindex.store.schema import new_table, to_table
 
 
 def node(node_id="a", text="text", embedding=(1.0, 0.0), **metadata):
@@ -121,7 +121,7 @@ def test_processes_take_turns_at_making_a_table(tmp_path):
         waiting = pool.submit(HierarchyStore(tmp_path).add, [node("b")])
         with pytest.raises(TimeoutError):
             waiting.result(0.3)
-        rows = named(to_table([node("a")]))
+        rows = new_table(to_table([node("a")]))
         lancedb.connect(tmp_path).create_table("nodes", rows)
     assert waiting.result() == ["b"]
     assert set(ids(HierarchyStore(tmp_path).get_nodes())) == {"a", "b"}
@@ -198,9 +198,9 @@ def test_deleting_all_documents_leaves_nothing(store):
 @pytest.mark.parametrize("document", ["", "nobody.txt", "a.tx", "x' OR 1=1 --", "*", "%"])
 def test_deleting_an_unknown_document_changes_nothing(store, document):
     store.add(tree())
-    before = store.generation()
+    before = store.snapshot().version
     store.delete(document)
-    assert store.generation() == before
+    assert store.snapshot().version == before
     assert len(store.get_nodes()) == len(tree())
 
 
@@ -270,10 +270,9 @@ def test_where_nothing_was_written_nothing_is_found_and_made(tmp_path, ask, fold
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("ask", [HierarchyStore.report, HierarchyStore.generation])
-def test_what_no_build_wrote_has_no_report(tmp_path, ask):
+def test_what_is_not_there_is_asked_for_in_a_sentence(tmp_path):
     with pytest.raises(IndexNotFoundError, match=r"missing' holds no index; build one with"):
-        ask(HierarchyStore(tmp_path / "missing"))
+        HierarchyStore(tmp_path / "missing").snapshot().require()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -389,9 +388,9 @@ def test_sync_and_async_do_the_same(store, call):
     call(store, "delete_nodes", ["b"])
     call(store, "delete", "c")
     assert ids(call(store, "get_nodes", None, where("n", 0, FilterOperator.GT))) == ["d"]
-    assert call(store, "replace", [node("e")], {"by": call.__name__}) == store.generation()
+    assert call(store, "replace", [node("e")], {"by": call.__name__}) == store.snapshot().version
     assert ids(call(store, "get_nodes")) == ["e"]
-    assert store.report() == {"by": call.__name__}
+    assert store.snapshot().report() == {"by": call.__name__}
     call(store, "clear")
     assert not store.exists()
 
@@ -435,8 +434,8 @@ def test_a_table_opened_before_shows_the_old_tree(tmp_path):
 def test_replacing_is_one_generation(store):
     first = store.replace([node(i) for i in "abc"], {"of": "first"})
     second = store.replace([node(i) for i in "cd"], {"of": "second"})
-    assert first < second == store.generation()
-    assert store.report() == {"of": "second"}
+    assert first < second == store.snapshot().version
+    assert store.snapshot().report() == {"of": "second"}
     assert ids(store.get_nodes()) == ["c", "d"]
 
 
@@ -456,7 +455,7 @@ reports = st.dictionaries(
 def test_a_report_is_kept_as_given(tmp_path_factory, report):
     folder = tmp_path_factory.mktemp("index")
     HierarchyStore(folder).replace([node()], report)
-    assert HierarchyStore(folder).report() == report
+    assert HierarchyStore(folder).snapshot().report() == report
 
 
 def test_a_report_outlives_changes_and_a_generation_grows_with_each(store):
@@ -467,14 +466,14 @@ def test_a_report_outlives_changes_and_a_generation_grows_with_each(store):
         lambda: store.delete_nodes(["b"]),
     ):
         change()
-        generations.append(store.generation())
-        assert store.report() == {"é": [1]}
+        generations.append(store.snapshot().version)
+        assert store.snapshot().report() == {"é": [1]}
     assert (np.diff(generations) > 0).all()
 
 
 def test_a_pipelines_table_has_an_empty_report(store):
     store.add([node()])
-    assert store.report() == {}
+    assert store.snapshot().report() == {}
 
 
 def test_the_table_is_as_the_design_has_it(store):
@@ -500,7 +499,7 @@ def test_the_table_is_as_the_design_has_it(store):
         assert tuple(pairs) == of.parents
         assert row["child_ids"] == [child.node_id for child in held.child_nodes or ()]
         assert tuple(row["documents"]) == of.documents
-        assert json.loads(row["metadata"]) == held.metadata
+        assert json.loads(row["metadata"]) == user_metadata(held.metadata)
 
 
 def test_new_metadata_keys_are_welcome(store):
@@ -576,14 +575,26 @@ class TestVectorStoreIndex:
         }
 
 
-def test_a_table_of_another_version_says_so(tmp_path):
+@pytest.mark.parametrize("older", ["without a format", "without a column"])
+def test_a_table_of_another_version_says_so_and_can_be_replaced(tmp_path, older):
     store = HierarchyStore(tmp_path)
-    store.add(tree())
-    store.client.open_table("nodes").drop_columns(["whole_document"])
-    with pytest.raises(InputError, match=r"another version of hierindex.*no 'whole_document'"):
-        store.require()
-    with pytest.raises(InputError, match="build it again"):
+    if older == "without a format":
+        lancedb.connect(tmp_path).create_table("nodes", to_table(tree()))
+    else:
         store.add(tree())
+        store.client.open_table("nodes").drop_columns(["whole_document"])
+    asked = [
+        store.snapshot,
+        store.get_nodes,
+        lambda: store.query(asking(*[1.0] * 64)),
+        lambda: store.add(tree()),
+        lambda: store.delete("a.txt"),
+    ]
+    for ask in asked:
+        with pytest.raises(FormatError, match=r"another version of hierindex.*; build it again\.$"):
+            ask()
+    store.replace(tree(), {})
+    assert len(store.get_nodes()) == len(tree())
 
 
 def test_deletions_at_once_delete_all_that_they_name(tmp_path):

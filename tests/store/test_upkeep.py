@@ -35,7 +35,7 @@ def node(i, **fields):
 
 def stale(store):
     columns = store.columns("id", "stale")
-    return {i for i, gone in zip(columns["id"], columns["stale"], strict=True) if gone}
+    return {i for i, lost in zip(columns["id"], columns["stale"], strict=True) if lost}
 
 
 @pytest.fixture
