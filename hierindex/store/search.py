@@ -116,7 +116,7 @@ async def fused(
     ids = rows["id"].to_pylist()
     at = {node_id: i for i, node_id in reversed(list(enumerate(ids)))}
     best = sorted((i for i in at if scores[i] > 0), key=lambda i: (-scores[i], at[i]))
-    rows = rows.take([at[node_id] for node_id in best])
+    rows = rows.take(pa.array([at[node_id] for node_id in best], pa.int64()))
     return _scored(rows, np.array([scores[node_id] for node_id in best]))
 
 

@@ -169,6 +169,8 @@ def test_summaries_stand_in_for_all_their_children_where_a_prompt_is_saved(store
 
 def test_no_more_summaries_than_save_a_prompt(store):
     (one,) = [
-        n for n in asyncio.run(condensed(LEAVES, store.snapshot(), n_words, TOTAL - 1)) if n not in LEAVES
+        n
+        for n in asyncio.run(condensed(LEAVES, store.snapshot(), n_words, TOTAL - 1))
+        if n not in LEAVES
     ]
     assert record(one.node).level == 1

@@ -22,6 +22,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 from loopback import LoopbackServer
+from store.oracle import passing as passing_ids
 from store.trees import NOUNS, SIZES, record, tree
 from test_doubles import async_llm_of, llm_of
 
@@ -228,14 +229,6 @@ FILTERS = {
         ]
     ),
 }
-ORACLES = {
-    "one author": lambda n: n.metadata["author"] == "Ada",
-    "either author": lambda n: n.metadata["author"] == "Bo" or record(n).level == 3,
-    "not an author": lambda n: n.metadata["author"] != "Ada",
-    "a kind": lambda n: record(n).kind == "extractive",
-    "another level": lambda n: record(n).level == 0,
-    "documents": lambda n: not {"b.txt", "c.txt"}.isdisjoint(record(n).documents),
-}
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -244,12 +237,13 @@ def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name
         options = {"level": level, "filters": FILTERS[name], **ALL}
         return ids(HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION))
 
-    passing = {n.node_id: n for n in nodes if ORACLES[name](n)}
+    passes = passing_ids(FILTERS[name], nodes)
+    passing = {n.node_id: n for n in nodes if n.node_id in passes}
     while told := {i for i, n in passing.items() if all_children_in(n, passing)}:
         passing = {i: n for i, n in passing.items() if i not in told}
     assert sorted(found(None)) == sorted(passing)
     for level in range(highest(nodes) + 1):
-        expected = [n.node_id for n in cut(nodes, level) if ORACLES[name](n)]
+        expected = [n.node_id for n in cut(nodes, level) if n.node_id in passes]
         assert sorted(found(level)) == sorted(expected)
 
 

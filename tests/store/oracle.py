@@ -11,27 +11,39 @@ def seen(node):
     return filtered_by(row_of(node))
 
 
-def chunks_under(node, by_id):
-    """The chunks under a node, through any membership; a chunk is its own."""
-    if row_of(node)["level"] == 0:
-        return [node]
-    children = [by_id[child.node_id] for child in node.child_nodes or () if child.node_id in by_id]
-    return [chunk for child in children for chunk in chunks_under(child, by_id)]
+class Oracle:
+    """Which nodes of a tree pass filters."""
+
+    def __init__(self, nodes):
+        self.seen = {node.node_id: seen(node) for node in nodes}
+        self._below = {n.node_id: [c.node_id for c in n.child_nodes or ()] for n in nodes}
+
+    def chunks_under(self, node_id):
+        """The chunks under a node, through any membership; a chunk is its own."""
+        if self.seen[node_id]["level"] == 0:
+            return [node_id]
+        below = [child for child in self._below[node_id] if child in self.seen]
+        return [chunk for child in below for chunk in self.chunks_under(child)]
+
+    def each(self, filters, node_id):
+        """Whether each chunk under a node passes, with the node's own place."""
+        own = {key: self.seen[node_id][key] for key in OF_NODE}
+        return [holds(filters, self.seen[chunk] | own) for chunk in self.chunks_under(node_id)]
+
+    def passes(self, filters, node_id, *, partial=False):
+        """Whether a node passes."""
+        if each := self.each(filters, node_id):
+            return any(each) if partial else all(each)
+        return certainly(filters, {key: self.seen[node_id][key] for key in OF_NODE}) is True
+
+    def passing(self, filters, **options):
+        """Ids of the nodes that pass."""
+        return {node_id for node_id in self.seen if self.passes(filters, node_id, **options)}
 
 
-def passes(filters, node, nodes, *, partial=False):
-    """Whether a node passes: its own place, with the metadata of each chunk under it."""
-    chunks = chunks_under(node, {n.node_id: n for n in nodes})
-    own = {key: seen(node)[key] for key in OF_NODE}
-    if not chunks:
-        return certainly(filters, own) is True
-    each = [holds(filters, seen(chunk) | own) for chunk in chunks]
-    return any(each) if partial else all(each)
-
-
-def passing(filters, nodes, **options):
+def passing(filters, nodes):
     """Ids of the nodes that pass."""
-    return {node.node_id for node in nodes if passes(filters, node, nodes, **options)}
+    return Oracle(nodes).passing(filters)
 
 
 def certainly(filters, own):

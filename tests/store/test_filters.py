@@ -10,7 +10,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
-from store.oracle import passing, seen
+from store.oracle import Oracle, seen
 
 from hierindex.record import NodeRecord
 from hierindex.store.filters import filters_of, holds
@@ -89,8 +89,8 @@ def found(store, filters=None, **fields):
     return set(store.query(query).ids)
 
 
-def expected(filters, nodes=NODES):
-    return passing(filters, nodes)
+ORACLE = Oracle(NODES)
+expected = ORACLE.passing
 
 
 texts = st.sampled_from(ODD)

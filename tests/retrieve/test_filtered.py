@@ -1,0 +1,253 @@
+"""Nothing of what a filter leaves out is returned, in whatever way a question is asked."""
+
+import random
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+)
+from store.oracle import Oracle, seen
+
+from hierindex.errors import InputError
+from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
+from hierindex.record import NodeRecord
+from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.store.async_first import wait_for
+from hierindex.store.filters import holds
+from hierindex.store.lance import HierarchyStore
+
+Op = FilterOperator
+NOUNS = "kettle falcon marble candle willow anchor barley compass saddle violin".split()
+TENANTS, TAGS = ["a", "b", "c"], ["red", "green", "blue"]
+QUESTION = "the kettle met a falcon"
+ALL = {"top_k": 1000, "token_budget": None}
+WAYS = [
+    {},
+    {"level": 0},
+    {"level": 1},
+    {"level": [0, 2]},
+    {"by": "hybrid"},
+    {"by": "text"},
+    {"by": "context", "level": 0},
+    {"by": "context", "level": 1},
+    {"mode": "traversal"},
+    {"mode": "traversal", "level": 1, "beam": 2},
+    {"mode": "document", "n_documents": 9},
+    {"mode": "document", "whole_documents": True},
+    {"mode": "auto"},
+    {"merge": True},
+    {"merge": True, "level": 0},
+    {"mmr": 0.5},
+]
+KINDS = {
+    "semantic": (SemanticHierarchy, {"max_children": 3}),
+    "raptor": (RaptorHierarchy, {"max_children": 3}),
+    "document": (DocumentHierarchy, {}),
+}
+
+
+def marked(rng):
+    """Chunks of some documents; each sentence has a word that no other has."""
+    chunks = []
+    for d in range(rng.randint(3, 7)):
+        document = f"d{d}.txt"
+        own = {"tenant": rng.choice(TENANTS), "year": rng.randint(2020, 2023)}
+        inherited = own if d % 3 else {}  # else only the document itself has it
+        at = 0
+        for c in range(rng.randint(1, 6)):
+            text = " ".join(
+                f"The {rng.choice(NOUNS)} of x{d}x{c}x{s} met a {rng.choice(NOUNS)}."
+                for s in range(2)
+            )
+            metadata = {"page": c, "tags": rng.sample(TAGS, rng.randint(0, 2))}
+            source = RelatedNodeInfo(node_id=document, metadata=own)
+            chunks.append(
+                TextNode(
+                    text=text,
+                    metadata=inherited | metadata,
+                    start_char_idx=at,
+                    end_char_idx=at + len(text),
+                    relationships={NodeRelationship.SOURCE: source},
+                )
+            )
+            at += len(text) + 1
+    return chunks
+
+
+def marks(text):
+    return {word.strip(".,") for word in text.split() if word.count("x") >= 3}
+
+
+def of_chunks(rng):
+    key, operator, value = rng.choice(
+        [
+            ("tenant", Op.EQ, rng.choice(TENANTS)),
+            ("tenant", Op.NE, rng.choice(TENANTS)),
+            ("metadata.tenant", Op.EQ, rng.choice(TENANTS)),
+            ("tenant", Op.IN, rng.sample(TENANTS, 2)),
+            ("tenant", Op.NIN, rng.sample(TENANTS, 2)),
+            ("tenant", Op.TEXT_MATCH, rng.choice(TENANTS)),
+            ("year", rng.choice([Op.GT, Op.GTE, Op.LT, Op.LTE]), rng.randint(2020, 2023)),
+            ("page", Op.LTE, rng.randint(0, 4)),
+            ("tags", Op.CONTAINS, rng.choice(TAGS)),
+            ("tags", Op.ANY, rng.sample(TAGS, 2)),
+            ("tags", Op.ALL, rng.sample(TAGS, 1)),
+            ("tags", Op.IS_EMPTY, None),
+            ("documents", Op.ANY, [f"d{rng.randint(0, 6)}.txt", f"d{rng.randint(0, 6)}.txt"]),
+            ("missing", Op.NE, "x"),
+        ]
+    )
+    return MetadataFilter(key=key, operator=operator, value=value)
+
+
+def of_node(rng):
+    key, operator, value = rng.choice(
+        [
+            ("level", rng.choice([Op.LTE, Op.GTE, Op.EQ]), rng.randint(0, 3)),
+            ("level_max", Op.GTE, rng.randint(0, 3)),
+            ("kind", Op.EQ, rng.choice(["chunk", "extractive"])),
+            ("grounding", Op.GTE, 0.5),
+        ]
+    )
+    return MetadataFilter(key=key, operator=operator, value=value)
+
+
+def filters(rng, leaf, depth=2):
+    parts = [
+        filters(rng, leaf, depth - 1) if depth and rng.random() < 0.4 else leaf(rng)
+        for _ in range(rng.randint(1, 3))
+    ]
+    return MetadataFilters(filters=parts, condition=rng.choice(list(FilterCondition)))
+
+
+def of_any(rng):
+    return of_chunks(rng) if rng.random() < 0.6 else of_node(rng)
+
+
+def grown(kind, rng, folder):
+    hierarchy, options = KINDS[kind]
+    grow = hierarchy(embed_model=HashingEmbedding(), summary_tokens=40, **options)
+    nodes = grow(marked(rng))
+    store = HierarchyStore(folder)
+    store.add(nodes)
+    return nodes, store
+
+
+def run(kind, seed, n_filters, folder):
+    """Random filters on a random tree: the rows that pass, and three ways of asking each."""
+    rng = random.Random(seed)
+    nodes, store = grown(kind, rng, folder)
+    oracle, model = Oracle(nodes), HashingEmbedding()
+    leaves = [n for n in nodes if oracle.seen[n.node_id]["level"] == 0]
+    n_found = 0
+    for _ in range(n_filters):
+        for partial in (False, True):
+            one = filters(rng, of_any)
+            found = wait_for(store.snapshot().nodes(filters=one, partial_summaries=partial))
+            assert {n.node_id for n in found} == oracle.passing(one, partial=partial), one
+        one = filters(rng, of_chunks)
+        excluded = [leaf for leaf in leaves if not holds(one, oracle.seen[leaf.node_id])]
+        hidden = {mark for leaf in excluded for mark in marks(leaf.text)}
+        spans = [span for leaf in excluded for span in citations(leaf)]
+        for way in rng.sample(WAYS, 3):
+            retriever = HierarchyRetriever(store, model, filters=one, **(ALL | way))
+            found = retriever.retrieve(QUESTION)
+            n_found += len(found)
+            for node in (each.node for each in found):
+                assert all(oracle.each(one, node.node_id)), (one, way)
+                assert not marks(node.get_content(MetadataMode.ALL) + str(node.metadata)) & hidden
+                assert not any(overlap(s, span) for s in spans for span in citations(node))
+    assert n_found > n_filters  # it is not true of nothing
+
+
+def overlap(one, other):
+    return one.document == other.document and one.start < other.end and other.start < one.end
+
+
+def citations(node):
+    return NodeRecord.from_metadata(node.metadata).citations
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_no_character_of_what_is_left_out_is_returned(tmp_path, kind, seed):
+    run(kind, seed, 15, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_a_thousand_filters(tmp_path, kind, seed):
+    run(kind, seed, 35, tmp_path)
+
+
+def where(**values):
+    return MetadataFilters(filters=[MetadataFilter(key=k, value=v) for k, v in values.items()])
+
+
+@pytest.fixture
+def two_tenants(tmp_path):
+    """A tree whose root stands on documents of both."""
+    nodes, store = grown("semantic", random.Random(3), tmp_path)
+    assert {seen(n)["tenant"] for n in nodes if seen(n)["level"] == 0} >= {"a", "b"}
+    return nodes, store
+
+
+@pytest.mark.parametrize("operator", [Op.EQ, Op.NE])
+def test_a_summary_of_both_passes_neither(two_tenants, operator):
+    nodes, store = two_tenants
+    root = max(nodes, key=lambda n: NodeRecord.from_metadata(n.metadata).level)
+    one = MetadataFilters(filters=[MetadataFilter(key="tenant", value="a", operator=operator)])
+    assert root.node_id not in {n.node_id for n in store.get_nodes(filters=one)}
+    options = {"filters": one, "partial_summaries": True, **ALL}
+    level = NodeRecord.from_metadata(root.metadata).level
+    retriever = HierarchyRetriever(store, HashingEmbedding(), level=level, **options)
+    assert [n.node.node_id for n in retriever.retrieve(QUESTION)] == [root.node_id]
+
+
+def test_a_summary_that_has_lost_a_chunk_passes_nothing_of_chunks(two_tenants):
+    nodes, store = two_tenants
+    parent = next(n for n in nodes if len(n.child_nodes or ()) > 1)
+    tenant = seen(store.get_nodes([parent.child_nodes[0].node_id])[0])["tenant"]
+    one = where(tenant=tenant)
+    assert parent.node_id in {n.node_id for n in store.get_nodes(filters=one)}
+    store.delete_nodes([parent.child_nodes[0].node_id])
+    assert parent.node_id not in {n.node_id for n in store.get_nodes(filters=one)}
+    assert parent.node_id in {n.node_id for n in store.get_nodes(filters=where(kind="extractive"))}
+
+
+@pytest.mark.parametrize("key", ["level", "kind", "id", "documents"])
+def test_a_users_key_of_a_name_of_ours(tmp_path, key):
+    store = HierarchyStore(tmp_path)
+    for i, value in enumerate(["x", "y"]):
+        store.add([TextNode(id_=f"n{i}", text="t", metadata={key: value}, embedding=[1.0, i])])
+    found = store.get_nodes(filters=where(**{f"metadata.{key}": "x"}))
+    assert [n.node_id for n in found] == ["n0"]
+    assert store.get_nodes(filters=where(**{key: "x"})) == []
+
+
+def test_deleting_by_a_filter_leaves_nothing_that_was_said(two_tenants):
+    nodes, store = two_tenants
+    one = where(tenant="a")
+    going = [n for n in nodes if seen(n)["level"] == 0 and holds(one, seen(n))]
+    hidden = {mark for n in going for mark in marks(n.text)}
+    store.delete_nodes(filters=one)
+    left = store.get_nodes()
+    assert left
+    assert not {mark for n in left for mark in marks(n.text)} & hidden
+
+
+def test_another_model_of_the_same_dimension_is_refused(two_tenants):
+    _, store = two_tenants
+
+    class Other(HashingEmbedding):
+        model_name: str = "other"
+
+    retriever = HierarchyRetriever(store, Other())
+    with pytest.raises(InputError, match=r"model 'hashing' .*, the question is asked with 'other'"):
+        retriever.retrieve(QUESTION)

@@ -1,0 +1,176 @@
+"""A question that is asked while trees are published is answered from one of them."""
+
+import asyncio
+import multiprocessing
+import threading
+from itertools import cycle
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from loopback import LoopbackServer
+from store.trees import NOUNS
+from test_doubles import llm_of
+
+from hierindex import HierarchicalIndex
+from hierindex.errors import InputError
+from hierindex.hierarchy.transforms import SemanticHierarchy
+from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.store.lance import HierarchyStore
+from hierindex.store.location import Location
+
+QUESTION = "the lantern met a falcon"
+TWO = MetadataFilters(filters=[MetadataFilter(key="documents", value=["a.txt"], operator="any")])
+OPTIONS = [
+    {},
+    {"level": 0},
+    {"level": [0, 1]},
+    {"by": "hybrid"},
+    {"by": "text", "level": 0},
+    {"by": "context", "level": 0},
+    {"mode": "traversal"},
+    {"mode": "traversal", "level": 1},
+    {"mode": "document"},
+    {"mode": "document", "whole_documents": True},
+    {"mode": "auto"},
+    {"merge": True},
+    {"mmr": 0.5},
+    {"filters": TWO},
+    {"filters": TWO, "mode": "document"},
+    {"filters": TWO, "merge": True, "level": 0},
+]
+
+
+def tree(word, n_chunks=12):
+    """A tree every text of which has a word; no id is of two such trees."""
+    chunks = [
+        TextNode(
+            text=f"{word} {NOUNS[i % 20]} met the lantern {i}. {word} falcon saw {NOUNS[i % 7]}.",
+            start_char_idx=100 * i,
+            end_char_idx=100 * i + 50,
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"{'ab'[i % 2]}.txt")},
+        )
+        for i in range(n_chunks)
+    ]
+    grow = SemanticHierarchy(embed_model=HashingEmbedding(), summary_tokens=40, max_children=3)
+    return grow(chunks)
+
+
+TREES = {word: tree(word) for word in ("old", "new")}
+
+
+def words_of(found):
+    """Of which trees they are."""
+    texts = [node.node.get_content(MetadataMode.NONE) for node in found]
+    return {word for text in texts for word in TREES if word in text}
+
+
+@pytest.fixture
+def published(tmp_path, monkeypatch):
+    """A store in which another tree is published before each opening of its table."""
+    store, opened = HierarchyStore(tmp_path), Location.table
+    writer = HierarchyStore(tmp_path)
+    writer.replace(TREES["old"], {})
+    others, openings = cycle(["new", "old"]), []
+
+    async def publish_first(self):
+        if self is store._location:
+            openings.append(self)
+            await writer.areplace(TREES[next(others)], {})
+        return await opened(self)
+
+    monkeypatch.setattr(Location, "table", publish_first)
+    return store, openings
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_every_schedule_gives_one_tree(published, options):
+    store, openings = published
+    retriever = HierarchyRetriever(store, HashingEmbedding(), **options)
+    for ask in (retriever.retrieve, lambda q: asyncio.run(retriever.aretrieve(q))):
+        openings.clear()
+        found = ask(QUESTION)
+        assert found
+        assert len(words_of(found)) == 1
+        assert len(openings) == 1
+
+
+def test_an_answer_that_reads_summaries_is_of_the_tree_it_was_found_in(published):
+    store, openings = published
+    index = HierarchicalIndex(store, HashingEmbedding())
+    with LoopbackServer() as server:
+        engine = index.as_query_engine(
+            llm=llm_of(server, context_window=900, max_tokens=100),
+            token_budget=None,
+            top_k=30,
+            synthesizer={"store": store},
+        )
+        openings.clear()
+        response = engine.query(QUESTION)
+        assert len(openings) == 1
+        asked = " ".join(request.prompt for request in server.requests)
+    assert len(words_of(response.source_nodes)) == 1
+    assert sum(word in asked for word in TREES) == 1
+
+
+def read(folder, stop, seen):
+    """Ask again and again, and note of which trees each answer was."""
+    store, ways = HierarchyStore(folder), cycle(OPTIONS)
+    while not stop.is_set():
+        found = HierarchyRetriever(store, HashingEmbedding(), **next(ways)).retrieve(QUESTION)
+        seen.append(tuple(sorted(words_of(found))))
+
+
+def publish(folder, n, readers, stop):
+    store = HierarchyStore(folder)
+    for reader in readers:
+        reader.start()
+    for _, word in zip(range(n), cycle(TREES), strict=False):
+        store.replace(TREES[word], {})
+    stop.set()
+    for reader in readers:
+        reader.join()
+
+
+def test_a_thread_that_reads_while_trees_are_published(tmp_path):
+    HierarchyStore(tmp_path).replace(TREES["new"], {})
+    seen, stop = [], threading.Event()
+    publish(tmp_path, 15, [threading.Thread(target=read, args=(tmp_path, stop, seen))], stop)
+    assert len(seen) > 3
+    assert set(seen) <= {("old",), ("new",)}
+
+
+@pytest.mark.slow
+def test_a_thread_and_a_process_that_read_through_a_hundred_publishes(tmp_path):
+    HierarchyStore(tmp_path).replace(TREES["new"], {})
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Manager() as manager:
+        seen, stop = manager.list(), manager.Event()
+        arguments = (tmp_path, stop, seen)
+        readers = [
+            threading.Thread(target=read, args=arguments),
+            spawn.Process(target=read, args=arguments),
+        ]
+        publish(tmp_path, 100, readers, stop)
+        told = list(seen)
+    assert len(told) > 100
+    assert set(told) == {("old",), ("new",)}
+
+
+def test_a_model_is_compared_with_the_tree_that_is_asked(tmp_path):
+    """An object that is open while a build with another model is published."""
+
+    class Other(HashingEmbedding):
+        model_name: str = "other"
+
+    store = HierarchyStore(tmp_path)
+    store.replace(TREES["old"], {})
+    retriever = HierarchyRetriever(store, HashingEmbedding())
+    assert retriever.retrieve(QUESTION)
+    grow = SemanticHierarchy(embed_model=Other(), summary_tokens=40)
+    chunks = [TextNode(text=f"A lantern {i}.") for i in range(3)]
+    HierarchyStore(tmp_path).replace(grow(chunks), {})
+    with pytest.raises(InputError, match=r"model 'other' .*, the question is asked with 'hashing'"):
+        retriever.retrieve(QUESTION)
+    assert HierarchyRetriever(store, Other()).retrieve(QUESTION)
