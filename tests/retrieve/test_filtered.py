@@ -144,6 +144,8 @@ def run(kind, seed, n_filters, folder):
     nodes, store = grown(kind, rng, folder)
     oracle, model = Oracle(nodes), HashingEmbedding()
     leaves = [n for n in nodes if oracle.seen[n.node_id]["level"] == 0]
+    whole = any(seen["whole_document"] for seen in oracle.seen.values())
+    ways = [way for way in WAYS if whole or way.get("mode") != "document"]
     n_found = 0
     for _ in range(n_filters):
         for partial in (False, True):
@@ -154,7 +156,7 @@ def run(kind, seed, n_filters, folder):
         excluded = [leaf for leaf in leaves if not holds(one, oracle.seen[leaf.node_id])]
         hidden = {mark for leaf in excluded for mark in marks(leaf.text)}
         spans = [span for leaf in excluded for span in citations(leaf)]
-        for way in rng.sample(WAYS, 3):
+        for way in rng.sample(ways, 3):
             retriever = HierarchyRetriever(store, model, filters=one, **(ALL | way))
             found = retriever.retrieve(QUESTION)
             n_found += len(found)
