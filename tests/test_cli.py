@@ -583,6 +583,17 @@ def test_where(hierindex, index, conditions, there) -> None:
     assert bool(levels) == bool(there)
 
 
+def test_where_is_asked_of_every_chunk_under_a_summary(hierindex, index) -> None:
+    question = ("query", "Who wrote?", "--index", index, "--where", "file_name=storm.txt", "--json")
+    many = ("--top-k", 99, "--token-budget", 9999)
+    sources = json.loads(hierindex(*question, *many)[1])["sources"]
+    assert {c["document"] for s in sources for c in s["citations"]} == {"storm.txt"}
+    root = ("--level", 3)  # which stands on both files
+    assert json.loads(hierindex(*question, *root)[1])["sources"] == []
+    (found,) = json.loads(hierindex(*question, *root, "--partial-summaries")[1])["sources"]
+    assert {c["document"] for c in found["citations"]} == {"storm.txt", "calm.md"}
+
+
 @pytest.mark.parametrize("condition", ["", "author", "=Ada", "author Ada"])
 def test_where_is_a_condition(hierindex, index, condition) -> None:
     status, _, err = hierindex("query", "?", "--index", index, "--where", condition)

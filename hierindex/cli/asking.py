@@ -20,6 +20,7 @@ RETRIEVAL = {
     "whole_documents",
     "merge",
     "mmr",
+    "partial_summaries",
 }
 """Settings that are the retriever's options."""
 
@@ -31,6 +32,7 @@ def query(
     level: options.Level = None,
     by: options.By = None,
     where: options.Where = None,
+    partial_summaries: options.PartialSummaries = None,
     top_k: options.TopK = None,
     token_budget: options.TokenBudget = None,
     beam: options.Beam = None,
@@ -51,6 +53,7 @@ def query(
         mode=mode,
         level=level or None,
         by=by,
+        partial_summaries=partial_summaries,
         top_k=top_k,
         token_budget=token_budget,
         beam=beam,
@@ -90,6 +93,7 @@ def compare(
     level: options.Level = None,
     by: options.By = None,
     where: options.Where = None,
+    partial_summaries: options.PartialSummaries = None,
     top_k: options.TopK = None,
     token_budget: options.TokenBudget = None,
     response_mode: options.ResponseModes = None,
@@ -105,6 +109,7 @@ def compare(
         mode=mode,
         level=level or None,
         by=by,
+        partial_summaries=partial_summaries,
         top_k=top_k,
         token_budget=token_budget,
         min_score=min_score,

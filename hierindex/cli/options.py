@@ -78,7 +78,16 @@ By = Annotated[
 Where = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="KEY=VALUE", help="Only nodes whose metadata are so; also !=, <, <=, >, >=, ~."
+        metavar="KEY=VALUE",
+        help="Only chunks whose metadata match; also !=, <, <=, >, >=, ~ (contains). A summary "
+        "matches if every chunk under it does.",
+    ),
+]
+PartialSummaries = Annotated[
+    bool | None,
+    typer.Option(
+        "--partial-summaries/--whole-summaries",
+        help="With --where, also summaries of which only some chunks match.",
     ),
 ]
 TopK = Annotated[int | None, typer.Option(help="Nodes at most.")]

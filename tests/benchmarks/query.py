@@ -64,7 +64,7 @@ def _copied(rows: pa.Table, copy: int, rng: np.random.Generator) -> pa.Table:
     noisy = (X + NOISE * rng.standard_normal(X.shape)).astype(np.float32)
     noisy /= np.linalg.norm(noisy, axis=1, keepdims=True)
     columns = {"vector": pa.FixedSizeListArray.from_arrays(noisy.ravel(), vector.type.list_size)}
-    for name in ("id", "metadata", "node", "parent_ids", "child_ids"):
+    for name in ("id", "parent_ids", "child_ids", "previous_id", "next_id"):
         columns[name] = _renamed(rows[name], copy)
     for name, column in columns.items():
         rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
@@ -141,7 +141,6 @@ def main(folder: str, sizes: list[int]) -> None:
     with tempfile.TemporaryDirectory() as at:
         index = HierarchicalIndex.build(folder, Path(at) / "index")
         rows = index.store.client.open_table("nodes").to_arrow()
-        rows = rows.replace_schema_metadata(None)
         texts = rows.filter(pc.equal(rows["level"], 0))["text"].to_pylist()[:: len(rows) // 120]
         questions = [
             QueryBundle(words, embedding=index.embed_model.get_query_embedding(words))

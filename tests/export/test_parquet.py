@@ -100,7 +100,7 @@ def test_round_trip_is_exact(rows) -> None:
             quotes=(Quote(0, len(text), Span(text, i, i + 1, page)),),
             grounding=None if page is None else 1 / page,
         )
-        children = [RelatedNodeInfo(node_id="child")] * i
+        children = [RelatedNodeInfo(node_id=f"child {c}") for c in range(i)]
         nodes.append(
             TextNode(
                 id_=str(i),
