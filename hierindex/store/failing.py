@@ -1,7 +1,7 @@
 """Summaries that stand on a chunk which filters leave out."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
@@ -11,19 +11,28 @@ from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.schema import LOST_CHILD
 
 if TYPE_CHECKING:
+    from lancedb.expr import Expr
+
     from hierindex.store.snapshot import Snapshot
 
 MOST_FILTERS = 32  # whose summaries are kept
 FILTERED = ("documents", "metadata", "source", *OF_NODE)  # columns that filters look at
 
 
+class Failing(NamedTuple):
+    """Summaries with a chunk under them that fails; `others` is the condition of all other ids."""
+
+    ids: frozenset[str]
+    others: "Expr"
+
+
 async def failing(
     snapshot: "Snapshot", filters: MetadataFilters, *, partial: bool = False
-) -> frozenset[str]:
-    """Ids of the summaries with a chunk under them, through any membership, that fails.
+) -> Failing:
+    """The summaries with a chunk under them, through any membership, that fails.
 
-    Unless `partial`, also of those whose chunks are not all known: a summary that has lost
-    a child still says what that said.
+    Unless `partial`, also those whose chunks are not all known: a summary that has lost a child
+    still says what that said.
 
     Parameters
     ----------
@@ -40,9 +49,21 @@ async def failing(
             kept.clear()
         of = await _above_failing(snapshot, filters)
         of |= set() if partial else await _incomplete(snapshot)
-        kept[key] = _with_ancestors(of, await snapshot.parents_of_summaries())
-    found: frozenset[str] = kept[key]
+        parents = await snapshot.parents_of_summaries()
+        ids = _with_ancestors(of, parents)
+        kept[key] = Failing(ids, _none_of(ids, parents.keys()))
+    found: Failing = kept[key]
     return found
+
+
+def _none_of(ids: frozenset[str], summaries: Set[str]) -> "Expr":
+    """The condition that a summary's id is none of these, by the shorter list of ids."""
+    from lancedb.expr import col
+
+    others = summaries - ids
+    if len(others) < len(ids):
+        return col("id").isin(sorted(others) or [""])  # no node has an empty id
+    return ~col("id").isin(sorted(ids) or [""])
 
 
 async def _above_failing(snapshot: "Snapshot", filters: MetadataFilters) -> set[str]:

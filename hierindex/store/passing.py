@@ -17,14 +17,13 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 
-from hierindex.store.checks import by_ids, is_chunk
-from hierindex.store.failing import failing
+from hierindex.store.checks import is_chunk
+from hierindex.store.failing import Failing, failing
 from hierindex.store.filters import filtered_by, holds, is_of_node
 from hierindex.store.prefilter import Prefilter, prefilter
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.expr import Expr
 
     from hierindex.store.snapshot import Snapshot
 
@@ -79,8 +78,9 @@ class Passing:
     filters : MetadataFilters, optional
     where : Prefilter
         A condition that they meet; if it is `exact`, they alone.
-    clauses : sequence of (Clause, set of str)
-        What a summary must meet, each with the ids of the summaries of which some chunk fails.
+    clauses : sequence of (Clause, Failing)
+        What a summary must meet, each with the summaries of which some chunk fails it, if it
+        asks of chunks.
     partial : bool
         Whether a summary passes if any chunk under it does. The clauses are then those of the
         opposite, which must not hold.
@@ -88,7 +88,7 @@ class Passing:
 
     filters: MetadataFilters | None = None
     where: Prefilter = field(default_factory=Prefilter)
-    clauses: Sequence[tuple[Clause, frozenset[str]]] | None = None
+    clauses: Sequence[tuple[Clause, Failing | None]] | None = None
     partial: bool = False
 
     def of(self, rows: "pa.Table") -> "pa.Table":
@@ -107,8 +107,8 @@ class Passing:
         if row["level"] == 0 or self.clauses is None:
             return holds(self.filters, seen)
         every = all(
-            holds(clause.of_node, seen) or (bool(clause.chunk) and row["id"] not in ids)
-            for clause, ids in self.clauses
+            holds(clause.of_node, seen) or (fails is not None and row["id"] not in fails.ids)
+            for clause, fails in self.clauses
         )
         return every != self.partial
 
@@ -139,11 +139,13 @@ async def passing(
     if not _may_pass(clauses(filters), await snapshot.level_sizes()):
         return Passing(filters, of_row & Prefilter(is_chunk()))
     found = [
-        (clause, await failing(snapshot, clause.of_chunks, partial=partial))
+        (
+            clause,
+            await failing(snapshot, clause.of_chunks, partial=partial) if clause.chunk else None,
+        )
         for clause in clauses(filters, opposite=partial)
     ]
-    summaries = (await snapshot.parents_of_summaries()).keys()
-    conditions = [_condition(clause, ids, summaries) for clause, ids in found]
+    conditions = [_condition(clause, fails) for clause, fails in found]
     of_summary = _any(~condition for condition in conditions) if partial else _all(conditions)
     where = of_row.where(is_chunk(), "level > 0") & of_summary.where(~is_chunk(), "level = 0")
     return Passing(filters, where, found, partial)
@@ -165,18 +167,12 @@ def _keys(filters: Filter) -> set[str]:
     return {key for each in filters.filters for key in _keys(each)}
 
 
-def _condition(clause: Clause, ids: frozenset[str], summaries: Iterable[str]) -> Prefilter:
+def _condition(clause: Clause, fails: Failing | None) -> Prefilter:
     """What a summary that meets a clause meets, as a condition on scalar columns."""
     parts = [prefilter(clause.of_node)] if clause.node else []
-    if clause.chunk:
-        parts.append(Prefilter(_not_among(ids, summaries)))
+    if fails is not None:
+        parts.append(Prefilter(fails.others))
     return _any(parts)
-
-
-def _not_among(ids: frozenset[str], summaries: Iterable[str]) -> "Expr":
-    """The condition that a summary's id is none of these, by the shorter list of ids."""
-    rest = [node_id for node_id in summaries if node_id not in ids]
-    return by_ids(rest) if len(rest) < len(ids) else ~by_ids(ids)
 
 
 def _all(conditions: Iterable[Prefilter]) -> Prefilter:
