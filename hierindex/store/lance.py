@@ -17,11 +17,11 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 
+from hierindex.cache.file import cache_file, forget, remove
 from hierindex.errors import InputError
 from hierindex.store.adapter import adapter_nodes
 from hierindex.store.async_first import wait_for
-from hierindex.store.cache import cache_file, forget, remove
-from hierindex.store.checks import by_ids, check_columns, check_dimension, check_mode
+from hierindex.store.checks import at_least, by_ids, check_columns, check_dimension, check_mode
 from hierindex.store.facts import SCHEMA, named
 from hierindex.store.filters import filtered_by, filters_of, holds
 from hierindex.store.indices import tend
@@ -202,7 +202,9 @@ class HierarchyStore(OneTableStore):
             rows = to_table(unlinked(near, gone, highest_level(links, gone)), stale=stale)
             await table.merge_insert("id").when_matched_update_all().execute(rows)
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
-        await asyncio.to_thread(forget, self.uri, texts)
+        summaries = (await self._select("id", "text", where=Prefilter(at_least(1)))).to_pylist()
+        staying = [summary["text"] for summary in summaries if summary["id"] not in gone]
+        await asyncio.to_thread(forget, self.uri, texts, staying)
         await table.delete(by_ids(gone))
         await tend(table)
 
