@@ -12,6 +12,7 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document
 
+from hierindex.cache.file import open_cache
 from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.embedder import fingerprint
 from hierindex.errors import FormatError, InputError, SourceError
@@ -21,7 +22,6 @@ from hierindex.read import Skipped, read_sources
 from hierindex.record import NodeRecord
 from hierindex.split import sentence_splitter, split_documents
 from hierindex.store.async_first import wait_for
-from hierindex.store.cache import open_cache
 from hierindex.store.lance import HierarchyStore
 from hierindex.summarize.summary import Usage
 from hierindex.timing import Stopwatch, Timing
@@ -90,7 +90,7 @@ def build_tree(
     hashes = {document.doc_id: document.hash for document in documents}
     difference = _difference(held, before, hashes)
     with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
-        grown = hierarchy.grow(chunks, store.get_nodes, cache.vectors, cache.completions, progress)
+        grown = hierarchy.grow(chunks, cache, progress)
         with watch("write"):
             kept = {"documents": hashes, "usage": asdict(grown.usage)}
             generation = store.replace(grown.nodes, kept)

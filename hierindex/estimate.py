@@ -8,11 +8,10 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 
 from hierindex.build import Source, read_and_split
+from hierindex.cache.file import Cache, cache_file, open_cache
 from hierindex.embed.embedder import fingerprint
-from hierindex.hierarchy.growth import reuse_nothing
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.progress import Progress
-from hierindex.store.cache import Cache, cache_file, open_cache
 from hierindex.store.lance import HierarchyStore
 from hierindex.timing import Stopwatch
 
@@ -68,8 +67,7 @@ def estimate_tree(
     known = cache_file(store.uri).exists()
     model = None if quick else fingerprint(hierarchy.embedder.embed_model)
     with nullcontext(Cache()) if quick else open_cache(store.uri, model) as cache:
-        reuse = reuse_nothing if quick else store.get_nodes
-        grown = rehearsal.grow(chunks, reuse, cache.vectors, cache.completions, progress=progress)
+        grown = rehearsal.grow(chunks, cache, progress)
     usage = grown.usage
     exact = Estimate(
         levels=[{"level": level.level, "nodes": level.nodes} for level in grown.statistics],

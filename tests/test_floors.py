@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
     {"errors", "record", "progress", "settings", "loading", "timing", "threads", "device"},
     {"core", "llm"},
+    {"cache"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "split", "retrieve", "respond", "overview", "demo"},
     {"build", "estimate", "index", "export"},

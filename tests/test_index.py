@@ -23,7 +23,7 @@ from hierindex import (
     SourceError,
     SummaryError,
 )
-from hierindex.store.cache import open_cache
+from hierindex.cache.file import open_cache
 
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
@@ -174,7 +174,7 @@ class TestBuildingAgain:
         for left in ("written", None):
             built(folder, tmp_path / "index")
             with open_cache(str(tmp_path / "index"), None) as cache:
-                assert cache.completions.recall("key") == left
+                assert cache.texts.recall("key") == left
             min(folder.iterdir()).unlink()
 
     def test_seconds_by_stage_add_up(self, folder, tmp_path) -> None:

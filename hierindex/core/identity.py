@@ -37,7 +37,6 @@ def leaf_ids(namespace: str, documents: Sequence[str], texts: Sequence[str]) -> 
     return ids
 
 
-def parent_id(children: Sequence[str], texts: Sequence[str], shaped_by: str) -> str:
-    """Id of a summary, from its children's ids and texts and all that shapes its own text."""
-    pairs = zip(children, map(digest, texts), strict=True)
-    return digest("parent", shaped_by, *(field for pair in pairs for field in pair))
+def parent_id(children: Sequence[str], text_key: str) -> str:
+    """Id of a summary, from its children's ids and a digest of all that shapes its text."""
+    return digest("parent", text_key, *children)

@@ -5,15 +5,17 @@ summarised, and is sent the result. So the way of the data stands here once, and
 and an async driver of a few lines each run it.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+import json
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 
-from hierindex.core.identity import parent_id
+from hierindex.cache.texts import TextCache
+from hierindex.core.identity import digest
 from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import LevelStatistics, level_statistics
@@ -23,22 +25,14 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
 from hierindex.hierarchy.whole import note_whole_documents
-from hierindex.record import NodeRecord
 from hierindex.summarize.events import LevelSummarized
 from hierindex.summarize.sentences import split_sentences
-from hierindex.summarize.summary import Budget, Group, Kind, Summary, Usage
+from hierindex.summarize.summary import Budget, Group, Summary, Usage
 from hierindex.timing import Stopwatch, Timing
 
 dispatcher = get_dispatcher(__name__)
 
 ParentEmbedding = Literal["text", "mean", "max"]
-Reuse = Callable[[list[str]], Sequence[BaseNode]]
-"""Nodes of an earlier tree by id, those that there are."""
-
-
-def reuse_nothing(ids: list[str]) -> list[BaseNode]:
-    """There is no earlier tree."""
-    return []
 
 
 @dataclass(frozen=True)
@@ -69,13 +63,14 @@ class Recipe:
     groupers: Sequence[Grouper]
     embedder: Embedder
     summarizer: str  # its name
-    shaped_by: str  # all that shapes a summary's text
+    shaped_by: str  # all that shapes a summary, apart from its group and its tokens
     summary_tokens: int
     parent_embedding: ParentEmbedding = "text"
     max_levels: int | None = None
     summarize_single_documents: bool = False
     namespace: str = ""
     metadata_rules: Mapping[str, Merge] = field(default_factory=dict)
+    is_rehearsal: bool = False  # whose summaries stand in for others and are not kept
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,9 @@ class Grown:
 Growth = Generator[Work, Any, Grown]
 
 
-def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, reuse: Reuse) -> Growth:
+def grow_nodes(
+    chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | None = None
+) -> Growth:
     """Grow a tree over chunks.
 
     Parameters
@@ -99,8 +96,8 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, reuse: Reuse) -> Grow
     chunks : Sequence[BaseNode]
         Not modified.
     recipe : Recipe
-    reuse : Reuse
-        What it returns is not summarised again.
+    memory : TextCache, optional
+        The summaries that it knows are not written again; it keeps the new ones.
     """
     watch = Stopwatch()
     with watch("link", 0):
@@ -117,7 +114,7 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, reuse: Reuse) -> Grow
             M = next(growth)
         while True:
             level = rows.level + 1
-            parents, X, cost = yield from _parents(current, rows, M, recipe, reuse, watch)
+            parents, X, cost = yield from _parents(current, rows, M, recipe, memory, watch)
             with watch("link", level):
                 _link(current, parents, M, level)
                 drafts += [parent for parent in parents if parent.record.level == level]
@@ -173,7 +170,7 @@ def _parents(
     rows: Rows,
     M: Membership,
     recipe: Recipe,
-    reuse: Reuse,
+    memory: TextCache | None,
     watch: Stopwatch,
 ) -> Generator[Work, Any, tuple[list[Draft], Floats2d, Usage]]:
     """The next level, one node for each group, their unit vectors, and what they cost.
@@ -185,13 +182,12 @@ def _parents(
     written = [g for g, group in enumerate(groups) if len(group) > 1 or alone]
     children = [[current[row] for row in groups[g]] for g in written]
     with watch("summarize", level):
-        ids = [_id(c, recipe) for c in children]
-        known = {node.node_id: node for node in reuse(ids) if not _is_fallback(node)}
-        summaries = yield from _summaries(ids, children, known, recipe, level)
+        keys = [_key(c, recipe) for c in children]
+        summaries = yield from _summaries(keys, children, recipe, memory, level)
     with watch("link", level):
         made = [
-            make_parent(node_id, c, summary, level=level, rules=recipe.metadata_rules)
-            for node_id, c, summary in zip(ids, children, summaries, strict=True)
+            make_parent(key, c, summary, level=level, rules=recipe.metadata_rules)
+            for key, c, summary in zip(keys, children, summaries, strict=True)
         ]
     with watch("embed", level):
         X = np.array([rows.X[group[0]] for group in groups])  # (n_groups, n_dims)
@@ -206,33 +202,46 @@ def _parents(
         parent.node.embedding = X[g].tolist()
         parent.note(n_tokens=n)
         parents[g] = parent
-    usage = sum((summary.usage for summary in summaries), Usage(cached_summaries=len(known)))
+    usage = sum((summary.usage for summary in summaries), Usage())
     dispatcher.event(LevelSummarized(level=level, n_groups=len(made), usage=asdict(usage)))
     return parents, X, usage
 
 
-def _id(children: Sequence[Draft], recipe: Recipe) -> str:
-    nodes = [child.node for child in children]
-    return parent_id([n.node_id for n in nodes], [n.text for n in nodes], recipe.shaped_by)
+def _key(children: Sequence[Draft], recipe: Recipe) -> str:
+    """Digest of all that shapes a group's summary.
 
-
-def _is_fallback(node: BaseNode) -> bool:
-    return NodeRecord.from_metadata(node.metadata).kind == "extractive_fallback"
+    Documents count by number, so that a summary is known again under other names of them.
+    """
+    number: dict[str | None, int] = {}
+    fields = []
+    for child in children:
+        parts = [
+            (q.at, q.to, number.setdefault(q.source and q.source.document, len(number)))
+            for q in child.record.quotes
+        ]
+        fields += [child.node.text, json.dumps(parts)]
+    return digest("summary", recipe.shaped_by, str(_budget(recipe).max_tokens), *fields)
 
 
 def _summaries(
-    ids: Sequence[str],
+    keys: Sequence[str],
     children: Sequence[Sequence[Draft]],
-    known: Mapping[str, BaseNode],
     recipe: Recipe,
+    memory: TextCache | None,
     level: int,
 ) -> Generator[Work, Any, list[Summary]]:
-    """A summary for each group, those of known nodes as they were."""
-    new = [i for i, node_id in enumerate(ids) if node_id not in known]
+    """A summary for each group; what is known is not written again."""
+    known = {} if memory is None else memory.recall_summaries(keys)
+    new = [i for i, key in enumerate(keys) if key not in known]
     wanted = [_sentences(children[i]) for i in new]
-    written = (yield Summarize(wanted, _budget(recipe), f"summarize level {level}")) if new else []
-    fresh = iter(written)
-    return [_summary(known[i]) if i in known else next(fresh) for i in ids]
+    written: Sequence[Summary] = (
+        (yield Summarize(wanted, _budget(recipe), f"summarize level {level}")) if new else []
+    )
+    fresh = dict(zip(new, written, strict=True))
+    if memory is not None and not recipe.is_rehearsal:
+        lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
+        memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
+    return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]
 
 
 def _sentences(children: Sequence[Draft]) -> Group:
@@ -247,13 +256,6 @@ def _budget(recipe: Recipe) -> Budget:
     """Tokens of a summary: what is asked for, within the embedding model's window."""
     embedder = recipe.embedder
     return Budget(min(recipe.summary_tokens, embedder.room), embedder.count_text_tokens)
-
-
-def _summary(node: BaseNode) -> Summary:
-    """The summary that a node of an earlier tree was made of."""
-    record = NodeRecord.from_metadata(node.metadata)
-    text, kind = node.get_content(MetadataMode.NONE), cast(Kind, record.kind)
-    return Summary(text, record.quotes, kind, grounding=record.grounding)
 
 
 def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work, Any, Floats2d]:

@@ -13,37 +13,30 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.llms import LLM
 from llama_index.core.schema import BaseNode, TransformComponent
 
+from hierindex.cache.file import Cache, open_cache
 from hierindex.core.bounds import Caps
 from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import Grouper
-from hierindex.embed.embedder import Embedder, Memory, fingerprint
+from hierindex.embed.embedder import Embedder, fingerprint
 from hierindex.embed.hashed import HashedEmbedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Models, adrive, drive
-from hierindex.hierarchy.growth import (
-    Grown,
-    Growth,
-    ParentEmbedding,
-    Recipe,
-    Reuse,
-    grow_nodes,
-    reuse_nothing,
-)
+from hierindex.hierarchy.growth import Grown, Growth, ParentEmbedding, Recipe, grow_nodes
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.slices import refuse_slices
 from hierindex.progress import Progress, silent
-from hierindex.store.cache import Cache, open_cache
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
 from hierindex.summarize.rehearsal import rehearsed
-from hierindex.summarize.summary import Completions, Resources, Summarizer
+from hierindex.summarize.summary import Resources, Summarizer
 
 dispatcher = get_dispatcher(__name__)
 
 SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries have 131 on average
 MAX_TOKENS = 3500  # of a group's children together (RAPTOR)
 MAX_CHILDREN = 12  # RAPTOR's groups have 6.7 children on average
+NOTHING_KEPT = Cache()
 
 
 class Hierarchy(TransformComponent):
@@ -100,6 +93,7 @@ class Hierarchy(TransformComponent):
     method: ClassVar[str]
     _summarizer: Summarizer = PrivateAttr()
     _embedder: Embedder | None = PrivateAttr(default=None)
+    _is_rehearsal: bool = PrivateAttr(default=False)
 
     def __init__(
         self,
@@ -147,22 +141,20 @@ class Hierarchy(TransformComponent):
             If nodes are not chunks with text, or the pipeline hands over a slice of them.
         """
         with self._cache() as cache:
-            grown = self.grow(nodes, memory=cache.vectors, completions=cache.completions)
+            grown = self.grow(nodes, cache)
         return list(grown.nodes)
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
         """As `__call__`, without blocking the event loop."""
         with self._cache() as cache:
-            grown = await self.agrow(nodes, memory=cache.vectors, completions=cache.completions)
+            grown = await self.agrow(nodes, cache)
         return list(grown.nodes)
 
     @dispatcher.span
     def grow(
         self,
         nodes: Sequence[BaseNode],
-        reuse: Reuse = reuse_nothing,
-        memory: Memory | None = None,
-        completions: Completions | None = None,
+        cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
     ) -> Grown:
         """As `__call__`, and what it cost and how long it took.
@@ -170,30 +162,23 @@ class Hierarchy(TransformComponent):
         Parameters
         ----------
         nodes : Sequence[BaseNode]
-        reuse : Reuse
-            Gives nodes of an earlier tree by id; their summaries are not written again.
-        memory : Memory, optional
-            Knows vectors of texts that were embedded before, and keeps the new ones.
-        completions : Completions, optional
-            Knows what models wrote before, and keeps what they write.
+        cache : Cache
+            Knows what was embedded and written before, and keeps what is new; see `open_cache`.
         progress : Progress, optional
             In the place of the hierarchy's own.
         """
-        growth = self._begin(nodes, reuse)
-        return drive(growth, self._models(completions, memory), progress or self.progress)
+        return drive(self._begin(nodes, cache), self._models(cache), progress or self.progress)
 
     @dispatcher.span
     async def agrow(
         self,
         nodes: Sequence[BaseNode],
-        reuse: Reuse = reuse_nothing,
-        memory: Memory | None = None,
-        completions: Completions | None = None,
+        cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
     ) -> Grown:
         """As `grow`, without blocking the event loop."""
-        growth = self._begin(nodes, reuse)
-        return await adrive(growth, self._models(completions, memory), progress or self.progress)
+        growth, models = self._begin(nodes, cache), self._models(cache)
+        return await adrive(growth, models, progress or self.progress)
 
     def rehearsal(self, *, quick: bool = False) -> Self:
         """The same hierarchy without a rewriting model: it counts what that would be asked.
@@ -204,6 +189,7 @@ class Hierarchy(TransformComponent):
             Also without the embedding model; groups are then those of like words.
         """
         rehearsal = self.model_copy()
+        rehearsal._is_rehearsal = True
         rehearsal._summarizer = rehearsed(self._summarizer)
         rehearsal._embedder = HashedEmbedder(self.embedder.embed_model) if quick else self.embedder
         return rehearsal
@@ -255,19 +241,19 @@ class Hierarchy(TransformComponent):
     def _by_mixture(self) -> ByMixture:
         return ByMixture(self.seed, self._caps(), self.mixture)
 
-    def _begin(self, nodes: Sequence[BaseNode], reuse: Reuse) -> Growth:
+    def _begin(self, nodes: Sequence[BaseNode], cache: Cache) -> Growth:
         refuse_slices()
-        return grow_nodes(nodes, self._recipe(), reuse)
+        return grow_nodes(nodes, self._recipe(), cache.texts)
 
     def _cache(self) -> AbstractContextManager[Cache]:
         if self.cache is None:
-            return nullcontext(Cache())
+            return nullcontext(NOTHING_KEPT)
         return open_cache(str(self.cache), fingerprint(self.embedder.embed_model))
 
-    def _models(self, completions: Completions | None, memory: Memory | None) -> Models:
+    def _models(self, cache: Cache) -> Models:
         # Sentences are embedded without a memory, which would not know whose they are.
-        resources = Resources(completions=completions, embed=self.embedder.embed)
-        return Models(self.embedder, self._summarizer, resources, memory)
+        resources = Resources(completions=cache.texts, embed=self.embedder.embed)
+        return Models(self.embedder, self._summarizer, resources, cache.vectors)
 
     def _recipe(self) -> Recipe:
         shaped_by = {
@@ -287,4 +273,5 @@ class Hierarchy(TransformComponent):
             summarize_single_documents=self.method == "document",
             namespace=self.namespace,
             metadata_rules=self.metadata_rules,
+            is_rehearsal=self._is_rehearsal,
         )

@@ -15,7 +15,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from hierindex.core.identity import leaf_ids
+from hierindex.core.identity import leaf_ids, parent_id
 from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge, merged_metadata
 from hierindex.record import (
@@ -29,6 +29,7 @@ from hierindex.record import (
     Span,
 )
 from hierindex.store.links import BESIDE
+from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Summary
 
 
@@ -146,7 +147,7 @@ def _label(node: BaseNode) -> int | None:
 
 
 def make_parent(
-    node_id: str,
+    text_key: str,
     children: Sequence[Draft],
     summary: Summary,
     *,
@@ -164,7 +165,7 @@ def make_parent(
     hidden = {key for node in nodes for key in node.excluded_llm_metadata_keys}
     differing = {key for key in metadata for n in nodes if n.metadata.get(key) != metadata[key]}
     parent = TextNode(
-        id_=node_id,
+        id_=parent_id([node.node_id for node in nodes], text_key),
         text=summary.text,
         metadata=metadata,
         excluded_embed_metadata_keys=_with_own(list(metadata)),
@@ -181,7 +182,7 @@ def make_parent(
         level_max=level,
         kind=summary.kind,
         documents=documents,
-        quotes=summary.quotes,
+        quotes=resolve_claims(summary.claims, [child.record.quotes for child in children]),
         grounding=summary.grounding,
     )
     return Draft(parent, record)

@@ -16,16 +16,16 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 
+from hierindex.cache.file import cache_file, forget, remove
 from hierindex.errors import InputError
 from hierindex.store.adapter import adapter_nodes
 from hierindex.store.async_first import AsyncFirstStore, wait_for
-from hierindex.store.cache import cache_file, forget, remove
-from hierindex.store.checks import by_ids, check_dimension
+from hierindex.store.checks import at_least, by_ids, check_dimension
 from hierindex.store.filters import DOCUMENTS
 from hierindex.store.indices import tend
 from hierindex.store.links import unlink
 from hierindex.store.location import Location
-from hierindex.store.prefilter import prefilter
+from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.schema import NAME_KEY, check_format, new_table, to_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.turns import turn
@@ -271,7 +271,9 @@ class HierarchyStore(AsyncFirstStore):
         gone, table = {node.node_id for node in going}, await self._table()
         await unlink(gone, snapshot, table)
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
-        await asyncio.to_thread(forget, self.uri, texts)
+        summaries = await snapshot.select("id", "text", where=Prefilter(at_least(1)))
+        staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
+        await asyncio.to_thread(forget, self.uri, texts, staying)
         await table.delete(by_ids(gone))
         await tend(table)
 

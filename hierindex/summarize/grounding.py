@@ -9,18 +9,21 @@ from numpy.typing import NDArray
 
 from hierindex.core.arguments import is_number, require
 from hierindex.core.membership import Floats2d
+from hierindex.summarize.known_support import PAIRS
 from hierindex.summarize.vectors import tf_idf
 
 Pair = tuple[Sequence[str], Sequence[str]]
 """The sentences of a summary, and the sentences that it was written from."""
 
+KNOWN: Pair = [told for told, _ in PAIRS], [source for _, source in PAIRS]
+"""Sentences, and the sources that support them, each the one at the same place."""
+
 Embed = Callable[[Sequence[str]], Floats2d]
 """Unit vectors (n_texts, n_dims) of texts."""
 
-THRESHOLD = 0.5  # cosine, where there are too few pairs to calibrate it
-CALIBRATED_FROM = 20  # sentences
-CHANCE = 0.05  # of a sentence to find support in the sources of another summary
-SAME = 0.999  # cosine of a source that both summaries have
+# Between chance, 0, and known support, 1: 5% of the sentences of reports and of chapters find
+# support in the sources of another summary (tests/benchmarks/grounding.py).
+SUPPORTED = 0.7
 MOST = 3  # sources of a sentence
 NEARLY = 0.9  # of the best source's likeness: what supports the sentence as well
 
@@ -52,9 +55,8 @@ class EmbeddingGrounding:
     Parameters
     ----------
     threshold : float in (-1, 1], optional
-        Cosine, inclusive. By default the one that all but 5% of the sentences stay below when
-        they are compared with the sources of another summary of the level, if there are
-        enough; else 0.5.
+        Cosine, inclusive. By default it is calibrated for the embedding model: see
+        `calibrated_threshold`.
     """
 
     def __init__(self, threshold: float | None = None) -> None:
@@ -70,33 +72,34 @@ class EmbeddingGrounding:
         """The support of each pair's summary; by words alone where nothing embeds."""
         if embed is None or not pairs:
             return support_by_words(pairs)
-        vectors = _vectors(pairs, embed)
-        threshold = calibrated_threshold(vectors) if self.threshold is None else self.threshold
+        if self.threshold is not None:
+            return [_support(S @ T.T, self.threshold) for S, T in _vectors(pairs, embed)]
+        *vectors, (S, T) = _vectors([*pairs, KNOWN], embed)  # so few need no memory of their own
+        threshold = calibrated_threshold(S @ T.T)
         return [_support(S @ T.T, threshold) for S, T in vectors]
 
 
-def calibrated_threshold(vectors: Sequence[tuple[Floats2d, Floats2d]]) -> float:
-    """The likeness that chance hardly reaches: of sentences to the sources of another summary.
+def calibrated_threshold(known: Floats2d) -> float:
+    """The cosine from which on a source supports a sentence, by one embedding model.
+
+    It lies between chance, the mean likeness of a sentence to the nearest source on another
+    matter, and the mean likeness to its own source.
 
     Parameters
     ----------
-    vectors : sequence of (n_sentences, n_dims) and (n_sources, n_dims)
-        Unit vectors of each summary and of its sources.
+    known : (n, n) floats
+        Cosines of known sentences, the rows, to known sources; source i supports sentence i, and
+        n > 1.
 
-    Returns
-    -------
-    float
-        A cosine: the 95th percentile of the sentences' nearest foreign sources.
+    Examples
+    --------
+    >>> known = np.array([[0.7, 0.1], [0.3, 0.9]])
+    >>> round(calibrated_threshold(known), 2)  # 0.2 + 0.7 * (0.8 - 0.2)
+    0.62
     """
-    away = len(vectors) // 2  # those next to each other may be of one document
-    nearest = []
-    for i, (S, own) in enumerate(vectors):
-        T = vectors[(i + away) % len(vectors)][1]
-        foreign = T[(T @ own.T).max(axis=1, initial=-1.0) < SAME]
-        if len(foreign):
-            nearest.append((S @ foreign.T).max(axis=1))
-    found = np.concatenate(nearest) if away and nearest else np.zeros(0)
-    return float(np.quantile(found, 1 - CHANCE)) if len(found) >= CALIBRATED_FROM else THRESHOLD
+    own = np.diag(known)
+    chance = np.where(np.eye(len(known), dtype=bool), -1, known).max(axis=1).mean()
+    return float(chance + SUPPORTED * (own.mean() - chance))
 
 
 def support_by_words(pairs: Sequence[Pair]) -> list[Support]:

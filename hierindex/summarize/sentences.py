@@ -9,6 +9,7 @@ import sentencex
 
 from hierindex.record import Quote
 from hierindex.summarize.blocks import split_blocks
+from hierindex.summarize.claims import Excerpt
 
 MAX_CHARS = 600  # of a sentence; a table or a megabyte without a full stop is cut into such pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that is looked at in one go
@@ -33,6 +34,11 @@ class Sentence:
     text: str
     quote: Quote
     child: int = 0
+
+    @property
+    def excerpt(self) -> Excerpt:
+        """Its place in its child."""
+        return Excerpt(self.child, self.quote.at, self.quote.to)
 
 
 def split_sentences(text: str, quotes: Sequence[Quote] = ()) -> list[Sentence]:

@@ -1,16 +1,17 @@
 """What a summariser takes and gives."""
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.core.membership import Floats2d
 from hierindex.progress import Progress, silent
-from hierindex.record import Quote
+from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.sentences import Sentence
 
 Kind = Literal["extractive", "abstractive", "extractive_fallback"]
@@ -86,25 +87,43 @@ class Resources:
 
 @dataclass(frozen=True)
 class Summary:
-    """A parent's text; `quotes` cover its sentences in order.
+    """A parent's text; `claims` cover its sentences in order.
 
     `grounding` is the share of them that their sources support; None where that was not
     looked at.
     """
 
     text: str
-    quotes: tuple[Quote, ...]
+    claims: tuple[Claim, ...]
     kind: Kind
     usage: Usage = field(default_factory=Usage)
     grounding: float | None = 1.0
+
+    @property
+    def details(self) -> str:
+        """All but the text and what it cost, as JSON; see `recalled`."""
+        return json.dumps([self.kind, self.grounding, self.claims])
+
+    @classmethod
+    def recalled(cls, text: str, details: str) -> Self:
+        """The summary of this text and these details, at no cost."""
+        kind, grounding, found = json.loads(details)
+        claims = tuple(
+            Claim(at, to, tuple(Excerpt(*excerpt) for excerpt in excerpts), verbatim)
+            for at, to, excerpts, verbatim in found
+        )
+        return cls(text, claims, kind, Usage(cached_summaries=1), grounding)
 
 
 @runtime_checkable
 class Summarizer(Protocol):
     """Writes one summary for each group of a level, in order.
 
-    `name` is what an index reports. `to_dict` holds everything that shapes a summary's
-    text and no credentials; it is hashed into the summaries' ids.
+    `name` is what an index reports. `to_dict` holds everything that shapes a summary and no
+    credentials; it is hashed into the summaries' ids. A summary may depend on nothing else but
+    the budget and, of its group's sentences, their texts, their places in their children and
+    which of them are of the same document: the same group gives the same summary under any
+    name of its documents, beside any other groups and in any build.
     """
 
     @property
@@ -126,14 +145,14 @@ class Summarizer(Protocol):
 
 
 def join_sentences(sentences: Sequence[Sentence], kind: Kind) -> Summary:
-    """Sentences as one text, with their quotes moved to their new places.
+    """Sentences as one text, each a verbatim claim.
 
     >>> from hierindex.summarize.sentences import split_sentences
     >>> join_sentences(split_sentences("One.    Two."), "extractive").text
     'One. Two.'
     """
-    quotes, at = [], 0
+    claims, at = [], 0
     for sentence in sentences:
-        quotes.append(sentence.quote._replace(at=at, to=at + len(sentence.text)))
+        claims.append(Claim(at, at + len(sentence.text), (sentence.excerpt,)))
         at += len(sentence.text) + 1
-    return Summary(" ".join(sentence.text for sentence in sentences), tuple(quotes), kind)
+    return Summary(" ".join(sentence.text for sentence in sentences), tuple(claims), kind)

@@ -12,7 +12,7 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import FallbackWarning, InputError, SummaryError
-from hierindex.record import Quote
+from hierindex.summarize.claims import Excerpt
 from hierindex.summarize.events import SummaryFallback
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
@@ -259,32 +259,27 @@ def _reason(rewrite: Rewrite, summary: Summary | None) -> str:
 def _with_sources(
     told: Sequence[Sentence], extract: Sequence[Sentence], support: Support
 ) -> Summary:
-    """The sentences as a summary, each with the places of what it repeats or stands on."""
-    repeated = [_repeated(sentence, extract) for sentence in told]
-    sentences = [
-        replace(sentence, quote=repeat or _quote_of(extract, rows))
-        for sentence, repeat, rows in zip(told, repeated, support.sources, strict=True)
-    ]
-    summary = join_sentences(sentences, "abstractive")
+    """The sentences as a summary, each with what it repeats or stands on."""
+    repeated = [_repeated(sentence.text, extract) for sentence in told]
+    sources = [tuple(extract[row].excerpt for row in rows) for rows in support.sources]
+    summary = join_sentences(told, "abstractive")
+    claims = tuple(
+        claim._replace(excerpts=(repeat,) if repeat else stands_on, verbatim=bool(repeat))
+        for claim, repeat, stands_on in zip(summary.claims, repeated, sources, strict=True)
+    )
     if support.carried is None:
-        return replace(summary, grounding=None)
-    carried = support.carried | np.array([repeat is not None for repeat in repeated])
-    return replace(summary, grounding=round(float(carried.mean()), DIGITS))
+        return replace(summary, claims=claims, grounding=None)
+    carried = support.carried | np.array([claim.verbatim for claim in claims])
+    return replace(summary, claims=claims, grounding=round(float(carried.mean()), DIGITS))
 
 
-def _repeated(sentence: Sentence, extract: Sequence[Sentence]) -> Quote | None:
-    """The quote of a sentence that a source says in the same words; None if none does."""
+def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:
+    """Where a source says a sentence in the same words; None if none does."""
     for source in extract:
-        if (at := source.text.find(sentence.text)) >= 0:
+        if (at := source.text.find(text)) >= 0:
             start = source.quote.at + at
-            return source.quote.part(start, start + len(sentence.text))
+            return source.excerpt._replace(at=start, to=start + len(text))
     return None
-
-
-def _quote_of(extract: Sequence[Sentence], rows: Sequence[int]) -> Quote:
-    """Of a sentence that stands on these, the best first."""
-    spans = list(dict.fromkeys(span for row in rows for span in extract[row].quote.sources))
-    return Quote(0, 0, spans[0] if spans else None, verbatim=False, beside=tuple(spans[1:]))
 
 
 def _leading(sentences: list[Sentence], budget: Budget) -> list[Sentence]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from fakes import HashingEmbedding, Remembered
+from fakes import HashingEmbedding
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import MockLLM
@@ -28,11 +28,13 @@ from hierindex import (
     NodeRecord,
     Percentile,
     RaptorHierarchy,
+    SalientSentences,
     SemanticHierarchy,
     TargetSize,
     TwoStageSummarizer,
     WindowWarning,
 )
+from hierindex.cache.file import open_cache
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm import load_llm
 
@@ -201,20 +203,63 @@ def test_one_batch_and_one_summary_call_a_level() -> None:
     ]
 
 
-def test_known_nodes_are_not_made_again() -> None:
+def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
     embed_model, summarizer = HashingEmbedding(), CountingSummarizer()
     hierarchy = SemanticHierarchy(embed_model=embed_model, summarizer=summarizer, max_children=4)
     chunks = chunks_of(documents_of(*"abc"))
-    memory = Remembered()
-    first = hierarchy.grow(chunks, memory=memory).nodes
-    embed_model.batches.clear()
-    summarizer.calls.clear()
-    known = {node.node_id: node for node in first}
-    second = hierarchy.grow(chunks, lambda ids: [known[i] for i in ids if i in known], memory)
+    with open_cache(str(tmp_path), "m") as cache:
+        first = hierarchy.grow(chunks, cache).nodes
+        embed_model.batches.clear()
+        summarizer.calls.clear()
+        second = hierarchy.grow(chunks, cache)
     assert [n.to_dict() for n in second.nodes] == [n.to_dict() for n in first]
     assert embed_model.batches == []
     assert summarizer.calls == []
     assert second.usage.cached_summaries == sum(record(node).level > 0 for node in first)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"summary_tokens": 30},
+        {"summarizer": ExtractiveSummarizer(SalientSentences(method="mmr"))},
+        {"embed_model": HashingEmbedding(model_name="other")},
+    ],
+)
+def test_what_is_shaped_in_another_way_is_made_again(tmp_path, other) -> None:
+    chunks = chunks_of(documents_of(*"abc"))
+    with open_cache(str(tmp_path), "m") as cache:
+        for options in {}, other:
+            options = {"embed_model": HashingEmbedding(), "max_children": 4, **options}
+            assert SemanticHierarchy(**options).grow(chunks, cache).usage.cached_summaries == 0
+
+
+def test_a_summary_is_known_again_under_other_names_of_its_documents(tmp_path) -> None:
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
+    renamed = [
+        Document(text=document.text, id_=f"new {document.doc_id}")
+        for document in documents_of(*"abc")
+    ]
+    with open_cache(str(tmp_path), "m") as cache:
+        hierarchy.grow(chunks_of(documents_of(*"abc")), cache)
+        grown = hierarchy.grow(chunks_of(renamed), cache)
+    fresh = hierarchy(chunks_of(renamed))
+    assert grown.usage.cached_summaries == sum(record(node).level > 0 for node in fresh)
+    assert [node.to_dict() for node in grown.nodes] == [node.to_dict() for node in fresh]
+
+
+def test_texts_that_are_split_differently_are_other_summaries() -> None:
+    """A form feed ends a sentence where it ends a page; under one id there is one text."""
+    texts = "One thing. Another\fthing.", "The keeper wrote of the storm to the harbour."
+
+    def root_id(metadata):
+        chunks = [
+            TextNode(text=text, start_char_idx=0, end_char_idx=len(text), metadata=metadata)
+            for text in texts
+        ]
+        return SemanticHierarchy(embed_model=HashingEmbedding())(chunks)[-1].node_id
+
+    assert root_id({"page": 1}) != root_id({"leaf": 1})
 
 
 def test_an_edit_touches_only_its_ancestors() -> None:
@@ -286,16 +331,15 @@ def test_embeddings_of_another_model_are_refused() -> None:
         SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
 
 
-def test_a_known_chunk_with_other_metadata_is_embedded_again() -> None:
+def test_a_known_chunk_with_other_metadata_is_embedded_again(tmp_path) -> None:
     embed_model = HashingEmbedding()
     hierarchy = SemanticHierarchy(embed_model=embed_model)
-    before = {node.node_id: node for node in hierarchy(chunks_of(documents_of("a")))}
-    documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
-    embed_model.batches.clear()
-    after = hierarchy.grow(
-        SentenceSplitter(chunk_size=52, chunk_overlap=0)(documents),
-        lambda ids: [before[i] for i in ids if i in before],
-    )
+    with open_cache(str(tmp_path), "m") as cache:
+        before = {n.node_id for n in hierarchy.grow(chunks_of(documents_of("a")), cache).nodes}
+        documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
+        embed_model.batches.clear()
+        chunks = SentenceSplitter(chunk_size=52, chunk_overlap=0)(documents)
+        after = hierarchy.grow(chunks, cache)
     titled = [node for node in after.nodes if node.node_id in before and not record(node).level]
     assert titled
     assert all(node.get_content("embed") in embed_model.batches[0] for node in titled)

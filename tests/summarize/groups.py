@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 from hierindex.record import Quote, Span
+from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.sentences import Sentence, split_sentences
 from hierindex.summarize.summary import Budget, Group, Summary, Usage
 from hierindex.summarize.two_stage import Rewrite
@@ -43,10 +44,20 @@ def count_words(texts: Sequence[str]) -> np.ndarray:
 def group_of(*children: str) -> list[Sentence]:
     """Sentences of children that are whole documents, each named by its own text."""
     return [
-        sentence
-        for text in children
+        replace(sentence, child=i)
+        for i, text in enumerate(children)
         for sentence in split_sentences(text, [Quote(0, len(text), Span(text, 0, len(text)))])
     ]
+
+
+def quotes_of(summary: Summary, group: Group) -> tuple[Quote, ...]:
+    """Quotes of a summary of a group whose children are documents named by their texts."""
+    name = {s.child: s.quote.source.document for s in group if s.quote.source}
+    n_children = 1 + max(name, default=0)
+    children = [name.get(i, "") for i in range(n_children)]
+    return resolve_claims(
+        summary.claims, [[Quote(0, len(text), Span(text, 0, len(text)))] for text in children]
+    )
 
 
 def children() -> st.SearchStrategy[list[str]]:
@@ -84,9 +95,9 @@ def _place(part: Sentence, places: list[tuple[str, int]]) -> tuple[int, int]:
 
 
 def check_summary(summary: Summary, budget: Budget) -> None:
-    """Within the budget, and made of its quotes."""
+    """Within the budget, and made of its claims."""
     assert budget.count([summary.text])[0] <= budget.max_tokens
-    assert summary.text == " ".join(summary.text[q.at : q.to] for q in summary.quotes)
+    assert summary.text == " ".join(summary.text[c.at : c.to] for c in summary.claims)
 
 
 ONE_CALL = Usage(llm_calls=1)

@@ -15,11 +15,13 @@ from summarize.groups import (
     children,
     count_words,
     group_of,
+    quotes_of,
     source_text,
 )
 from tiny_models import SENTENCES
 
 from hierindex.errors import InputError
+from hierindex.record import Quote
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     SalientSentences,
@@ -60,7 +62,7 @@ def test_a_summary_is_its_sentences_joined(extractor, texts, n_words):
     extract = extractor().extract([group], budget)[0]
     (summary,) = ExtractiveSummarizer(extractor()).summarize([group], budget)
     assert summary.text == " ".join(s.text for s in extract)
-    assert [q.source for q in summary.quotes] == [s.quote.source for s in extract]
+    assert [q.source for q in quotes_of(summary, group)] == [s.quote.source for s in extract]
     assert summary.kind == "extractive"
     check_summary(summary, budget)
 
@@ -167,7 +169,13 @@ def test_a_rewritten_sentence_that_is_cut_keeps_its_support():
 
 
 def children_of(summaries):
-    return [s for summary in summaries for s in split_sentences(summary.text, summary.quotes)]
+    return [
+        sentence
+        for summary in summaries
+        for sentence in split_sentences(
+            summary.text, [Quote(claim.at, claim.to, None) for claim in summary.claims]
+        )
+    ]
 
 
 def test_a_level_is_embedded_in_one_batch_and_what_is_known_not_again():
@@ -242,11 +250,6 @@ def test_settings_are_checked(settings, told):
         SalientSentences(**settings)
 
 
-def of_children(*children):
-    """As `group_of`, with the children numbered."""
-    return [replace(s, child=i) for i, text in enumerate(children) for s in group_of(text)]
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_near_duplicates_are_not_chosen_twice(method):
     group = group_of(SENTENCES[0], SENTENCES[1], SENTENCES[0].upper(), f"{SENTENCES[1][:-1]}!")
@@ -257,14 +260,14 @@ def test_near_duplicates_are_not_chosen_twice(method):
 @each_extractor
 def test_no_document_is_crowded_out(extractor):
     report = " ".join(f"The storm broke lamp {i} of the harbour at night." for i in range(40))
-    group = of_children(report, "Ships wait in the bay.", "Snow has closed the mountain road.")
+    group = group_of(report, "Ships wait in the bay.", "Snow has closed the mountain road.")
     (extract,) = extractor().extract([group], budget_of(33))
     assert {s.child for s in extract} == {0, 1, 2}
 
 
 def test_without_shares_what_is_relevant_fills_a_summary():
     texts = [f"{s} " + " ".join(SENTENCES[:2]) for s in ("Rain fell.", "Fog came.")]
-    group = of_children(*texts, "Purple elephants sang loudly.")
+    group = group_of(*texts, "Purple elephants sang loudly.")
     (extract,) = SalientSentences(method="centroid", share="none").extract([group], budget_of(26))
     assert 2 not in {s.child for s in extract}
 
@@ -278,7 +281,7 @@ def test_children_have_shares_where_that_is_wanted():
 
 
 def test_a_cut_sentence_knows_its_child():
-    group = of_children(SENTENCES[0], LONG)
+    group = group_of(SENTENCES[0], LONG)
     assert {s.child for s in fitting_sentences(group, budget_of(9)) if s.text in LONG} == {1}
 
 

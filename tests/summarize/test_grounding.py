@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
@@ -7,8 +9,8 @@ from strategies import modest, seeds, unit_vectors
 
 from hierindex.errors import InputError
 from hierindex.summarize.grounding import (
-    CALIBRATED_FROM,
-    THRESHOLD,
+    KNOWN,
+    SUPPORTED,
     EmbeddingGrounding,
     calibrated_threshold,
     support_by_words,
@@ -107,8 +109,8 @@ def test_each_sentence_has_its_nearest_source_and_at_most_three(seed, n, n_sourc
 def test_each_text_is_embedded_once_and_all_in_one_call():
     embed = Table({"a": EAST, "b": COSINES["0"], "c": COSINES["0.6"]})
     pairs = [(["a", "b"], ["b", "c"]), (["a"], ["c", "c"])]
-    supports = EmbeddingGrounding().support(pairs, embed)
-    assert [len(batch) for batch in embed.batches] == [3]
+    supports = EmbeddingGrounding(0.5).support(pairs, embed)
+    assert [sorted(batch) for batch in embed.batches] == [["a", "b", "c"]]
     assert [len(s.sources) for s in supports] == [len(told) for told, _ in pairs]
 
 
@@ -127,65 +129,61 @@ def test_without_embeddings_sources_are_found_by_words_and_the_rest_is_open():
     assert support.carried is by_words.carried is None
 
 
-def level(*cosines_of_each):
-    """Summaries with a source each, and sentences of these cosines with their foreign one."""
-    n = len(cosines_of_each)
-    axes = np.eye(n + 1)
-    return [
-        (
-            np.array([c * axes[(i + n // 2) % n] + np.sqrt(1 - c * c) * axes[n] for c in cosines]),
-            axes[i : i + 1],
-        )
-        for i, cosines in enumerate(cosines_of_each)
-    ]
-
-
-@pytest.mark.parametrize("n", [CALIBRATED_FROM, 100])
-def test_a_calibrated_threshold_is_reached_by_five_percent_of_what_is_foreign(n):
-    cosines = np.linspace(-0.9, 0.8, n)
-    threshold = calibrated_threshold(level(cosines[::2], cosines[1::2]))
-    assert (cosines >= threshold).sum() == n // 20
-    assert threshold == pytest.approx(np.percentile(cosines, 95))
-
-
 @pytest.mark.parametrize(
-    "vectors",
-    [
-        [],
-        level([0.1] * 100),
-        level([0.1] * (CALIBRATED_FROM - 2), [0.1]),
-        [(S, np.zeros((0, 3))) for S, _ in level([0.1] * 50, [0.1] * 50)],
-    ],
-    ids=["none", "one summary", "19 sentences", "no sources"],
+    ("own", "foreign", "threshold"),
+    [(0.8, 0.2, 0.62), (1.0, 0.0, 0.7), (0.5, 0.5, 0.5), (0.2, -0.4, 0.02), (1, 1, 1)],
 )
-def test_too_few_pairs_are_no_calibration(vectors):
-    assert calibrated_threshold(vectors) == THRESHOLD
+@pytest.mark.parametrize("n", [2, 20])
+def test_a_threshold_lies_between_chance_and_known_support(n, own, foreign, threshold):
+    known = np.where(np.eye(n, dtype=bool), own, foreign)
+    assert SUPPORTED == 0.7
+    assert calibrated_threshold(known) == pytest.approx(threshold)
 
 
-def test_a_sentence_is_compared_with_the_sources_of_another_summary():
-    own, foreign = np.array([EAST]), np.array([COSINES["0"]])
-    alike = [(np.repeat(own, 20, axis=0), own), (np.repeat(foreign, 20, axis=0), foreign)]
-    assert calibrated_threshold(alike) == pytest.approx(0)
+def test_chance_is_the_nearest_source_on_another_matter():
+    known = np.array([[0.9, 0.1, 0.3], [0.1, 0.9, 0.5], [0.1, 0.1, 0.9]])
+    chance = (0.3 + 0.5 + 0.1) / 3
+    assert calibrated_threshold(known) == pytest.approx(chance + SUPPORTED * (0.9 - chance))
 
 
 @modest
-@given(seeds(), st.sampled_from([8, 64]), st.sampled_from([np.float32, np.float64]))
-def test_shuffled_sources_support_about_five_percent(seed, n_dims, dtype):
-    n, n_sentences, n_sources = 80, 8, 6
-    X = unit_vectors("noise", n * (n_sentences + n_sources), n_dims, seed).astype(dtype)
-    S, T = np.split(X, [n * n_sentences])
-    S, T = S.reshape(n, n_sentences, n_dims), T.reshape(n, n_sources, n_dims)
-    names = {"S": np.arange(n * n_sentences).reshape(n, -1), "T": np.arange(n * n_sources)}
-    table = {f"S{i}": x for i, x in enumerate(S.reshape(-1, n_dims))}
-    table |= {f"T{i}": x for i, x in enumerate(T.reshape(-1, n_dims))}
-    order = np.random.default_rng(seed).permutation(n)
+@given(seeds(), st.floats(0.1, 1), st.floats(-0.5, 0.5))
+def test_a_threshold_follows_the_unit_and_the_zero_of_a_model_s_likeness(seed, unit, zero):
+    known = np.random.default_rng(seed).uniform(-0.5, 0.5, (8, 8))
+    moved = calibrated_threshold(known * unit + zero)
+    assert moved == pytest.approx(calibrated_threshold(known) * unit + zero)
+
+
+def test_known_sentences_are_each_on_another_matter(embed_model):
+    sentences, sources = KNOWN
+    assert len({*sentences, *sources}) == 2 * len(sentences) == 40
+    S, T = (np.array(embed_model.get_text_embedding_batch(list(side))) for side in KNOWN)
+    likeness = S @ T.T
+    assert likeness.argmax(axis=1).tolist() == [*range(len(sentences))]
+    threshold = calibrated_threshold(likeness)
+    assert threshold == pytest.approx(0.444, abs=0.001)
+    foreign = likeness[~np.eye(len(likeness), dtype=bool)]
+    assert foreign.max() < threshold
+
+
+def test_one_by_one_or_together_gives_the_same_support(embed_model):
+    """Also of a single group, which has no other to be compared with."""
     pairs = [
-        ([f"S{j}" for j in names["S"][i]], [f"T{j}" for j in names["T"].reshape(n, -1)[order[i]]])
-        for i in range(n)
+        ([f"The {a} met the {b}.", "They counted votes in the hall."], [f"A {a} and a {b} met."])
+        for a, b in pairwise("keeper boat storm mill sail oven bell gate dough tide".split())
     ]
-    supports = EmbeddingGrounding().support(pairs, Table(table))
-    share = np.mean(np.concatenate([support.carried for support in supports]))
-    assert 0 < share <= 0.11
+    calls = []
+
+    def embed(texts):
+        calls.append(texts)
+        return np.array(embed_model.get_text_embedding_batch(list(texts)))
+
+    together = EmbeddingGrounding().support(pairs, embed)
+    assert len(calls) == 1
+    for pair, support in zip(pairs, together, strict=True):
+        (alone,) = EmbeddingGrounding().support([pair], embed)
+        assert alone.sources == support.sources
+        assert alone.carried.tolist() == support.carried.tolist() == [True, False]
 
 
 def test_true_sources_support_what_was_written_from_them():
@@ -198,9 +196,3 @@ def test_true_sources_support_what_was_written_from_them():
     for support in supports:
         assert support.carried.all()
         assert [sources[0] for sources in support.sources] == list(range(8))
-
-
-def test_a_source_that_both_have_is_no_foreign_one():
-    """Of texts that are there twice, all would find support."""
-    S, T = level([0.1] * 50, [0.1] * 50)[0]
-    assert calibrated_threshold([(S, T), (S, T)]) == THRESHOLD

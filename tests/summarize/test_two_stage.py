@@ -12,11 +12,20 @@ from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.llms import MockLLM
 from llama_index.llms.openai_like import OpenAILike
 from strategies import modest
-from summarize.groups import RewriterOf, budget_of, check_summary, children, group_of, source_text
+from summarize.groups import (
+    RewriterOf,
+    budget_of,
+    check_summary,
+    children,
+    group_of,
+    quotes_of,
+    source_text,
+)
 from tiny_models import SENTENCES
 
 from hierindex.errors import FallbackWarning, InputError, SummaryError
 from hierindex.record import Quote, Span
+from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.events import SummaryFallback
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
 from hierindex.summarize.grounding import EmbeddingGrounding, Support
@@ -50,7 +59,7 @@ def test_the_budget_holds_and_every_sentence_is_supported(texts, n_words, reply,
         assert summary.usage == rewriter.usage
         check_summary(summary, budget)
         documents = {s.quote.source.document for s in group}
-        for quote in summary.quotes:
+        for quote in quotes_of(summary, group):
             assert quote.source.document in documents
             assert quote.source.document[quote.source.start : quote.source.end] in given_text
 
@@ -81,7 +90,7 @@ def test_a_sentence_is_supported_by_the_one_that_it_is_most_like():
     reply = "Snow closes the mountain road. The storm broke a window. They counted votes."
     summarizer = TwoStageSummarizer(RewriterOf(lambda text: reply))
     (summary,) = summarizer.summarize(GROUPS[:1], budget_of(100))
-    sources = [q.source.document for q in summary.quotes]
+    sources = [q.source.document for q in quotes_of(summary, GROUPS[0])]
     assert sources[:2] == [SENTENCES[3], SENTENCES[1]]
 
 
@@ -114,7 +123,7 @@ def test_a_failed_rewrite_falls_back_on_its_extract(extract_tokens, empty):
     assert [s.kind for s in summaries] == ["abstractive", "extractive_fallback"]
     assert [s.usage for s in summaries] == [Usage(llm_calls=3), Usage(llm_calls=3, fallbacks=1)]
     (extract,) = ExtractiveSummarizer().summarize(GROUPS[1:], budget_of(13))
-    assert (summaries[1].text, summaries[1].quotes) == (extract.text, extract.quotes)
+    assert (summaries[1].text, summaries[1].claims) == (extract.text, extract.claims)
     for summary in summaries:
         check_summary(summary, budget_of(13))
 
@@ -153,7 +162,9 @@ def test_async_equals_sync(extractor):
 def test_a_verbatim_rewrite_stands_on_what_it_repeats():
     (summary,) = TwoStageSummarizer(RewriterOf(str)).summarize(GROUPS[:1], budget_of(99))
     for sentence in group_of(*SENTENCES):
-        (quote,) = (q for q in summary.quotes if summary.text[q.at : q.to] == sentence.text)
+        (quote,) = (
+            q for q in quotes_of(summary, GROUPS[0]) if summary.text[q.at : q.to] == sentence.text
+        )
         assert quote.source == sentence.quote.source
         assert source_text(sentence) == sentence.text
 
@@ -200,30 +211,21 @@ class Verdicts:
         ]
 
 
-def test_a_verbatim_part_of_a_longer_sentence_carries_its_own_span():
+def test_a_verbatim_part_of_a_longer_sentence_has_its_own_place():
     source = "In the end, The lamp went out. and nobody saw it"
-    sentence = Sentence(source, Quote(0, len(source), Span("d", 70, 70 + len(source), 3)))
+    sentence = Sentence(source, Quote(4, 4 + len(source), Span("d", 70, 70 + len(source), 3)), 2)
     (summary,) = summarized("The lamp went out. Snow fell.", [sentence])
-    verbatim, other = summary.quotes
-    at = 70 + source.index("The")
-    assert verbatim == Quote(0, 18, Span("d", at, at + 18, 3))
-    assert other.source == sentence.quote.source
-    assert not other.verbatim
-
-
-def test_what_repeats_an_abstractive_sentence_is_not_verbatim():
-    spans = Span("d", 0, 30), Span("d", 90, 120)
-    text = "The lamp went out."
-    quote = Quote(0, len(text), spans[0], verbatim=False, beside=spans[1:])
-    (summary,) = summarized(text, [Sentence(text, quote)])
-    assert summary.quotes == (quote,)
-    assert summary.grounding == 1
+    verbatim, other = summary.claims
+    at = 4 + source.index("The")
+    assert verbatim == Claim(0, 18, (Excerpt(2, at, at + 18),))
+    assert other == Claim(19, 29, (Excerpt(2, 4, 4 + len(source)),), verbatim=False)
 
 
 def test_an_abstractive_sentence_points_to_the_sources_that_support_it():
     sources = ("The storm broke a window.", "The storm broke a window!", "Votes were counted.")
-    (summary,) = summarized("A window broke, the storm.", group_of(*sources), extract_tokens=None)
-    (quote,) = summary.quotes
+    group = group_of(*sources)
+    (summary,) = summarized("A window broke, the storm.", group, extract_tokens=None)
+    (quote,) = quotes_of(summary, group)
     assert not quote.verbatim
     assert [span.document for span in quote.sources] == list(sources[:2])
     assert quote.source.document == sources[0]
@@ -285,7 +287,7 @@ def test_too_little_grounding_falls_back_and_says_so(least):
     assert [s.kind for s in summaries] == ["extractive_fallback"]
     assert summaries[0].usage == Usage(llm_calls=1, fallbacks=1)
     assert summaries[0].grounding == 1
-    assert all(quote.verbatim for quote in summaries[0].quotes)
+    assert all(claim.verbatim for claim in summaries[0].claims)
 
 
 def test_each_reason_is_told_with_its_number():
@@ -332,8 +334,8 @@ def test_what_was_not_looked_at_is_left_open(settings, resources):
     (summary,) = summarized(reply, GROUPS[0], resources=resources, **settings)
     assert summary.grounding is None
     assert summary.kind == "abstractive"
-    assert [quote.verbatim for quote in summary.quotes] == [True, False]
-    assert all(quote.source for quote in summary.quotes)
+    assert [claim.verbatim for claim in summary.claims] == [True, False]
+    assert all(claim.excerpts for claim in summary.claims)
 
 
 @pytest.mark.parametrize("given", [MockLLM(), None, "facebook/bart-large-cnn"])

@@ -1,7 +1,7 @@
-"""What models gave before, kept in one file beside the index."""
+"""The file beside the index that keeps vectors and texts, and what is deleted from it."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +9,10 @@ from pathlib import Path
 from platformdirs import user_cache_path
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
-from hierindex.store import completions, vectors
-from hierindex.store.completions import CompletionCache
-from hierindex.store.database import Database, optional
-from hierindex.store.vectors import VectorCache, text_digest
+from hierindex.cache import texts, vectors
+from hierindex.cache.database import Database, optional
+from hierindex.cache.texts import TextCache
+from hierindex.cache.vectors import VectorCache, text_digest
 
 FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds for another build to end its write
@@ -20,21 +20,21 @@ WAIT = 60.0  # seconds for another build to end its write
 
 @dataclass(frozen=True)
 class Cache:
-    """Vectors and completions kept for an index; None what cannot be kept."""
+    """Vectors and texts kept for an index; None what cannot be kept."""
 
     vectors: VectorCache | None = None
-    completions: CompletionCache | None = None
+    texts: TextCache | None = None
 
     def forget_the_rest(self, *, something_is_gone: bool) -> None:
         """Delete what this build had no use for: nothing stays of a text that is gone.
 
-        Completions are paid for: they stay for another prompt or model to come back to, unless
-        a document was changed or removed.
+        Texts are paid for: they stay for another prompt or model to come back to, unless a
+        document was changed or removed.
         """
         if self.vectors is not None:
             self.vectors.forget_the_rest()
-        if self.completions is not None and something_is_gone:
-            self.completions.forget_the_rest()
+        if self.texts is not None and something_is_gone:
+            self.texts.forget_the_rest()
 
 
 @contextmanager
@@ -59,15 +59,23 @@ def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
         return
     with closing(Database(connection)) as database:
         trusted = None if model is None else VectorCache(database, model)
-        yield Cache(trusted, CompletionCache(database))
+        yield Cache(trusted, TextCache(database))
 
 
-def forget(uri: str, texts: Sequence[str]) -> None:
-    """Delete the vectors of deleted texts, of any model, and all completions.
+def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
+    """Delete what is known of texts that an index no longer has; there need be no cache.
 
-    A completion does not know on which documents it stands, so that all of them go. The
-    summaries of what survives are in the index's table, where the next build finds them by id:
-    only what a killed build left is paid for again. There need be no cache.
+    Completions go, and so do all summaries but those that the index still has: neither knows on
+    which documents it stands. So only what a killed build left is paid for again.
+
+    Parameters
+    ----------
+    uri : str
+        Of the index.
+    gone : Iterable[str]
+        Texts as they were embedded; their vectors go, of any model.
+    summaries : Iterable[str]
+        Texts of the summaries that stay in the index.
 
     Raises
     ------
@@ -78,9 +86,9 @@ def forget(uri: str, texts: Sequence[str]) -> None:
         return
     with closing(_connected(file)) as connection:
         with connection:
-            digests = [(text_digest(text),) for text in texts]
+            digests = [(text_digest(text),) for text in gone]
             connection.executemany("DELETE FROM vectors WHERE text = ?", digests)
-            connection.execute("DELETE FROM completions")
+            texts.forget_all_but(connection, summaries)
         # Another build may hold the file open, and with it the log that still has the texts.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -123,7 +131,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")  # what is paid for outlives a power cut
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(vectors.CREATE)
-        connection.execute(completions.CREATE)
+        connection.execute(texts.CREATE)
     except sqlite3.DatabaseError:
         connection.close()
         raise

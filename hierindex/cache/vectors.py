@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from hierindex.cache.database import Database, optional
 from hierindex.core.membership import Floats1d, Floats2d
-from hierindex.store.database import Database, optional
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS vectors (

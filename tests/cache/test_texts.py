@@ -10,42 +10,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from hierindex.store.cache import cache_file, forget, open_cache
+from hierindex.cache.file import cache_file, forget, open_cache
 
 unicode = st.text(st.characters())  # lone surrogates too
 
 
 @contextmanager
-def kept_completions(folder):
+def kept_texts(folder):
     with open_cache(str(folder), None) as cache:
-        yield cache.completions
+        yield cache.texts
 
 
 @few
 @given(st.dictionaries(unicode, unicode))
 def test_what_is_kept_is_recalled(tmp_path_factory, written):
     folder = tmp_path_factory.mktemp("index")
-    with kept_completions(folder) as cache:
+    with kept_texts(folder) as cache:
         for key, text in written.items():
             cache.keep(key, text)
-    with kept_completions(folder) as cache:
+    with kept_texts(folder) as cache:
         assert {key: cache.recall(key) for key in written} == written
 
 
 @pytest.mark.parametrize("text", ["", "\0", "a\0b", "\ud800", "\ud83d\ude00", "\U0001f600"])
 def test_a_text_comes_back_as_it_was(tmp_path, text):
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         cache.keep(text, text)
         assert cache.recall(text) == text
 
 
 def test_what_was_never_kept_is_not_known(tmp_path):
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         assert cache.recall("a") is None
 
 
 def test_the_last_text_counts(tmp_path):
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         cache.keep("a", "first")
         cache.keep("a", "second")
         assert cache.recall("a") == "second"
@@ -53,11 +53,11 @@ def test_the_last_text_counts(tmp_path):
 
 KILLED = """
 import os, signal, sys
-from hierindex.store.cache import open_cache
+from hierindex.cache.file import open_cache
 
 with open_cache(sys.argv[1], None) as cache:
     for i in range(3):
-        cache.completions.keep(str(i), "paid for")
+        cache.texts.keep(str(i), "paid for")
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -65,27 +65,27 @@ with open_cache(sys.argv[1], None) as cache:
 def test_what_is_kept_outlives_a_kill(tmp_path):
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)])
     assert killed.returncode == -signal.SIGKILL
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         assert [cache.recall(str(i)) for i in range(3)] == ["paid for"] * 3
 
 
 def test_what_a_build_did_not_use_is_forgotten(tmp_path):
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         for key in "abc":
             cache.keep(key, f"old {key}")
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         cache.recall("b")
         cache.keep("c", "new c")
         cache.keep("d", "new d")
         cache.forget_the_rest()
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         assert [cache.recall(key) for key in "abcd"] == [None, "old b", "new c", "new d"]
 
 
 def test_what_another_build_has_just_paid_for_stays(tmp_path):
-    with kept_completions(tmp_path) as one:
+    with kept_texts(tmp_path) as one:
         one.keep("before", "gone")
-    with kept_completions(tmp_path) as one, kept_completions(tmp_path) as other:
+    with kept_texts(tmp_path) as one, kept_texts(tmp_path) as other:
         other.keep("of the other", "stays")
         one.keep("of the one", "stays")
         one.forget_the_rest()
@@ -96,17 +96,17 @@ def test_what_another_build_has_just_paid_for_stays(tmp_path):
 
 def test_ids_are_not_used_again(tmp_path):
     """Else what the other build keeps would pass for what was there when this one began."""
-    with kept_completions(tmp_path) as one:
+    with kept_texts(tmp_path) as one:
         one.keep("before", "gone")
-    with kept_completions(tmp_path) as one, kept_completions(tmp_path) as other:
-        forget(str(tmp_path), [])
+    with kept_texts(tmp_path) as one, kept_texts(tmp_path) as other:
+        forget(str(tmp_path), [], [])
         other.keep("of the other", "stays")
         one.forget_the_rest()
         assert other.recall("of the other") == "stays"
 
 
 def test_many_threads_may_keep_and_recall_at_once(tmp_path):
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
 
         def write(i):
             cache.keep(str(i), f"text {i}")
@@ -118,16 +118,16 @@ def test_many_threads_may_keep_and_recall_at_once(tmp_path):
 
 BUILD = """
 import sys
-from hierindex.store.cache import open_cache
+from hierindex.cache.file import open_cache
 
 _, folder, name = sys.argv
 with open_cache(folder, "m") as cache:
     print(flush=True)  # it has begun
     sys.stdin.read()
     for i in range(50):
-        cache.completions.recall("of both")
-        cache.completions.keep("of both", name)
-        cache.completions.keep(f"{name} {i}", "paid for")
+        cache.texts.recall("of both")
+        cache.texts.keep("of both", name)
+        cache.texts.keep(f"{name} {i}", "paid for")
     cache.forget_the_rest(something_is_gone=True)
 """
 
@@ -143,16 +143,16 @@ def test_two_processes_at_once_do_no_harm(tmp_path):
     for build in builds:
         with build:
             assert build.stderr.read() == b""
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         for name in "ab":
             assert {cache.recall(f"{name} {i}") for i in range(50)} == {"paid for"}
         assert cache.recall("of both") in ("a", "b")
 
 
 def test_a_build_goes_on_where_its_cache_breaks(tmp_path, caplog):
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         with closing(sqlite3.connect(cache_file(str(tmp_path)))) as other:
-            other.execute("DROP TABLE completions")
+            other.execute("DROP TABLE texts")
         cache.keep("a", "text")
         assert cache.recall("a") is None
         cache.forget_the_rest()
@@ -160,8 +160,8 @@ def test_a_build_goes_on_where_its_cache_breaks(tmp_path, caplog):
 
 
 def test_a_build_goes_on_without_a_write(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("hierindex.store.cache.WAIT", 0.01)
-    with kept_completions(tmp_path) as cache:
+    monkeypatch.setattr("hierindex.cache.file.WAIT", 0.01)
+    with kept_texts(tmp_path) as cache:
         cache.keep("a", "text")
         with closing(sqlite3.connect(cache_file(str(tmp_path)))) as holder:
             holder.execute("BEGIN IMMEDIATE")
@@ -173,7 +173,7 @@ def test_a_build_goes_on_without_a_write(tmp_path, monkeypatch, caplog):
 
 
 def test_a_thread_that_outlives_its_build_does_no_harm(tmp_path, caplog):
-    with kept_completions(tmp_path) as cache:
+    with kept_texts(tmp_path) as cache:
         pass
     cache.keep("a", "too late")
     assert cache.recall("a") is None

@@ -6,18 +6,18 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from hierindex.store.cache import Cache, cache_file, forget, open_cache
+from hierindex.cache.file import Cache, cache_file, forget, open_cache
 
 X = np.eye(1, dtype=np.float32)
 
 
 def keep_all(cache, name):
     cache.vectors.keep([name], X)
-    cache.completions.keep(name, f"what a model wrote of {name}")
+    cache.texts.keep(name, f"what a model wrote of {name}")
 
 
 def known(cache, name):
-    return name in cache.vectors.recall([name]), cache.completions.recall(name) is not None
+    return name in cache.vectors.recall([name]), cache.texts.recall(name) is not None
 
 
 def test_both_are_kept_in_one_file(tmp_path):
@@ -41,9 +41,9 @@ def test_what_a_build_did_not_use_is_forgotten(tmp_path):
 def test_an_embedding_model_that_does_not_tell_what_it_is_has_no_vectors(tmp_path):
     with open_cache(str(tmp_path), None) as cache:
         assert cache.vectors is None
-        cache.completions.keep("a", "text")
+        cache.texts.keep("a", "text")
         cache.forget_the_rest(something_is_gone=True)
-        assert cache.completions.recall("a") == "text"
+        assert cache.texts.recall("a") == "text"
 
 
 def test_completions_do_not_know_their_documents_and_go_with_any(tmp_path):
@@ -51,7 +51,7 @@ def test_completions_do_not_know_their_documents_and_go_with_any(tmp_path):
         for name in "a", "b":
             keep_all(cache, name)
     assert b"wrote of b" in cache_file(str(tmp_path)).read_bytes()
-    forget(str(tmp_path), ["a"])
+    forget(str(tmp_path), ["a"], [])
     assert b"wrote of" not in cache_file(str(tmp_path)).read_bytes()
     with open_cache(str(tmp_path), "m") as cache:
         assert known(cache, "a") == (False, False)
@@ -62,22 +62,22 @@ def test_what_is_forgotten_is_in_no_log_of_another_build(tmp_path):
     with open_cache(str(tmp_path), "m") as cache:
         keep_all(cache, "a")
         assert any(b"wrote of a" in file.read_bytes() for file in tmp_path.iterdir())
-        forget(str(tmp_path), ["a"])
+        forget(str(tmp_path), ["a"], [])
         assert not any(b"wrote of a" in file.read_bytes() for file in tmp_path.iterdir())
         keep_all(cache, "b")
         assert known(cache, "b") == (True, True)
 
 
 def test_there_need_be_no_cache_to_forget(tmp_path):
-    forget(str(tmp_path / "none"), ["a"])
+    forget(str(tmp_path / "none"), ["a"], [])
     assert not (tmp_path / "none").exists()
 
 
-def test_a_cache_from_before_completions_were_kept_is_used(tmp_path):
+def test_a_cache_from_before_texts_were_kept_is_used(tmp_path):
     with open_cache(str(tmp_path), "m") as cache:
         keep_all(cache, "a")
     with closing(sqlite3.connect(cache_file(str(tmp_path)))) as old:
-        old.execute("DROP TABLE completions")
+        old.execute("DROP TABLE texts")
     with open_cache(str(tmp_path), "m") as cache:
         assert known(cache, "a") == (True, False)
 
@@ -92,7 +92,7 @@ def test_a_damaged_cache_is_begun_anew(tmp_path):
 def test_a_build_goes_on_without_a_cache_that_is_locked(tmp_path, monkeypatch, caplog):
     with open_cache(str(tmp_path), "m") as cache:
         keep_all(cache, "a")
-    monkeypatch.setattr("hierindex.store.cache.WAIT", 0.01)
+    monkeypatch.setattr("hierindex.cache.file.WAIT", 0.01)
     with closing(sqlite3.connect(cache_file(str(tmp_path)))) as holder:
         holder.execute("PRAGMA locking_mode = EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")
@@ -112,7 +112,7 @@ def test_a_build_goes_on_where_its_cache_is_only_to_be_read(tmp_path, monkeypatc
     def read_only(file, **kwargs):
         return connect(f"{file.as_uri()}?mode=ro", uri=True, **kwargs)
 
-    monkeypatch.setattr("hierindex.store.cache.sqlite3.connect", read_only)
+    monkeypatch.setattr("hierindex.cache.file.sqlite3.connect", read_only)
     with open_cache(str(tmp_path), "m") as cache:
         keep_all(cache, "b")
         assert known(cache, "a") == (True, True)

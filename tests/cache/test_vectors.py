@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from hierindex.store.cache import cache_file, forget, open_cache
+from hierindex.cache.file import cache_file, forget, open_cache
 
 X = np.eye(3, dtype=np.float32)
 
@@ -61,7 +61,7 @@ def test_texts_are_forgotten_of_every_model_and_their_bytes_are_gone(tmp_path):
         with kept_vectors(tmp_path, model) as cache:
             cache.keep(["a"], vector)
     assert vector.tobytes() in cache_file(str(tmp_path)).read_bytes()
-    forget(str(tmp_path), ["a"])
+    forget(str(tmp_path), ["a"], [])
     assert vector.tobytes() not in cache_file(str(tmp_path)).read_bytes()
 
 

@@ -1,0 +1,102 @@
+"""What models and summarisers wrote before, kept beside the index."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+
+from hierindex.cache.database import Database, optional
+
+CREATE = """
+CREATE TABLE IF NOT EXISTS texts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key BLOB NOT NULL UNIQUE, text BLOB NOT NULL, details BLOB
+)
+"""
+
+
+class TextCache:
+    """Texts by a digest of all that shaped them: completions of models, and whole summaries.
+
+    A completion is written as it arrives and the summaries of a level together, so that each is
+    paid for once, also by a build that is killed straight after. Any thread may call. A cache
+    that fails while a build runs is warned of, and the build goes on without it.
+
+    Parameters
+    ----------
+    database : Database
+        See `open_cache`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._recalled: set[int] = set()
+        self._last_before = 0  # ids grow, so those of all that is kept from now on are higher
+        with optional(), database.transaction() as connection:
+            ((last,),) = connection.execute("SELECT coalesce(max(id), 0) FROM texts")
+            self._last_before = last
+
+    def recall(self, key: str) -> str | None:
+        """The completion under this key, None if there is none."""
+        return next((text for text, _ in self._recall([key]).values()), None)
+
+    def recall_summaries(self, keys: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """The summaries that are known under these keys: each one's text and details."""
+        return {
+            key: (text, details)
+            for key, (text, details) in self._recall(keys).items()
+            if details is not None
+        }
+
+    def keep(self, key: str, text: str) -> None:
+        """Keep a completion for good, at once, in the place of what was under its key."""
+        self._keep([(key, text, None)])
+
+    def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
+        """Keep the texts and details of summaries by key, for good, in one transaction."""
+        self._keep((key, *summary) for key, summary in summaries.items())
+
+    def forget_the_rest(self) -> None:
+        """Delete what was there when this build began and was neither recalled nor kept since.
+
+        What another build keeps meanwhile stays: it has just been paid for.
+        """
+        with optional(), self._database.transaction() as connection:
+            connection.execute(
+                "DELETE FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))",
+                (self._last_before, json.dumps(sorted(self._recalled))),
+            )
+
+    def _recall(self, keys: Iterable[str]) -> dict[str, tuple[str, str | None]]:
+        found = {}
+        with optional(), self._database.transaction() as connection:
+            for key in keys:
+                rows = connection.execute(
+                    "SELECT id, text, details FROM texts WHERE key = ?", (_encoded(key),)
+                )
+                for row, text, details in rows:
+                    self._recalled.add(row)
+                    found[key] = _decoded(text), details and _decoded(details)
+        return found
+
+    def _keep(self, rows: Iterable[tuple[str, str, str | None]]) -> None:
+        with optional(), self._database.transaction() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO texts (key, text, details) VALUES (?, ?, ?)",
+                ([None if field is None else _encoded(field) for field in row] for row in rows),
+            )
+
+
+def forget_all_but(connection: sqlite3.Connection, summaries: Iterable[str]) -> None:
+    """Delete all texts but the summaries of these texts."""
+    staying = {_encoded(text) for text in summaries}
+    connection.create_function("stays", 1, staying.__contains__)
+    connection.execute("DELETE FROM texts WHERE details IS NULL OR NOT stays(text)")
+
+
+def _encoded(text: str) -> bytes:
+    """As UTF-8; SQLite's own texts refuse lone surrogates, which models do write."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")

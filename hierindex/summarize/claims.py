@@ -1,0 +1,74 @@
+"""What a summary stands on: stretches of its children, from which those of documents follow."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hierindex.record import Quote
+
+
+class Excerpt(NamedTuple):
+    """A stretch `text[at:to]` of the text of a child, counted from 0 in its group."""
+
+    child: int
+    at: int
+    to: int
+
+
+class Claim(NamedTuple):
+    """A stretch `text[at:to]` of a summary and the excerpts that it stands on, the best first.
+
+    A verbatim claim has one excerpt, with the same characters. A claim names no document, so it
+    holds wherever the children's texts stand.
+    """
+
+    at: int
+    to: int
+    excerpts: tuple[Excerpt, ...]
+    verbatim: bool = True
+
+
+def resolve_claims(
+    claims: Sequence[Claim], children: Sequence[Sequence[Quote]]
+) -> tuple[Quote, ...]:
+    """The quotes of a summary, by way of the quotes of its children.
+
+    Parameters
+    ----------
+    claims : Sequence[Claim]
+        Of the summary.
+    children : Sequence[Sequence[Quote]]
+        The quotes of each child.
+
+    Returns
+    -------
+    tuple[Quote, ...]
+        In the order of the claims. A verbatim claim gives one quote for each of the child's
+        quotes that its excerpt touches, any other claim one in all.
+
+    Examples
+    --------
+    >>> from hierindex.record import Span
+    >>> child = [Quote(0, 9, Span("a.txt", 100, 109))]
+    >>> [quote] = resolve_claims([Claim(0, 4, (Excerpt(0, 5, 9),))], [child])
+    >>> quote.at, quote.to, quote.source.start, quote.source.end
+    (0, 4, 105, 109)
+    """
+    quotes: list[Quote] = []
+    for claim in claims:
+        parts = [part for e in claim.excerpts for part in _parts(e, children[e.child])]
+        if claim.verbatim:
+            moved = claim.at - claim.excerpts[0].at
+            quotes += [part._replace(at=part.at + moved, to=part.to + moved) for part in parts]
+        else:
+            spans = tuple(dict.fromkeys(span for part in parts for span in part.sources))
+            best = spans[0] if spans else None
+            quotes.append(Quote(claim.at, claim.to, best, verbatim=False, beside=spans[1:]))
+    return tuple(quotes)
+
+
+def _parts(excerpt: Excerpt, quotes: Sequence[Quote]) -> Iterator[Quote]:
+    """The parts of a child's quotes within an excerpt."""
+    for quote in quotes:
+        at, to = max(quote.at, excerpt.at), min(quote.to, excerpt.to)
+        if at < to:
+            yield quote.part(at, to)
