@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import lancedb
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core import Document
@@ -12,6 +13,7 @@ from loopback import LoopbackServer
 from hierindex import (
     DocumentHierarchy,
     ExtractiveSummarizer,
+    FormatError,
     HierarchicalIndex,
     HierarchyStore,
     IndexNotFoundError,
@@ -176,6 +178,19 @@ class TestBuildingAgain:
             with open_cache(str(tmp_path / "index"), None) as cache:
                 assert cache.texts.recall("key") == left
             min(folder.iterdir()).unlink()
+
+    def test_an_index_of_another_version_is_asked_in_vain_and_built_again(
+        self, folder, tmp_path
+    ) -> None:
+        old = built(folder, tmp_path / "index").store.client.open_table("nodes").to_arrow()
+        lancedb.connect(tmp_path / "index").create_table(
+            "nodes", old.replace_schema_metadata(None), mode="overwrite"
+        )
+        with pytest.raises(FormatError, match=r"format 1, this version reads format 2\); build it"):
+            HierarchicalIndex.open(tmp_path / "index")
+        report = built(folder, tmp_path / "index").last_build
+        assert (report.added, report.unchanged) == (3, 0)
+        assert HierarchicalIndex.open(tmp_path / "index").info()["documents"] == 3
 
     def test_seconds_by_stage_add_up(self, folder, tmp_path) -> None:
         report = built(folder, tmp_path / "index").last_build.to_json()

@@ -132,6 +132,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(vectors.CREATE)
         connection.execute(texts.CREATE)
+        connection.execute("DROP TABLE IF EXISTS completions")  # of an older version
     except sqlite3.DatabaseError:
         connection.close()
         raise
