@@ -29,8 +29,10 @@ from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import DETAILS, NodeRecord
 from hierindex.retrieve.documents import WHOLE
+from hierindex.store.async_first import wait_for
 from hierindex.store.links import BESIDE
 from hierindex.store.schema import documents_of
+from hierindex.store.snapshot import Snapshot
 
 
 def to_document_summary_index(
@@ -123,8 +125,9 @@ class NoLLM(CustomLLM):
 def _storage(index: HierarchicalIndex, embed_summaries: bool) -> StorageContext:
     """All that LlamaIndex keeps of its index; no model is needed for it."""
     storage, struct = StorageContext.from_defaults(), IndexDocumentSummary()
-    chunks = _chunks(index)
-    for document, summary in _summaries(index, chunks).items():
+    snapshot = index.store.snapshot()
+    chunks = _chunks(snapshot)
+    for document, summary in _summaries(index, snapshot, chunks).items():
         members = [_alone(chunk, document, BESIDE) for chunk in chunks[document]]
         told = _alone(summary, document)
         if told.node_id == members[0].node_id:
@@ -139,10 +142,10 @@ def _storage(index: HierarchicalIndex, embed_summaries: bool) -> StorageContext:
     return storage
 
 
-def _chunks(index: HierarchicalIndex) -> dict[str, list[TextNode]]:
+def _chunks(snapshot: Snapshot) -> dict[str, list[TextNode]]:
     """The chunks of each document, in their order, blank ones left out."""
     chunks = defaultdict[str, list[TextNode]](list)
-    for node in ordered_nodes(index.store):
+    for node in ordered_nodes(snapshot):
         record = NodeRecord.from_metadata(node.metadata)
         if record.level == 0 and node.text.strip():
             chunks[documents_of(node, record)[0]].append(node)
@@ -150,10 +153,11 @@ def _chunks(index: HierarchicalIndex) -> dict[str, list[TextNode]]:
 
 
 def _summaries(
-    index: HierarchicalIndex, chunks: Mapping[str, Sequence[TextNode]]
+    index: HierarchicalIndex, snapshot: Snapshot, chunks: Mapping[str, Sequence[TextNode]]
 ) -> dict[str, BaseNode]:
     """The summary of each document, with its vector."""
-    found = index.store.get_nodes(filters=MetadataFilters(filters=[WHOLE]))
+    whole = MetadataFilters(filters=[WHOLE])
+    found: list[BaseNode] = [*wait_for(snapshot.nodes(filters=whole))]
     without = chunks.keys() - {_document(node) for node in found}
     ids = [chunk.node_id for document in sorted(without) for chunk in chunks[document]]
     if ids:
@@ -162,9 +166,9 @@ def _summaries(
         extracting = DocumentHierarchy(
             embed_model=index.embed_model, parent_embedding="mean", max_levels=1
         )
-        found += extracting(index.store.get_nodes(ids))
-    whole = {_document(node): node for node in found}
-    return {document: whole[document] for document in chunks}
+        found += extracting(wait_for(snapshot.nodes(ids)))
+    by_document = {_document(node): node for node in found}
+    return {document: by_document[document] for document in chunks}
 
 
 def _document(node: BaseNode) -> str:

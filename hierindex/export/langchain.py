@@ -41,7 +41,7 @@ def to_langchain_documents(index: HierarchicalIndex, level: int | None = None) -
     """
     with _installed():
         from hierindex.export.langchain_retriever import document_of
-    nodes = ordered_nodes(index.store)
+    nodes = ordered_nodes(index.store.snapshot())
     if level is not None:
         records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
         check_level(level, max(record.level_max for record in records))

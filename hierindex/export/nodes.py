@@ -4,13 +4,14 @@ from llama_index.core.schema import BaseNode, TextNode
 
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.async_first import wait_for
 from hierindex.store.schema import NODE_COLUMNS, documents_of, to_nodes
+from hierindex.store.snapshot import Snapshot
 
 NO_NODES = "The index is empty: there is nothing to export."
 
 
-def ordered_nodes(store: HierarchyStore) -> list[TextNode]:
+def ordered_nodes(snapshot: Snapshot) -> list[TextNode]:
     """All nodes without vectors: level by level, by documents, by place in them, by id.
 
     Raises
@@ -18,7 +19,8 @@ def ordered_nodes(store: HierarchyStore) -> list[TextNode]:
     IndexNotFoundError, InputError
         If there is no index, or it is empty.
     """
-    nodes = [node for batch in store.batches(*NODE_COLUMNS) for node in to_nodes(batch)]
+    snapshot.require()
+    nodes = to_nodes(wait_for(snapshot.select(*NODE_COLUMNS)))
     if not nodes:
         raise InputError(NO_NODES)
     return sorted(nodes, key=_place)

@@ -27,7 +27,7 @@ def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
     IndexNotFoundError, InputError
         If there is no index, or it is empty.
     """
-    found = ordered_nodes(index.store)
+    found = ordered_nodes(index.store.snapshot())
     record = NodeRecord.from_metadata(found[0].metadata)  # all name the same
     nodes = [plain(node) for node in found]
     return {
