@@ -54,6 +54,10 @@ class PlacedSentenceSplitter(SentenceSplitter):
             node.start_char_idx, node.end_char_idx = start + at, start + ends[whole.node_id]
         return nodes
 
+    def _get_metadata_str(self, node: BaseNode) -> str:
+        """What is embedded with a chunk's text: another file name cuts no other chunks."""
+        return node.get_metadata_str(mode=MetadataMode.EMBED)
+
     def _token_size(self, text: str) -> int:
         """Tokens of a text, or of so much of it that it is too long for a chunk anyway.
 

@@ -1,37 +1,53 @@
 """An index after any history equals a fresh build of what it holds, node for node."""
 
+import asyncio
+import random
+import warnings
+from functools import partial
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from fakes import HashingEmbedding
 from histories import documents, history
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseNode, Document
+from loopback import LoopbackServer, names_words
 
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
+    HierarchyStore,
+    LLMRewriter,
     NodeRecord,
+    Percentile,
     RaptorHierarchy,
     SemanticHierarchy,
-    sentence_splitter,
+    TwoStageSummarizer,
 )
-from hierindex.split import split_documents
+from hierindex.build import build_tree
+from hierindex.cache.file import cache_file, open_cache
+from hierindex.embed.embedder import fingerprint
+from hierindex.errors import FallbackWarning
+from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.llm import load_llm
+from hierindex.split import sentence_splitter, split_documents
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
-CHUNK = 30  # tokens
-TOPICS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
+CHUNK_SIZE = 30  # tokens, so that few sentences make a tree
+WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
 
-def hierarchy_of(kind, summarizer=None, **options):
-    return kind(
-        HashingEmbedding(model_name="known"),
-        summarizer,
-        **{"max_children": 3, "summary_tokens": 40, **options},
-    )
+def hierarchy_of(kind, summarizer=None, **options) -> Hierarchy:
+    model = HashingEmbedding(model_name="known")
+    return kind(model, summarizer, **{"max_children": 3, "summary_tokens": 40, **options})
 
 
-def build(sources, uri: Path, hierarchy) -> HierarchicalIndex:
-    return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, chunk_size=CHUNK)
+def built(sources, uri: Path, hierarchy: Hierarchy) -> HierarchicalIndex:
+    return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, chunk_size=CHUNK_SIZE)
+
+
+def chunks_of(texts: dict[str, str], hierarchy: Hierarchy) -> list[BaseNode]:
+    return split_documents(documents(texts), sentence_splitter(hierarchy.embed_model, CHUNK_SIZE))
 
 
 def as_plain(nodes: list[BaseNode]) -> list[dict]:
@@ -39,35 +55,272 @@ def as_plain(nodes: list[BaseNode]) -> list[dict]:
     return sorted((node.to_dict() for node in nodes), key=lambda node: node["id_"])
 
 
-def n_wrong(nodes: list[BaseNode], texts: dict[str, str]) -> tuple[int, int]:
-    """Quotes of these nodes, and those that do not stand where they point."""
-    n_quotes = wrong = 0
+def levels_of(nodes: list[BaseNode]) -> int:
+    return 1 + max(NodeRecord.from_metadata(node.metadata).level for node in nodes)
+
+
+def wrong_citations(nodes: list[BaseNode], texts: dict[str, str]) -> tuple[int, int]:
+    """How many sources the nodes cite, and how many of them are not what or where they should."""
+    n_sources = n_wrong = 0
     for node in nodes:
         for quote in NodeRecord.from_metadata(node.metadata).quotes:
-            for i, span in enumerate(quote.sources):
-                stretch = texts[span.document][span.start : span.end]
-                inside = 0 <= span.start < span.end <= len(texts[span.document])
-                said = (
-                    not quote.verbatim
-                    or i > 0
-                    or stretch == node.get_content()[quote.at : quote.to]
-                )
-                n_quotes, wrong = n_quotes + 1, wrong + (not (inside and said))
-    return n_quotes, wrong
+            for document, start, end, _ in quote.sources:
+                text = texts[document]
+                inside = 0 <= start < end <= len(text)
+                verbatim = text[start:end] == node.get_content("none")[quote.at : quote.to]
+                n_sources += 1
+                n_wrong += not inside or (quote.verbatim and not verbatim)
+    return n_sources, n_wrong
 
 
-def check_history(tmp_path: Path, seed: int, hierarchy, n_edits: int = 4) -> None:
-    """One index through all states of a set of documents, beside an index of each state alone."""
+def check_history(folder: Path, seed: int, hierarchy: Hierarchy, n_edits: int = 4) -> None:
+    """One index through all states of a set of documents, beside the tree of each state alone."""
     for i, texts in enumerate(history(seed, n_edits)):
-        index = build(documents(texts), tmp_path / "index", hierarchy)
-        nodes = index.store.get_nodes()
-        splitter = sentence_splitter(hierarchy.embed_model, CHUNK)
-        fresh = hierarchy.grow(split_documents(documents(texts), splitter))
-        assert as_plain(nodes) == as_plain(fresh.nodes), f"seed {seed}, state {i}"
-        assert n_wrong(nodes, texts)[1] == 0
+        nodes = built(documents(texts), folder / "index", hierarchy).store.get_nodes()
+        fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
+        assert as_plain(nodes) == as_plain(fresh), f"seed {seed}, state {i}"
+        assert wrong_citations(nodes, texts)[1] == 0, f"seed {seed}, state {i}"
+    apart = built(documents(texts), folder / "apart", hierarchy).store.get_nodes()
+    assert as_plain(nodes) == as_plain(apart)
 
 
 @KINDS
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(5))
 def test_any_history(tmp_path, kind, seed):
     check_history(tmp_path, seed, hierarchy_of(kind))
+
+
+@pytest.mark.slow
+@KINDS
+@pytest.mark.parametrize("seed", range(100, 400))
+def test_three_hundred_histories(tmp_path, kind, seed):
+    check_history(tmp_path, seed, hierarchy_of(kind))
+
+
+def test_histories_have_trees_of_three_levels_and_more():
+    for kind in SemanticHierarchy, RaptorHierarchy:
+        hierarchy = hierarchy_of(kind)
+        levels = [
+            levels_of(hierarchy(chunks_of(history(seed, 4)[-1], hierarchy))) for seed in range(5)
+        ]
+        assert max(levels) >= 4
+        assert sorted(levels)[1] >= 3
+
+
+def text_of(name: str, n_sentences: int = 90) -> str:
+    draw = random.Random(name)
+    return "\n\n".join(
+        f"In {name} the {draw.choice(WORDS)} of day {i} met the {draw.choice(WORDS)} at the gate."
+        for i in range(n_sentences)
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        SemanticHierarchy,
+        lambda *models, **options: SemanticHierarchy(*models, rule=Percentile(30), **options),
+        RaptorHierarchy,
+        DocumentHierarchy,
+    ],
+    ids=["semantic", "percentile", "raptor", "document"],
+)
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind, names):
+    texts = {name: text_of(name) for name in names}
+    hierarchy = hierarchy_of(kind, max_children=6)
+    built(documents(texts), tmp_path, hierarchy)
+    texts["a"] = f"Bergen, in the winter of that year\n\n{texts['a']}"
+    for _ in range(2):
+        index = built(documents(texts), tmp_path, hierarchy)
+        n_sources, n_wrong = wrong_citations(index.store.get_nodes(), texts)
+        assert (n_sources > 90, n_wrong) == (True, 0)
+    assert index.last_build.usage.cached_summaries > 0
+
+
+@pytest.mark.parametrize("n_files", [1, 2])
+def test_a_line_on_top_of_a_meeting_moves_all_citations(corpus, embed_model, tmp_path, n_files):
+    folder = tmp_path / "meetings"
+    folder.mkdir()
+    for path in sorted(corpus("meetings").glob("TS3004*.txt"))[:n_files]:
+        (folder / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    first = min(folder.iterdir())
+    hierarchy = SemanticHierarchy(embed_model=embed_model)
+    HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=hierarchy)
+    first.write_text("A line on top.\n" + first.read_text(encoding="utf-8"), encoding="utf-8")
+    index = HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=hierarchy)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    n_sources, n_wrong = wrong_citations(index.store.get_nodes(), texts)
+    assert index.last_build.usage.cached_summaries > 0
+    assert (n_sources > 60, n_wrong) == (True, 0)
+
+
+def half_verbatim(prompt: str) -> str:
+    """The first sentence of the passages and one of the model's own."""
+    passages = prompt.split(" ===\n")[-2].rpartition("\n")[0]
+    return f"{passages.partition('. ')[0].rstrip('.')}. {names_words(prompt)}"
+
+
+@pytest.fixture
+def server():
+    with LoopbackServer(reply=half_verbatim) as server:
+        yield server
+
+
+def by_llm(server: LoopbackServer, **options) -> TwoStageSummarizer:
+    return TwoStageSummarizer(LLMRewriter(load_llm("tiny", server.base_url)), **options)
+
+
+@KINDS
+@pytest.mark.parametrize("seed", range(2))
+def test_any_history_with_a_language_model(tmp_path, server, kind, seed):
+    check_history(tmp_path, seed, hierarchy_of(kind, by_llm(server)), n_edits=3)
+
+
+@KINDS
+def test_any_history_in_an_event_loop_on_one_cache(tmp_path, server, kind):
+    hierarchy = hierarchy_of(kind, by_llm(server))
+
+    async def check() -> None:
+        with open_cache(str(tmp_path), fingerprint(hierarchy.embed_model)) as cache:
+            for texts in history(7, 4):
+                grown = await hierarchy.agrow(chunks_of(texts, hierarchy), cache)
+                fresh = await hierarchy.agrow(chunks_of(texts, hierarchy))
+                assert as_plain(grown.nodes) == as_plain(fresh.nodes)
+                assert wrong_citations(grown.nodes, texts)[1] == 0
+
+    asyncio.run(check())
+
+
+def half_invented(prompt: str) -> str:
+    """Of every other prompt a sentence that nothing supports."""
+    invented = "Bananas ripen quickly. Planets circle distant suns forever."
+    return invented if crc32(prompt.encode()) % 2 else half_verbatim(prompt)
+
+
+@pytest.mark.parametrize("min_grounding", [None, 0.6])
+@pytest.mark.parametrize("group_documents", [False, True])
+def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_documents):
+    texts = {f"{i:02}": text_of(f"place {i}", 12) for i in range(12)}
+    with LoopbackServer(reply=half_invented) as server, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        hierarchy = hierarchy_of(
+            DocumentHierarchy,
+            by_llm(server, min_grounding=min_grounding),
+            group_documents=group_documents,
+        )
+        for n in range(1, 13):
+            some = dict(list(texts.items())[:n])
+            index = built(documents(some), tmp_path / "one by one", hierarchy)
+        at_once = built(documents(texts), tmp_path / "at once", hierarchy)
+    nodes = at_once.store.get_nodes()
+    assert as_plain(index.store.get_nodes()) == as_plain(nodes)
+    summaries = [
+        record for node in nodes if (record := NodeRecord.from_metadata(node.metadata)).level
+    ]
+    kinds = {"abstractive"} if min_grounding is None else {"abstractive", "extractive_fallback"}
+    assert {record.kind for record in summaries} == kinds
+    assert (len({record.grounding for record in summaries}) > 1) == (min_grounding is None)
+
+
+def test_a_summary_has_the_same_grounding_alone_and_among_others(server):
+    """Of one group of a level, and of twelve."""
+    texts = {f"{i:02}": text_of(f"place {i}", 12) for i in range(12)}
+    hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server), group_documents=False)
+    together = as_plain(hierarchy(chunks_of(texts, hierarchy)))
+    alone = [
+        node
+        for name, text in texts.items()
+        for node in hierarchy(chunks_of({name: text}, hierarchy))
+    ]
+    assert as_plain(alone) == together
+
+
+class TestWhatIsPaidFor:
+    """Once, wherever the documents move; and what is deleted leaves nothing behind."""
+
+    @pytest.fixture
+    def texts(self) -> dict[str, str]:
+        return {name: text_of(name, 12) for name in ("Aberdeen", "Bergen", "Cuxhaven", "Dover")}
+
+    @KINDS
+    def test_a_renamed_document_is_asked_about_no_more(self, tmp_path, server, texts, kind):
+        hierarchy = hierarchy_of(kind, by_llm(server))
+        plain = [Document(text=text, id_=name) for name, text in texts.items()]
+        before = built(plain, tmp_path, hierarchy).store.get_nodes()
+        n_asked, n_embedded = len(server.requests), len(hierarchy.embed_model.batches)
+        texts = {name.replace("Bergen", "Bergen 2"): text for name, text in texts.items()}
+        renamed = [Document(text=text, id_=name) for name, text in texts.items()]
+        index = built(renamed, tmp_path, hierarchy)
+        nodes = index.store.get_nodes()
+        assert len(server.requests) == n_asked
+        assert len(hierarchy.embed_model.batches) == n_embedded
+        n_summaries = sum(node.metadata["level"] > 0 for node in nodes)
+        assert index.last_build.usage.cached_summaries == n_summaries
+        assert {node.node_id for node in nodes} != {node.node_id for node in before}
+        assert wrong_citations(nodes, texts)[1] == 0
+
+    @KINDS
+    def test_after_a_deletion_only_changed_ancestors_are_asked_for(
+        self, tmp_path, server, texts, kind
+    ):
+        hierarchy = hierarchy_of(kind, by_llm(server))
+        index = built(documents(texts), tmp_path, hierarchy)
+        assert b"Bergen" in cache_file(str(tmp_path)).read_bytes()
+        index.store.delete("Bergen")
+        assert b"Bergen" not in cache_file(str(tmp_path)).read_bytes()
+        staying = {n.node_id for n in index.store.get_nodes() if n.metadata["level"]}
+        n_asked, texts = len(server.requests), {k: v for k, v in texts.items() if k != "Bergen"}
+        index = built(documents(texts), tmp_path, hierarchy)
+        nodes = [n for n in index.store.get_nodes() if n.metadata["level"]]
+        new = {n.node_id for n in nodes} - staying
+        assert index.last_build.usage.cached_summaries == len(nodes) - len(new) > 0
+        assert len(server.requests) - n_asked == index.last_build.usage.llm_calls == len(new)
+
+    @KINDS
+    def test_a_build_without_a_document_forgets_it(self, tmp_path, server, texts, kind):
+        hierarchy = hierarchy_of(kind, by_llm(server))
+        built(documents(texts), tmp_path, hierarchy)
+        del texts["Bergen"]
+        built(documents(texts), tmp_path, hierarchy)
+        assert b"Dover" in cache_file(str(tmp_path)).read_bytes()
+        assert b"Bergen" not in cache_file(str(tmp_path)).read_bytes()
+
+    def test_an_estimate_keeps_no_text(self, tmp_path, server, texts):
+        hierarchy = hierarchy_of(SemanticHierarchy, by_llm(server))
+        HierarchicalIndex.estimate(
+            documents(texts), tmp_path, hierarchy=hierarchy, chunk_size=CHUNK_SIZE
+        )
+        index = built(documents(texts), tmp_path, hierarchy)
+        assert index.last_build.usage.cached_summaries == 0
+        fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
+        assert as_plain(index.store.get_nodes()) == as_plain(fresh)
+
+    def test_a_fallback_is_tried_again(self, tmp_path, texts):
+        hierarchy_by = partial(hierarchy_of, DocumentHierarchy)
+        with LoopbackServer(reply=lambda prompt: "") as server, pytest.warns(FallbackWarning):
+            first = built(documents(texts), tmp_path, hierarchy_by(by_llm(server)))
+        with LoopbackServer(reply=names_words) as server:
+            second = built(documents(texts), tmp_path, hierarchy_by(by_llm(server)))
+        assert first.last_build.usage.fallbacks > 0
+        assert second.last_build.usage.fallbacks == second.last_build.usage.cached_summaries == 0
+
+
+class Unread(HierarchyStore):
+    """A store that no node can be read from."""
+
+    async def aget_nodes(self, *args, **kwargs):
+        raise AssertionError("A build reads no nodes.")
+
+    async def aquery(self, *args, **kwargs):
+        raise AssertionError("A build asks no table.")
+
+
+@KINDS
+def test_a_build_reads_no_table(tmp_path, kind):
+    hierarchy = hierarchy_of(kind)
+    options = {"splitter": None, "chunk_size": CHUNK_SIZE, "progress": None}
+    for texts in history(3, 2):
+        build_tree(documents(texts), Unread(tmp_path), hierarchy, **options)
+    fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
+    assert as_plain(HierarchyStore(tmp_path).get_nodes()) == as_plain(fresh)

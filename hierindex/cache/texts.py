@@ -37,23 +37,26 @@ class TextCache:
 
     def recall(self, key: str) -> str | None:
         """The completion under this key, None if there is none."""
-        return next((text for text, _ in self._recall([key]).values()), None)
+        return next((_decoded(text) for text, _ in self._recall([key]).values()), None)
 
     def recall_summaries(self, keys: Iterable[str]) -> dict[str, tuple[str, str]]:
         """The summaries that are known under these keys: each one's text and details."""
         return {
-            key: (text, details)
+            key: (_decoded(text), _decoded(details))
             for key, (text, details) in self._recall(keys).items()
             if details is not None
         }
 
     def keep(self, key: str, text: str) -> None:
         """Keep a completion for good, at once, in the place of what was under its key."""
-        self._keep([(key, text, None)])
+        self._keep([(_encoded(key), _encoded(text), None)])
 
     def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
         """Keep the texts and details of summaries by key, for good, in one transaction."""
-        self._keep((key, *summary) for key, summary in summaries.items())
+        self._keep(
+            (_encoded(key), _encoded(text), _encoded(details))
+            for key, (text, details) in summaries.items()
+        )
 
     def forget_the_rest(self) -> None:
         """Delete what was there when this build began and was neither recalled nor kept since.
@@ -66,7 +69,7 @@ class TextCache:
                 (self._last_before, json.dumps(sorted(self._recalled))),
             )
 
-    def _recall(self, keys: Iterable[str]) -> dict[str, tuple[str, str | None]]:
+    def _recall(self, keys: Iterable[str]) -> dict[str, tuple[bytes, bytes | None]]:
         found = {}
         with optional(), self._database.transaction() as connection:
             for key in keys:
@@ -75,14 +78,13 @@ class TextCache:
                 )
                 for row, text, details in rows:
                     self._recalled.add(row)
-                    found[key] = _decoded(text), details and _decoded(details)
+                    found[key] = text, details
         return found
 
-    def _keep(self, rows: Iterable[tuple[str, str, str | None]]) -> None:
+    def _keep(self, rows: Iterable[tuple[bytes, bytes, bytes | None]]) -> None:
         with optional(), self._database.transaction() as connection:
             connection.executemany(
-                "INSERT OR REPLACE INTO texts (key, text, details) VALUES (?, ?, ?)",
-                ([None if field is None else _encoded(field) for field in row] for row in rows),
+                "INSERT OR REPLACE INTO texts (key, text, details) VALUES (?, ?, ?)", rows
             )
 
 

@@ -67,9 +67,9 @@ class Hierarchy(TransformComponent):
     metadata_rules : dict[str, Merge]
         Replaces, for single keys, how a parent's metadata is merged; see `merged_metadata`.
     cache : str or Path, optional
-        Folder in which a pipeline keeps vectors, and what models wrote, so that they are not
-        paid for twice; best that of the index, whose deletions then reach it. `build` has its
-        own.
+        Folder in which a pipeline keeps vectors, summaries and what models wrote, so that they
+        are not paid for twice; best that of the index, whose deletions then reach it. `build` has
+        its own.
     progress : Progress
         Called with a stage, the steps done and the steps in all.
     """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -72,11 +73,15 @@ class EmbeddingGrounding:
         """The support of each pair's summary; by words alone where nothing embeds."""
         if embed is None or not pairs:
             return support_by_words(pairs)
-        if self.threshold is not None:
-            return [_support(S @ T.T, self.threshold) for S, T in _vectors(pairs, embed)]
-        *vectors, (S, T) = _vectors([*pairs, KNOWN], embed)  # so few need no memory of their own
-        threshold = calibrated_threshold(S @ T.T)
-        return [_support(S @ T.T, threshold) for S, T in vectors]
+        threshold = known_threshold(embed) if self.threshold is None else self.threshold
+        return [_support(S @ T.T, threshold) for S, T in _vectors(pairs, embed)]
+
+
+@lru_cache(maxsize=1)  # the last model's alone: a key keeps its model in memory
+def known_threshold(embed: Embed) -> float:
+    """The `calibrated_threshold` of an embedding model, from sentences whose sources are known."""
+    ((S, T),) = _vectors([KNOWN], embed)
+    return calibrated_threshold(S @ T.T)
 
 
 def calibrated_threshold(known: Floats2d) -> float:

@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 
 from hierindex import SalientSentences, load_embed_model
 from hierindex.embed.embedder import Embedder
-from hierindex.summarize.grounding import KNOWN, calibrated_threshold
+from hierindex.summarize.grounding import known_threshold
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Budget
 from hierindex.summarize.two_stage import EXTRACT_TOKENS
@@ -27,8 +27,7 @@ from hierindex.summarize.two_stage import EXTRACT_TOKENS
 def main(folder: Path) -> None:
     embedder = Embedder(load_embed_model())
     budget = Budget(EXTRACT_TOKENS, embedder.count_text_tokens)
-    S, T = map(embedder.embed, KNOWN)
-    calibrated = calibrated_threshold(S @ T.T)
+    calibrated = known_threshold(embedder.embed)
     head = ("summaries", "sentences", "AUC", *["threshold", "own", "foreign"] * 2)
     print(f"{'':<16}" + "".join(f"{column:>12}" for column in head))
     for name, gold in GOLD.items():

@@ -51,11 +51,21 @@ def test_completions_do_not_know_their_documents_and_go_with_any(tmp_path):
         for name in "a", "b":
             keep_all(cache, name)
     assert b"wrote of b" in cache_file(str(tmp_path)).read_bytes()
-    forget(str(tmp_path), ["a"], [])
+    forget(str(tmp_path), ["a"], ["what a model wrote of b"])
     assert b"wrote of" not in cache_file(str(tmp_path)).read_bytes()
     with open_cache(str(tmp_path), "m") as cache:
         assert known(cache, "a") == (False, False)
         assert known(cache, "b") == (True, False)
+
+
+@pytest.mark.parametrize("staying", [[], ["one"], ["one", "\ud800"], ["none of them"]])
+def test_summaries_stay_that_an_index_still_has(tmp_path, staying):
+    summaries = {name: (name, f"details of {name}") for name in ("one", "two", "\ud800")}
+    with open_cache(str(tmp_path), "m") as cache:
+        cache.texts.keep_summaries(summaries)
+        forget(str(tmp_path), [], staying)
+        assert cache.texts.recall_summaries(summaries).keys() == {*staying} & summaries.keys()
+    assert b"details of two" not in cache_file(str(tmp_path)).read_bytes()
 
 
 def test_what_is_forgotten_is_in_no_log_of_another_build(tmp_path):

@@ -51,6 +51,32 @@ def test_the_last_text_counts(tmp_path):
         assert cache.recall("a") == "second"
 
 
+@few
+@given(st.dictionaries(unicode, st.tuples(unicode, unicode)))
+def test_summaries_are_recalled_together(tmp_path_factory, written):
+    folder = tmp_path_factory.mktemp("index")
+    with kept_texts(folder) as cache:
+        cache.keep_summaries(written)
+    with kept_texts(folder) as cache:
+        assert cache.recall_summaries([*written, "never kept"]) == written
+
+
+def test_a_completion_is_no_summary(tmp_path):
+    with kept_texts(tmp_path) as cache:
+        cache.keep("a", "text")
+        assert cache.recall_summaries("a") == {}
+
+
+def test_a_summary_that_was_not_used_is_forgotten(tmp_path):
+    with kept_texts(tmp_path) as cache:
+        cache.keep_summaries({key: (key, "details") for key in "abc"})
+    with kept_texts(tmp_path) as cache:
+        cache.recall_summaries("ab")
+        cache.keep_summaries({"d": ("d", "details")})
+        cache.forget_the_rest()
+        assert cache.recall_summaries("abcd").keys() == {*"abd"}
+
+
 KILLED = """
 import os, signal, sys
 from hierindex.cache.file import open_cache
