@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
+from hierindex.llm.usage import Usage
 from hierindex.store.lance import HierarchyStore
-from hierindex.summarize.summary import Usage
 
 
 def overview(store: HierarchyStore) -> dict[str, Any]:

@@ -611,7 +611,7 @@ def llm_at(server) -> tuple[str, ...]:
 @pytest.fixture
 def small_window(monkeypatch):
     """So that an answer takes many calls."""
-    monkeypatch.setattr("hierindex.llm.CONTEXT_WINDOW", 800)
+    monkeypatch.setattr("hierindex.llm.client.CONTEXT_WINDOW", 800)
 
 
 def test_compare_without_a_model(hierindex, index) -> None:

@@ -23,7 +23,7 @@ def llm_of(settings: Settings) -> "LLM | None":
             "--llm-base-url must be an address such as http://localhost:8000/v1, got "
             f"{settings.llm_base_url!r}."
         )
-    from hierindex.llm import load_llm
+    from hierindex.llm.client import load_llm
 
     return load_llm(
         settings.llm,

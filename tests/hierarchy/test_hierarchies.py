@@ -34,7 +34,7 @@ from hierindex import (
     WindowWarning,
 )
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.llm import load_llm
+from hierindex.llm.client import load_llm
 
 TOPICS = [
     text.split()

@@ -36,7 +36,9 @@ from hierindex import (
     InputError,
     ModelError,
 )
-from hierindex.respond.calls import Calls
+from hierindex.llm.record import Call, Calls
+from hierindex.llm.served import served
+from hierindex.llm.usage import Usage
 from hierindex.respond.engine import (
     CANNOT_STREAM,
     MODES,
@@ -45,7 +47,6 @@ from hierindex.respond.engine import (
     options_of,
     query_engine,
 )
-from hierindex.summarize.summary import Usage
 
 STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
 WINDOWS = {"fits": 8192, "does not fit": 1300}
@@ -182,7 +183,7 @@ def test_a_stream_that_does_not_tell_its_usage_is_counted(index):
 def test_a_failed_call_is_written_down_with_its_prompt(retriever, embed_model):
     calls = Calls()
     with serve(faults=lambda number: Fault(500)) as server:
-        engine = query_engine(retriever, embed_model, llm=calls.of(llm_of(server)))
+        engine = query_engine(retriever, embed_model, llm=served(llm_of(server), calls))
         with pytest.raises(InternalServerError):
             engine.query(QUESTION)
         assert [call.prompt for call in calls.made] == [server.requests[0].prompt]
@@ -306,7 +307,7 @@ def test_a_structured_model_is_asked_within(retriever, embed_model):
     """`as_structured_llm` asks the model that it wraps."""
     calls = Calls()
     with serve(fill_in) as server:
-        llm = calls.of(llm_of(server).as_structured_llm(Verdict))
+        llm = served(llm_of(server).as_structured_llm(Verdict), calls)
         response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
         assert asked_of(calls.made) == asked_of(response.metadata["calls"]) == log_of(server)
     assert response.response == Verdict(met=True, words="Forty-two falcons.")

@@ -31,11 +31,13 @@ from strategies import modest
 from tenacity import wait_none
 
 from hierindex.errors import InputError, LimitError, ModelError
-from hierindex.llm import ATTEMPTS, load_llm
+from hierindex.llm.client import load_llm
+from hierindex.llm.service import ATTEMPTS
+from hierindex.llm.usage import Usage
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.prompts import SUMMARY_PROMPT, summary_prompt
 from hierindex.summarize.requests import MAX_HALVINGS, PATIENCE
-from hierindex.summarize.summary import Resources, Usage
+from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
 TEXTS = [f"The number of this text is {i}." for i in range(8)]
@@ -153,9 +155,9 @@ def test_a_busy_service_is_waited_for(rewrite):
 
 @both
 def test_a_service_that_is_always_busy_is_given_up(rewrite, monkeypatch):
-    monkeypatch.setattr("hierindex.summarize.service.MAX_PAUSE", 0.3)
+    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.3)
     server = LoopbackServer(faults=always(Fault(429)))
-    with server, pytest.raises(ModelError, match="is busy"):
+    with server, pytest.raises(ModelError, match=r"was busy for \d s: .* 429; try"):
         rewrite(server, TEXTS[:2])
     assert len(server.requests) < 20
 
@@ -523,7 +525,7 @@ def test_a_process_does_not_wait_for_a_request_that_hangs():
     """Which a deadline, or Ctrl-C, has given up."""
     code = """
 from hierindex.errors import LimitError
-from hierindex.llm import load_llm
+from hierindex.llm.client import load_llm
 from hierindex.summarize.llm import LLMRewriter
 try:
     LLMRewriter(load_llm("tiny", "{url}"), deadline=1).rewrite(["A text."], max_tokens=9)

@@ -16,13 +16,14 @@ from summarize.groups import RewriterOf, budget_of, check_summary, children, gro
 from tiny_models import SENTENCES
 
 from hierindex.errors import FallbackWarning, InputError, SummaryError
+from hierindex.llm.usage import Usage
 from hierindex.record import Quote, Span
 from hierindex.summarize.events import SummaryFallback
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
 from hierindex.summarize.grounding import EmbeddingGrounding, Support
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.sentences import Sentence
-from hierindex.summarize.summary import Resources, Usage
+from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, TwoStageSummarizer
 
 GROUPS = [group_of(*SENTENCES), group_of(SENTENCES[1], "The lamp is new since the storm.")]

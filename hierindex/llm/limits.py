@@ -2,12 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from threading import Lock
 
 from hierindex.errors import LimitError
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 30.0  # seconds, where the service asks for none
+A_MOMENT = 0.005  # seconds
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 10.0  # seconds, where the service asks for none
 
 
 class AdaptiveLimit:
@@ -15,7 +17,7 @@ class AdaptiveLimit:
 
     Halved when the service says that there are too many, and grown by one with each round of
     answers, up to what was asked for: additive increase, multiplicative decrease (Chiu and
-    Jain, 1989). For the tasks of one event loop.
+    Jain, 1989). For threads and the tasks of any event loops together.
 
     Parameters
     ----------
@@ -24,35 +26,41 @@ class AdaptiveLimit:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
         self._limit = float(most)
         self._in_flight = 0
         self._slowed = self._resume = 0.0  # as time.monotonic tells
         self._next_pause = FIRST_PAUSE
-        self.busy_since: float | None = None  # without an answer
-        self._freed = asyncio.Condition()
+        self._busy_since: float | None = None
+        self._lock = Lock()
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
+    @contextmanager
+    def slot(self) -> Iterator[None]:
         """Wait until one more request may be sent, and hold its place meanwhile."""
-        async with self._freed:
-            await self._freed.wait_for(lambda: self._in_flight < int(self._limit))
-            self._in_flight += 1
+        while wait := self._wait():
+            time.sleep(wait)
         try:
-            while (left := self._resume - time.monotonic()) > 0:
-                await asyncio.sleep(left)
             yield
         finally:
-            self._in_flight -= 1
-            async with self._freed:
-                self._freed.notify_all()
+            self._leave()
+
+    @asynccontextmanager
+    async def aslot(self) -> AsyncIterator[None]:
+        """As `slot`, without blocking the event loop."""
+        while wait := self._wait():
+            await asyncio.sleep(wait)
+        try:
+            yield
+        finally:
+            self._leave()
 
     def answered(self) -> None:
         """A request was answered."""
-        self._limit = min(self._most, self._limit + 1 / self._limit)
-        self._next_pause, self.busy_since = FIRST_PAUSE, None
+        with self._lock:
+            self._limit = min(self.most, self._limit + 1 / self._limit)
+            self._next_pause, self._busy_since = FIRST_PAUSE, None
 
-    def slow_down(self, sent: float, pause: float) -> None:
+    def slow_down(self, sent: float, pause: float) -> float:
         """A request that was sent then was too many; nothing is sent for a while.
 
         Those that were in flight together say it together, and count once.
@@ -64,14 +72,35 @@ class AdaptiveLimit:
         pause : float
             Seconds that the service asks for; where it does not say, 0: then the pause is twice
             the last one.
+
+        Returns
+        -------
+        float
+            Seconds since the first of the requests that were too many, without an answer between.
         """
         now = time.monotonic()
-        self.busy_since = self.busy_since or now
-        if sent >= self._slowed:
-            self._limit, self._slowed = max(1.0, self._limit / 2), now
-            if not pause:
-                pause, self._next_pause = self._next_pause, min(LONGEST_PAUSE, 2 * self._next_pause)
-        self._resume = max(self._resume, now + pause)
+        with self._lock:
+            self._busy_since = self._busy_since or now
+            if sent >= self._slowed:
+                self._limit, self._slowed = max(1.0, self._limit / 2), now
+                if not pause:
+                    pause = self._next_pause
+                    self._next_pause = min(LONGEST_PAUSE, 2 * pause)
+            self._resume = max(self._resume, now + pause)
+            return now - self._busy_since
+
+    def _wait(self) -> float:
+        """Seconds to wait before asking again; 0 if a request may be sent, whose place is held."""
+        with self._lock:
+            paused = self._resume - time.monotonic()
+            if paused > 0 or self._in_flight >= int(self._limit):
+                return max(A_MOMENT, paused)
+            self._in_flight += 1
+            return 0.0
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._in_flight -= 1
 
 
 class TokenLimit:
