@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from threading import Lock
 
+from llama_index.core.utils import get_tokenizer
+
 from hierindex.errors import LimitError
+from hierindex.llm.record import Request
 
 A_MOMENT = 0.005  # seconds
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 10.0  # seconds, where the service asks for none
@@ -114,13 +117,40 @@ class TokenLimit:
     most : int
     spent : int
         Before now.
+    completion_tokens : int
+        Of an answer at most.
     """
 
-    def __init__(self, most: int, spent: int = 0) -> None:
+    def __init__(self, most: int, spent: int = 0, completion_tokens: int = 0) -> None:
         self._most = most
         self._spent = spent
+        self._completion_tokens = completion_tokens
+        self._told_by_counted = 1.0  # tokens of prompts, the service's count by ours
         self._reserved = 0
         self._settled = asyncio.Condition()
+
+    @asynccontextmanager
+    async def reserved(self, request: Request) -> AsyncIterator[None]:
+        """While a request may cost what it may at most; when it has ended, what it did cost.
+
+        Raises
+        ------
+        LimitError
+            See `reserve`.
+        """
+        counted = len(get_tokenizer()(request.prompt))
+        at_most = int(counted * self._told_by_counted) + 1 + self._completion_tokens
+        await self.reserve(at_most)
+        try:
+            yield
+        finally:
+            call, cost = request.call, at_most  # where the outcome is not known
+            if call is None:  # it was not sent
+                cost = 0
+            elif request.response is not None:
+                cost = call.prompt_tokens + call.completion_tokens
+                self._told_by_counted = max(self._told_by_counted, call.prompt_tokens / counted)
+            await self.settle(at_most, cost)
 
     async def reserve(self, n_tokens: int) -> None:
         """Wait until so many are surely left.

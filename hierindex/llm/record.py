@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from llama_index.core.base.llms.types import (
     ChatMessage,
@@ -55,6 +55,17 @@ class Call:
     def usage(self) -> Usage:
         """What it cost."""
         return Usage(1, self.prompt_tokens, self.completion_tokens)
+
+
+@dataclass
+class Request:
+    """A prompt that was sent, what came back so far, and in the end the call."""
+
+    prompt: str
+    sent: float = 0.0  # as time.monotonic tells
+    response: Any = None
+    goes_on: bool = False  # a stream of which there is more
+    call: Call | None = None
 
 
 @dataclass

@@ -15,10 +15,11 @@ from llama_index.core.llms.structured_llm import StructuredLLM
 from pydantic import BaseModel, ConfigDict, Field
 
 from hierindex.core.arguments import is_number
+from hierindex.llm.attempts import WAIT
 from hierindex.llm.client import for_another_loop, make_client, without_retries
 from hierindex.llm.limits import AdaptiveLimit
-from hierindex.llm.record import Call, Calls, Response, prompt_of
-from hierindex.llm.service import WAIT, Service
+from hierindex.llm.record import Call, Calls, prompt_of
+from hierindex.llm.service import Service, unchecked
 
 
 class Served(BaseModel):
@@ -77,7 +78,7 @@ class Served(BaseModel):
         send = partial(getattr(super(Served, self._of_loop()), method), asked, **options)
         if self.request_service.is_asking:
             return await send()
-        return await self.request_service.aask(prompt_of(asked), send, self._note, _unchecked)
+        return await self.request_service.aask(prompt_of(asked), send, self._note, unchecked)
 
     async def _astream(self, method: str, asked: Any, **options: Any) -> Any:
         send = partial(getattr(super(Served, self._of_loop()), method), asked, **options)
@@ -97,10 +98,6 @@ class Served(BaseModel):
                 copies.pop(ended, None)  # a client refers to its loop
             copies[loop] = for_another_loop(cast(LLM, self))
         return copies[loop]
-
-
-def _unchecked(response: Response) -> Response:
-    return response
 
 
 def served(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = None) -> LLM:

@@ -7,34 +7,30 @@ it. Builds ask for texts, response modes through LlamaIndex (see `hierindex.llm.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from llama_index.core.utils import get_tokenizer
-from tenacity import AsyncRetrying, RetryCallState, Retrying, retry_if_exception
-from tenacity.wait import wait_base, wait_random_exponential
+from tenacity import AsyncRetrying, Retrying
+from tenacity.wait import wait_base
 
 from hierindex.errors import HierindexError, ModelError
+from hierindex.llm.attempts import WAIT, attempts
 from hierindex.llm.checks import UnusableError
 from hierindex.llm.client import TIMEOUT
 from hierindex.llm.failures import (
     Failure,
-    RequestError,
     error_of,
     failure_of,
     request_errors,
 )
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
-from hierindex.llm.record import Call, Response
+from hierindex.llm.record import Call, Request, Response
 from hierindex.threads import within
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
-ATTEMPTS = 5  # that fail
-UNUSABLE = 2  # answers to one prompt; at temperature 0 a third would be no other
-WAIT = wait_random_exponential(multiplier=0.5, max=20)
 MAX_BUSY = 60.0  # seconds in which a busy service may answer nothing
 CLOSING = 0.5  # seconds in which a client may end a request itself, and close its connection
 
@@ -48,15 +44,9 @@ Note = Callable[[Call], None]
 _asking: ContextVar["Service | None"] = ContextVar("asking", default=None)
 
 
-@dataclass
-class Request:
-    """A prompt that was sent, and what came of it so far."""
-
-    prompt: str
-    sent: float = 0.0  # as time.monotonic tells
-    response: Response | None = None
-    goes_on: bool = False  # a stream of which there is more
-    call: Call | None = None
+def unchecked(response: T) -> T:
+    """The response as it is."""
+    return response
 
 
 @dataclass(eq=False)
@@ -75,8 +65,6 @@ class Service:
         Tenacity's wait between attempts.
     tokens : TokenLimit, optional
         What async requests may cost.
-    completion_tokens : int
-        Of an answer at most, for `tokens`.
     has_answered : bool
         Whether it was ever of use; then nothing at its address is a failure that may pass.
     """
@@ -86,9 +74,7 @@ class Service:
     timeout: float | None = TIMEOUT
     wait: wait_base = WAIT
     tokens: TokenLimit | None = None
-    completion_tokens: int = 0
     has_answered: bool = False
-    _told_by_counted: float = 1.0  # tokens of prompts, the service's count by ours
 
     @property
     def is_asking(self) -> bool:
@@ -113,8 +99,10 @@ class Service:
         ModelError
             If there will be none for any prompt.
         """
-        response: R = Retrying(**self._policy())(self._sent, prompt, send, note)
-        return response
+        attempt: tuple[Request, R] = Retrying(**attempts(self.wait))(
+            self._attempt, prompt, send, note
+        )
+        return attempt[1]
 
     async def aask(
         self,
@@ -132,13 +120,24 @@ class Service:
         LimitError
             If the request might exceed the tokens; it is not sent.
         """
-        return await AsyncRetrying(**self._policy())(self._asent, prompt, send, note, check)
+        attempt: tuple[Request, T] = await AsyncRetrying(**attempts(self.wait))(
+            self._aattempt, prompt, send, note, check
+        )
+        return attempt[1]
 
     def stream(self, prompt: str, send: Callable[[], Iterator[R]], note: Note) -> Iterator[R]:
         """As `ask`, piece by piece; what fails after the first piece is not tried again."""
-        retrying = Retrying(**self._policy())
-        request, pieces, piece = retrying(self._begun, prompt, send, note)
+
+        def begin() -> tuple[Iterator[R], R | None]:
+            pieces = send()
+            return pieces, next(pieces, None)
+
+        attempt: tuple[Request, tuple[Iterator[R], R | None]] = Retrying(**attempts(self.wait))(
+            self._attempt, prompt, begin, note, is_stream=True
+        )
+        request, (pieces, piece) = attempt
         with self._watched(request, note):
+            request.response = piece
             while piece is not None:
                 request.response = piece
                 yield piece
@@ -148,53 +147,47 @@ class Service:
         self, prompt: str, send: Callable[[], Awaitable[AsyncIterator[R]]], note: Note
     ) -> AsyncIterator[R]:
         """As `stream`."""
-        retrying = AsyncRetrying(**self._policy())
-        request, pieces, piece = await retrying(self._abegun, prompt, send, note)
+
+        async def begin() -> tuple[AsyncIterator[R], R | None]:
+            pieces = await send()
+            return pieces, await anext(pieces, None)
+
+        attempt: tuple[Request, tuple[AsyncIterator[R], R | None]] = await AsyncRetrying(
+            **attempts(self.wait)
+        )(self._aattempt, prompt, begin, note, unchecked, is_stream=True)
+        request, (pieces, piece) = attempt
         with self._watched(request, note):
+            request.response = piece
             while piece is not None:
                 request.response = piece
                 yield piece
                 piece = await self._abounded(lambda: anext(pieces, None))
 
-    def _sent(self, prompt: str, send: Callable[[], R], note: Note) -> R:
+    def _attempt(
+        self, prompt: str, send: Callable[[], T], note: Note, *, is_stream: bool = False
+    ) -> tuple[Request, T]:
         request = Request(prompt)
         with self.limit.slot(), self._watched(request, note):
-            response = self._bounded(send)
-            request.response = response
-        return response
+            request.response = got = self._bounded(send)
+            request.goes_on = is_stream
+        return request, got
 
-    async def _asent(
-        self, prompt: str, send: Callable[[], Awaitable[R]], note: Note, check: Callable[[R], T]
-    ) -> T:
+    async def _aattempt(
+        self,
+        prompt: str,
+        send: Callable[[], Awaitable[R]],
+        note: Note,
+        check: Callable[[R], T],
+        *,
+        is_stream: bool = False,
+    ) -> tuple[Request, T]:
         request = Request(prompt)
-        async with self._reserved(request), self.limit.aslot():
+        reserved = nullcontext() if self.tokens is None else self.tokens.reserved(request)
+        async with reserved, self.limit.aslot():
             with self._watched(request, note):
-                response = await self._abounded(send)
-                request.response = response
-                return check(response)
-
-    def _begun(
-        self, prompt: str, send: Callable[[], Iterator[R]], note: Note
-    ) -> tuple[Request, Iterator[R], R | None]:
-        """A stream and its first piece; None if it has none."""
-        request = Request(prompt)
-        with self.limit.slot(), self._watched(request, note):
-            pieces = self._bounded(send)
-            piece = self._bounded(partial(next, pieces, None))
-            request.goes_on = True
-        return request, pieces, piece
-
-    async def _abegun(
-        self, prompt: str, send: Callable[[], Awaitable[AsyncIterator[R]]], note: Note
-    ) -> tuple[Request, AsyncIterator[R], R | None]:
-        """As `_begun`."""
-        request = Request(prompt)
-        async with self.limit.aslot():
-            with self._watched(request, note):
-                pieces = await self._abounded(send)
-                piece = await self._abounded(lambda: anext(pieces, None))
-                request.goes_on = True
-        return request, pieces, piece
+                request.response = got = await self._abounded(send)
+                request.goes_on = is_stream
+                return request, check(got)
 
     def _bounded(self, send: Callable[[], T]) -> T:
         """What comes back in time."""
@@ -252,46 +245,3 @@ class Service:
                     f"{LATER}."
                 )
         return error_of(model, failure)
-
-    @asynccontextmanager
-    async def _reserved(self, request: Request) -> AsyncIterator[None]:
-        """While a request may cost what it may at most; then what it did cost is spent."""
-        if self.tokens is None:
-            yield
-            return
-        counted = len(get_tokenizer()(request.prompt))
-        at_most = int(counted * self._told_by_counted) + 1 + self.completion_tokens
-        await self.tokens.reserve(at_most)
-        try:
-            yield
-        finally:
-            cost = 0 if request.call is None else at_most  # of an outcome that is not known
-            if request.call is not None and request.response is not None:
-                n_prompt = request.call.prompt_tokens
-                cost = n_prompt + request.call.completion_tokens
-                self._told_by_counted = max(self._told_by_counted, n_prompt / counted)
-            await self.tokens.settle(at_most, cost)
-
-    def _policy(self) -> dict[str, Any]:
-        """Of one prompt: which failures are tried again, and after how long."""
-        n_failed = n_unusable = 0
-
-        def again(error: BaseException) -> bool:
-            nonlocal n_failed, n_unusable
-            match error:
-                case UnusableError():
-                    n_unusable += 1
-                    return error.again and n_unusable < UNUSABLE
-                case RequestError(failure=Failure(kind="busy")):
-                    return True  # the limit waits, and gives up in time
-                case RequestError(failure=Failure(kind="again")):
-                    n_failed += 1
-                    return n_failed < ATTEMPTS
-            return False
-
-        def wait(state: RetryCallState) -> float:
-            error = None if state.outcome is None else state.outcome.exception()
-            busy = isinstance(error, RequestError) and error.failure.kind == "busy"
-            return 0.0 if busy else self.wait(state)
-
-        return {"retry": retry_if_exception(again), "wait": wait, "reraise": True}

@@ -14,10 +14,11 @@ from tenacity.wait import wait_base
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
+from hierindex.llm.attempts import WAIT
 from hierindex.llm.client import TIMEOUT, shaping, without_retries
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
-from hierindex.llm.service import CONCURRENCY, WAIT, Service
+from hierindex.llm.service import CONCURRENCY, Service
 from hierindex.summarize.prompts import SUMMARY_PROMPT, check_prompt, summary_prompt
 from hierindex.summarize.requests import Complete, Requests, Terms
 from hierindex.summarize.summary import Resources
@@ -155,14 +156,15 @@ class LLMRewriter:
         self, complete: Complete, max_tokens: int, resources: Resources | None
     ) -> Requests:
         resources = resources or Resources()
-        spent = resources.usage.prompt_tokens + resources.usage.completion_tokens
+        spent, tokens = resources.usage.prompt_tokens + resources.usage.completion_tokens, None
+        if self.token_limit is not None:
+            tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
         service = Service(
             self.name,
             AdaptiveLimit(self.concurrency),
             timeout=self.timeout,
             wait=self.wait,
-            tokens=None if self.token_limit is None else TokenLimit(self.token_limit, spent),
-            completion_tokens=self.completion_tokens(max_tokens),
+            tokens=tokens,
             has_answered=resources.usage.completion_tokens > 0,
         )
         terms = Terms(

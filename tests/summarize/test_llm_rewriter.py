@@ -31,8 +31,8 @@ from strategies import modest
 from tenacity import wait_none
 
 from hierindex.errors import InputError, LimitError, ModelError
+from hierindex.llm.attempts import ATTEMPTS
 from hierindex.llm.client import load_llm
-from hierindex.llm.service import ATTEMPTS
 from hierindex.llm.usage import Usage
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.prompts import SUMMARY_PROMPT, summary_prompt
