@@ -31,3 +31,13 @@ def llm_of(settings: Settings) -> "LLM | None":
         timeout=settings.llm_timeout,
         completion_tokens=settings.llm_completion_tokens,
     )
+
+
+def served_llm_of(settings: Settings) -> "LLM | None":
+    """As `llm_of`, for questions: of so many requests at once as the settings say."""
+    llm = llm_of(settings)
+    if llm is None:
+        return None
+    from hierindex.llm.served import served
+
+    return served(llm, concurrency=settings.llm_concurrency)

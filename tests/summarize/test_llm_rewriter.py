@@ -155,6 +155,7 @@ def test_a_busy_service_is_waited_for(rewrite):
 
 @both
 def test_a_service_that_is_always_busy_is_given_up(rewrite, monkeypatch):
+    """After a minute, where it is not told otherwise; it says for how long it has waited."""
     monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.3)
     server = LoopbackServer(faults=always(Fault(429)))
     with server, pytest.raises(ModelError, match=r"was busy for \d s: .* 429; try"):
@@ -551,6 +552,25 @@ def test_a_timeout_of_the_rewriter_s_own(rewrite):
 
 
 @both
+@pytest.mark.parametrize("own", [{}, {"timeout": 0.3}], ids=["", "of the client"])
+def test_a_server_that_drips_is_timed_out(rewrite, own):
+    """Which a client's own timeout, between bytes, does not see."""
+    with LoopbackServer(faults={0: Fault(drips=True)}.get) as server:
+        started = time.monotonic()
+        rewrites = rewrite(server, TEXTS[:1], timeout=0.3, llm=own)
+    assert rewrites[0].text
+    assert 0.3 <= time.monotonic() - started < 5
+    assert rewrites[0].usage.llm_calls == 2
+
+
+@both
+def test_a_service_that_only_drips_is_given_up(rewrite):
+    server = LoopbackServer(faults=always(Fault(drips=True)))
+    with server, pytest.raises(ModelError, match="the service did not answer in time"):
+        rewrite(server, TEXTS[:1], timeout=0.1)
+
+
+@both
 def test_nothing_is_sent_while_the_service_asks_for_a_pause(rewrite):
     sent = []
 
@@ -586,7 +606,7 @@ def test_too_many_requests_make_it_fewer(rewrite):
 @both
 def test_a_pause_of_hours_is_an_error(rewrite):
     server = LoopbackServer(faults=always(Fault(429, retry_after=7200)))
-    with server, pytest.raises(ModelError, match="7200 seconds"):
+    with server, pytest.raises(ModelError, match="is busy and asks for a pause of 7200 seconds"):
         rewrite(server, TEXTS)
 
 
