@@ -234,11 +234,11 @@ class Service:
         if failure.kind == "gone" and self.has_answered:  # it was there
             failure = replace(failure, kind="again")
         if failure.kind == "busy":
-            waited = self.limit.slow_down(request.sent, failure.pause)
             if failure.pause > MAX_BUSY:
                 return ModelError(
                     f"{model} is busy and asks for a pause of {failure.pause:.0f} seconds; {LATER}."
                 )
+            waited = self.limit.slow_down(request.sent, failure.pause)
             if waited > MAX_BUSY:
                 return ModelError(
                     f"{model} was busy for {waited:.0f} s: to every request {failure.reason}; "
