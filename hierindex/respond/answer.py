@@ -11,9 +11,10 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingResponse
 from llama_index.core.llms import LLM
+from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from hierindex.embed.failures import named_errors
 from hierindex.errors import HierindexError, InputError
@@ -33,9 +34,7 @@ NO_ROOM = (
 )
 
 # How its parsers of forms do; the rest may quote what a model wrote.
-NO_FORM_SAID = re.compile(
-    r"Could not extract json|Expected at least one tool call|Error: (?:No tool|Tool)"
-)
+NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool call")
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ def answered(
     """
     started, calls = time.perf_counter(), calls or Calls()
     asked = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
-    with _llama_index_errors(asked):
+    with _llama_index_errors(asked, _form_of(engine, llm)):
         response = engine.synthesize(found.query, found.nodes)
         text = _text(response) if found.nodes else NO_ANSWER
     check_said(asked, calls.made)
@@ -171,21 +170,26 @@ def _text(response: RESPONSE_TYPE) -> str:
     return text if getattr(response, "response", None) else ""
 
 
+def _form_of(engine: RetrieverQueryEngine, llm: LLM | None) -> type[BaseModel] | None:
+    """The form that a language model is to fill in; None if it is to write a text."""
+    of_model = llm.output_cls if isinstance(llm, StructuredLLM) else None
+    return of_model or getattr(engine._response_synthesizer, "_output_cls", None)
+
+
 @contextmanager
-def _llama_index_errors(model: str) -> Iterator[None]:
+def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[None]:
     """What LlamaIndex raises for a window without room, or a form that is not filled in."""
     try:
         yield
-    except HierindexError:
-        raise
     except ValidationError as error:  # its report quotes what the model wrote
+        if form is None or error.title != form.__name__:
+            raise
         names = ", ".join(sorted({str(e["loc"][0]) for e in error.errors() if e["loc"]}))
         raise HierindexError(f"{model} did not fill in the form: see {names}.") from error
     except ValueError as error:
-        said = str(error)
-        if NO_ROOM_SAID.search(said):
+        if NO_ROOM_SAID.search(str(error)):
             raise HierindexError(f"No answer can be made: {NO_ROOM}.") from error
-        if NO_FORM_SAID.match(said):
+        if form is not None and NO_FORM_SAID.match(str(error)):
             raise HierindexError(f"{model} did not fill in the form.") from error
         raise
 

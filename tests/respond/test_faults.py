@@ -12,7 +12,7 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from loopback import FILTERED, NO_JSON, NO_QUOTA, OTHER_JSON, TOO_LONG, WEB_PAGE, Fault
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from respond.asking import QUESTION, WAYS, ask, serve
 from store.trees import tree
 from test_doubles import llm_of
@@ -260,7 +260,27 @@ class Broken(BaseNodePostprocessor):
         raise self.error
 
 
-OURS = [KeyError("author"), PermissionError("index"), TypeError("none"), ValueError("wrong")]
+class Metadata(BaseModel):
+    """Of a user's own."""
+
+    author: str
+
+
+def invalid():
+    """An error of a form that no model was to fill in."""
+    try:
+        return Metadata.model_validate({})
+    except ValidationError as error:
+        return error
+
+
+OURS = [
+    KeyError("author"),
+    PermissionError("index"),
+    TypeError("none"),
+    ValueError("wrong"),
+    invalid(),
+]
 
 
 @pytest.mark.parametrize("error", OURS, ids=lambda error: type(error).__name__)
@@ -297,3 +317,14 @@ def test_questions_share_a_service():
         assert len(server.requests) == 3
     assert service_of(first) is service_of(second)
     assert service_of(served(llm, concurrency=3)).limit.most == 3
+
+
+def test_what_a_served_model_tells_of_itself_is_its_own():
+    """To handlers and events, without its service and records."""
+    with serve() as server:
+        llm = llm_of(server)
+        copy = served(llm, Calls())
+    assert isinstance(copy, type(llm))
+    assert type(copy).__name__ == type(llm).__name__
+    assert copy.to_payload() == llm.to_payload()
+    assert copy.to_dict() == llm.to_dict()

@@ -402,11 +402,17 @@ class TestFailures:
                     QUESTION, llm=llm, response_mode="compact"
                 )
 
-    def test_a_form_that_is_not_filled_in_is_one_sentence(self, store, embed_model):
+    @pytest.mark.parametrize("structured", [False, True], ids=["output_cls", "structured"])
+    @pytest.mark.parametrize("reply", ['{"no": "such form"}', "A word."])
+    def test_a_form_that_is_not_filled_in_is_one_sentence(
+        self, store, embed_model, reply, structured
+    ):
         index = HierarchicalIndex(store, embed_model)
-        with serve(lambda prompt: '{"no": "such form"}') as server:
+        with serve(lambda prompt: reply) as server:
             options = {"llm": llm_of(server), "synthesizer": {"output_cls": Form}}
-            with pytest.raises(HierindexError, match=r"^LLM 'm' did not fill in the form: see \w+"):
+            if structured:
+                options = {"llm": llm_of(server).as_structured_llm(Form)}
+            with pytest.raises(HierindexError, match=r"^LLM 'm' did not fill in the form[^\n]*\.$"):
                 index.ask(QUESTION, **options)
 
 
