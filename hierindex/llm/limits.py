@@ -92,6 +92,11 @@ class AdaptiveLimit:
             self._resume = max(self._resume, now + pause)
             return now - self._busy_since
 
+    def end_pause(self) -> None:
+        """The service was given up: those that wait for it need not wait longer to learn it."""
+        with self._lock:
+            self._resume, self._next_pause = 0.0, FIRST_PAUSE
+
     def _wait(self) -> float:
         """Seconds to wait before asking again; 0 if a request may be sent, whose place is held."""
         with self._lock:

@@ -240,6 +240,7 @@ class Service:
                 )
             waited = self.limit.slow_down(request.sent, failure.pause)
             if waited > MAX_BUSY:
+                self.limit.end_pause()
                 return ModelError(
                     f"{model} was busy for {waited:.0f} s: to every request {failure.reason}; "
                     f"{LATER}."

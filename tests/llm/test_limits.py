@@ -349,3 +349,13 @@ def test_threads_and_loops_share_it():
             done.result()
     assert len(seen) == 2 * (6 + 3 * 4)
     assert max(seen) == 2
+
+
+def test_a_pause_that_is_ended_holds_nobody():
+    async def run():
+        limit = AdaptiveLimit(4)
+        limit.slow_down(time.monotonic(), 60)
+        limit.end_pause()
+        assert await asyncio.wait_for(room(limit), 20) == 2
+
+    asyncio.run(run())
