@@ -17,13 +17,13 @@ from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.embedder import fingerprint
 from hierindex.errors import FormatError, InputError, SourceError
 from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
 from hierindex.read import Skipped, read_sources
 from hierindex.record import NodeRecord
 from hierindex.split import sentence_splitter, split_documents
 from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
-from hierindex.summarize.summary import Usage
 from hierindex.timing import Stopwatch, Timing
 
 STAGES = ("read", "load", "split", "embed", "cluster", "summarize", "link", "write")

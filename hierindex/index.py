@@ -12,9 +12,10 @@ from llama_index.core.schema import BaseNode
 
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError, ModelError
+from hierindex.llm.record import Calls
+from hierindex.llm.served import served
 from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
-from hierindex.respond.calls import Calls
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
 from hierindex.store.async_first import wait_for
@@ -251,7 +252,7 @@ class HierarchicalIndex:
         if choose_mode(response_mode, llm) in NEED_LLM:
             asked = llm
         engine = self.as_query_engine(
-            llm=calls.of(asked) if asked else llm, response_mode=response_mode, **options
+            llm=served(asked, calls) if asked else llm, response_mode=response_mode, **options
         )
         found = retrieved(question, engine.retriever, self.embed_model)
         return answered(found, engine, asked, calls)

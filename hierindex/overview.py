@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
+from hierindex.llm.usage import Usage
 from hierindex.store.snapshot import Snapshot
-from hierindex.summarize.summary import Usage
 
 
 async def overview(snapshot: Snapshot) -> dict[str, Any]:

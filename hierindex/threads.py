@@ -39,8 +39,24 @@ async def _settled() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
+def within(seconds: float | None, function: Callable[[], T]) -> T:
+    """The result of a function that blocks, in a thread that is left to itself if it takes longer.
+
+    Raises
+    ------
+    TimeoutError
+        If there is none after so many seconds.
+    """
+    return _begun(function).result(seconds)
+
+
 async def in_daemon_thread(function: Callable[[], T]) -> T:
     """The result of a function that blocks; the process does not wait for it when it ends."""
+    return await asyncio.wrap_future(_begun(function))
+
+
+def _begun(function: Callable[[], T]) -> Future[T]:
+    """A function at work in a daemon thread."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
     context = copy_context()
@@ -54,4 +70,4 @@ async def in_daemon_thread(function: Callable[[], T]) -> T:
             future.set_result(result)
 
     Thread(target=work, daemon=True).start()
-    return await asyncio.wrap_future(future)
+    return future

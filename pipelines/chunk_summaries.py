@@ -20,7 +20,7 @@ from hierindex import (
     load_embed_model,
     sentence_splitter,
 )
-from hierindex.llm import load_llm
+from hierindex.llm.client import load_llm
 from hierindex.summarize.prompts import QUESTIONS_PROMPT
 
 

@@ -9,7 +9,7 @@ Without a model the answer is extractive.
 import sys
 
 from hierindex import HierarchicalIndex
-from hierindex.llm import load_llm
+from hierindex.llm.client import load_llm
 
 
 def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:

@@ -21,7 +21,7 @@ class Fault:
     A status other than 200 is an error in OpenAI's form with `code`. `text` is the completion,
     or an error's message. `body` is sent as it is, whatever the status. `delay` comes on top of
     the server's latency and ends when the client goes away. `dropped` cuts a stream half-way,
-    else before any byte.
+    else before any byte. `drips` sends one byte each 0.1 s, for as long as the client stays.
     """
 
     status: int = 200
@@ -33,6 +33,7 @@ class Fault:
     content_type: str = "application/json"
     delay: float = 0.0  # seconds
     dropped: bool = False
+    drips: bool = False
 
 
 TOO_LONG = Fault(400, code="context_length_exceeded")
@@ -162,7 +163,8 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.in_flight(request, self.connection) as number:
             fault = self._fault(number, request)
             select([self.connection], [], [], self.server.latency + fault.delay)
-            completes = fault.status == 200 and fault.body is None and _is_open(self.connection)
+            completes = fault.status == 200 and fault.body is None and not fault.drips
+            completes = completes and _is_open(self.connection)
             text = fault.text or ""
             if completes and fault.text is None:
                 text = self.server.reply(request.prompt)
@@ -189,6 +191,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, request: Request, fault: Fault, answers: list[dict[str, Any]]):
         if not _is_open(self.connection):
             self.close_connection = True
+        elif fault.drips:
+            self._drip()
         elif fault.body is not None:
             self._send(fault.body, fault)
         elif fault.status != 200:
@@ -210,6 +214,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Retry-After", f"{fault.retry_after:g}")
         self.end_headers()
         self.wfile.write(content)
+
+    def _drip(self):
+        """A header without an end: no client's timeout between bytes ends it."""
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Drip: ")
+        while _is_open(self.connection):
+            self.wfile.write(b".")
+            select([self.connection], [], [], 0.1)
+        self.close_connection = True
 
     def _stream(self, events: list[dict[str, Any]], fault: Fault):
         self.send_response(200)

@@ -10,7 +10,8 @@ from shutil import copytree
 
 import pytest
 from llama_index.core.utils import get_tokenizer
-from loopback import Fault, LoopbackServer, names_words
+from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
+from tenacity import wait_none
 from typer.main import get_command
 
 from hierindex import HierarchicalIndex, HierarchyStore
@@ -622,7 +623,7 @@ def llm_at(server) -> tuple[str, ...]:
 @pytest.fixture
 def small_window(monkeypatch):
     """So that an answer takes many calls."""
-    monkeypatch.setattr("hierindex.llm.CONTEXT_WINDOW", 800)
+    monkeypatch.setattr("hierindex.llm.client.CONTEXT_WINDOW", 800)
 
 
 def test_compare_without_a_model(hierindex, index) -> None:
@@ -728,17 +729,41 @@ def test_a_dead_llm_is_one_sentence(hierindex, index, command) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "status"),
-    [(Fault(401), 2), (Fault(500), 1), (Fault(dropped=True), 1)],
-    ids=["401", "500", "dropped"],
+    [
+        (Fault(401), 2),
+        (NO_QUOTA, 2),
+        (Fault(429, retry_after=3600), 2),
+        (Fault(500), 1),
+        (Fault(dropped=True), 1),
+    ],
+    ids=["401", "quota", "pause", "500", "dropped"],
 )
 def test_an_llm_that_fails_in_the_middle_is_one_sentence(
-    hierindex, index, small_window, fault, status
+    hierindex, index, small_window, monkeypatch, fault, status
 ) -> None:
-    with LoopbackServer(faults=lambda number: fault if number == 1 else None) as server:
+    monkeypatch.setattr("hierindex.llm.served.WAIT", wait_none())
+    with LoopbackServer(faults=lambda number: fault if number >= 1 else None) as server:
         found, out, err = hierindex("query", STORM, "--index", index, *ALL_CHUNKS, *llm_at(server))
         assert len(server.requests) > 1
     assert (found, out) == (status, "")
-    assert re.fullmatch(r"hierindex: LLM 'm' (cannot be used|failed to answer): [^\n]+\.\n", err)
+    said = "cannot be used|is busy|failed to answer"
+    assert re.fullmatch(rf"hierindex: LLM 'm' ({said})[: ][^\n]+\.\n", err)
+
+
+@pytest.mark.parametrize("command", ["query", "compare"])
+def test_one_failure_of_an_llm_is_not_noticed(hierindex, index, command) -> None:
+    faults = {0: Fault(503), 2: Fault(drips=True)}
+    with LoopbackServer(names_words, faults.get) as server:
+        bounds = ("--llm-timeout", 1, "--llm-concurrency", 1)
+        question = (command, STORM, "--index", index, *llm_at(server), *bounds, "--json")
+        status, out, err = hierindex(*question)
+        told = json.loads(out)
+        answers = told["modes"] if command == "compare" else [told]
+        assert [answer.get("error") for answer in answers] == [None] * len(answers)
+        assert sum(answer["usage"]["llm_calls"] for answer in answers) == len(server.requests)
+        assert len(server.requests) > 1
+        assert server.most_in_flight == 1
+    assert (status, err) == (0, "")
 
 
 @pytest.mark.parametrize(

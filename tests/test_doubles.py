@@ -324,6 +324,17 @@ def test_a_dropped_stream_has_begun():
             list(stream)
 
 
+def test_a_drip_outlasts_a_timeout_between_bytes():
+    with LoopbackServer(faults=lambda number: Fault(drips=True)) as server:
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(complete, server, "Hello", timeout=0.3)
+            with pytest.raises(TimeoutError):
+                waiting.result(1.0)
+            server.__exit__()
+            assert isinstance(waiting.exception(20), openai.APIConnectionError)
+        assert server.answered == (0, 0, 0)
+
+
 def test_faults_are_chosen_by_request_number():
     with LoopbackServer(faults=lambda number: Fault(500) if number == 1 else None) as server:
         llm = llm_of(server)

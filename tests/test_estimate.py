@@ -9,7 +9,7 @@ from loopback import LoopbackServer
 from hierindex.estimate import Estimate
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
-from hierindex.llm import load_llm
+from hierindex.llm.client import load_llm
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer
 

@@ -9,8 +9,8 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
     {"errors", "record", "progress", "settings", "loading", "timing", "threads", "device"},
-    {"core", "llm"},
-    {"cache"},
+    {"core"},
+    {"cache", "llm"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "split", "retrieve", "respond", "overview", "demo"},
     {"build", "estimate", "index", "export"},

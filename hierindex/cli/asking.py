@@ -44,6 +44,8 @@ def query(
     min_score: options.MinScore = None,
     llm: options.Model = None,
     llm_base_url: options.BaseUrl = None,
+    llm_concurrency: options.LLMConcurrency = None,
+    llm_timeout: options.LLMTimeout = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a question, at one level or at all."""
@@ -65,15 +67,17 @@ def query(
         min_score=min_score,
         llm=llm,
         llm_base_url=llm_base_url,
+        llm_concurrency=llm_concurrency,
+        llm_timeout=llm_timeout,
     )
     with _without_garbage_collection():
-        from hierindex.cli.llm import llm_of
+        from hierindex.cli.llm import served_llm_of
         from hierindex.cli.text import answered
         from hierindex.cli.where import filters_of
         from hierindex.index import HierarchicalIndex
         from hierindex.respond.engine import EXTRACTIVE, choose_mode
 
-        model = llm_of(settings)
+        model = served_llm_of(settings)
         quotes = choose_mode(settings.response_mode, model) == EXTRACTIVE
         answer = HierarchicalIndex.open(index).ask(
             question,
@@ -100,6 +104,8 @@ def compare(
     min_score: options.MinScore = None,
     llm: options.Model = None,
     llm_base_url: options.BaseUrl = None,
+    llm_concurrency: options.LLMConcurrency = None,
+    llm_timeout: options.LLMTimeout = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a question in several response modes, side by side, of the same nodes."""
@@ -115,8 +121,10 @@ def compare(
         min_score=min_score,
         llm=llm,
         llm_base_url=llm_base_url,
+        llm_concurrency=llm_concurrency,
+        llm_timeout=llm_timeout,
     )
-    from hierindex.cli.llm import llm_of
+    from hierindex.cli.llm import served_llm_of
     from hierindex.cli.text import compared
     from hierindex.cli.where import filters_of
     from hierindex.index import HierarchicalIndex
@@ -124,7 +132,7 @@ def compare(
 
     comparison = HierarchicalIndex.open(index).compare(
         question,
-        llm=llm_of(settings),
+        llm=served_llm_of(settings),
         response_modes=response_mode,
         synthesizer={"min_score": settings.min_score},
         filters=filters_of(where or ()),

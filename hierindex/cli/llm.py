@@ -23,7 +23,7 @@ def llm_of(settings: Settings) -> "LLM | None":
             "--llm-base-url must be an address such as http://localhost:8000/v1, got "
             f"{settings.llm_base_url!r}."
         )
-    from hierindex.llm import load_llm
+    from hierindex.llm.client import load_llm
 
     return load_llm(
         settings.llm,
@@ -31,3 +31,13 @@ def llm_of(settings: Settings) -> "LLM | None":
         timeout=settings.llm_timeout,
         completion_tokens=settings.llm_completion_tokens,
     )
+
+
+def served_llm_of(settings: Settings) -> "LLM | None":
+    """As `llm_of`, for questions: of so many requests at once as the settings say."""
+    llm = llm_of(settings)
+    if llm is None:
+        return None
+    from hierindex.llm.served import served
+
+    return served(llm, concurrency=settings.llm_concurrency)

@@ -17,6 +17,7 @@ from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 
 from hierindex.core.membership import Floats1d, Floats2d
+from hierindex.embed.failures import named_errors
 from hierindex.embed.onnx import OnnxEmbedding, whole_tokenizer
 from hierindex.errors import InputError, WindowWarning
 from hierindex.progress import Progress, silent
@@ -199,7 +200,9 @@ class Embedder:
         """
         known, batches = _wanted(texts, memory, TEXTS_PER_CALL)
         for batch in batches:
-            X = unit_vectors(self.embed_model.get_text_embedding_batch(batch))
+            with named_errors(self.embed_model):
+                vectors = self.embed_model.get_text_embedding_batch(batch)
+            X = unit_vectors(vectors)
             _learnt(known, batch, X, memory)
             progress("embed", len(known), len({*texts}))
         return _stacked(texts, known)
@@ -215,7 +218,9 @@ class Embedder:
             return await asyncio.to_thread(self.embed, texts, progress=progress, memory=memory)
         known, batches = await asyncio.to_thread(_wanted, texts, memory, TEXTS_AT_ONCE)
         for batch in batches:
-            X = unit_vectors(await self.embed_model.aget_text_embedding_batch(batch))
+            with named_errors(self.embed_model):
+                vectors = await self.embed_model.aget_text_embedding_batch(batch)
+            X = unit_vectors(vectors)
             await asyncio.to_thread(_learnt, known, batch, X, memory)
             progress("embed", len(known), len({*texts}))
         return _stacked(texts, known)

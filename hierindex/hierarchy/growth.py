@@ -25,9 +25,10 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
 from hierindex.hierarchy.whole import note_whole_documents
+from hierindex.llm.usage import Usage
 from hierindex.summarize.events import LevelSummarized
 from hierindex.summarize.sentences import split_sentences
-from hierindex.summarize.summary import Budget, Group, Summary, Usage
+from hierindex.summarize.summary import Budget, Group, Summary
 from hierindex.timing import Stopwatch, Timing
 
 dispatcher = get_dispatcher(__name__)

@@ -5,25 +5,26 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from json import JSONDecodeError
 from typing import Any, Literal
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import RESPONSE_TYPE, StreamingResponse
 from llama_index.core.llms import LLM
+from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from hierindex.errors import HierindexError, InputError, ModelError
-from hierindex.llm import failure_of, service_errors
+from hierindex.embed.failures import named_errors
+from hierindex.errors import HierindexError, InputError
+from hierindex.llm.checks import check_said
+from hierindex.llm.record import Call, Calls
+from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
-from hierindex.respond.calls import Call, Calls
 from hierindex.respond.extractive import CITATIONS, NO_ANSWER, REFUSED, SCORE
 from hierindex.respond.tree import SUMMARIES
 from hierindex.retrieve.found import Found
-from hierindex.summarize.summary import Usage
 
 # How LlamaIndex's prompt helper says it.
 NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
@@ -32,8 +33,8 @@ NO_ROOM = (
     "template, or set context_window= and max_tokens= of the model"
 )
 
-UNREADABLE = (JSONDecodeError, AttributeError, LookupError, TypeError)
-"""What clients raise where an answer is not what they expect: a proxy's page, for one."""
+# How its parsers of forms do; the rest may quote what a model wrote.
+NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool call")
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,10 @@ def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbeddin
     if not question.strip():
         raise InputError("The question is empty; ask something.")
     started = time.perf_counter()
-    with _named_errors(f"The embedding model {embed_model.model_name!r}"):
+    with named_errors(embed_model):
         query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
-        embedded = time.perf_counter()
-        nodes = retriever.retrieve(query)
+    embedded = time.perf_counter()
+    nodes = retriever.retrieve(query)
     found = time.perf_counter()
     return Retrieved(
         query,
@@ -140,11 +141,11 @@ def answered(
         If it fails otherwise, or LlamaIndex cannot make an answer of what it says.
     """
     started, calls = time.perf_counter(), calls or Calls()
-    asked = "The embedding model" if llm is None else f"LLM {llm.metadata.model_name!r}"
-    with _named_errors(asked):
+    asked = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
+    with _llama_index_errors(asked, _form_of(engine, llm)):
         response = engine.synthesize(found.query, found.nodes)
         text = _text(response) if found.nodes else NO_ANSWER
-        _check_completions(asked, calls)
+    check_said(asked, calls.made)
     seconds = round(time.perf_counter() - started, 3)
     told = response.metadata or {}
     return Answer(
@@ -162,15 +163,6 @@ def answered(
     )
 
 
-def _check_completions(model: str, calls: Calls) -> None:
-    """Refuse answers that are made of nothing, or of nothing but the prompts."""
-    said = [call for call in calls.made if call.completion.strip()]
-    if calls.made and not said:
-        raise ModelError(f"{model} answered nothing.")
-    if said and all(call.prompt.strip() in call.completion for call in said):
-        raise ModelError(f"{model} repeated what it was asked and answered nothing.")
-
-
 def _text(response: RESPONSE_TYPE) -> str:
     text = str(response)  # reads a stream to its end, and calls nothing "None"
     if isinstance(response, StreamingResponse):
@@ -178,30 +170,28 @@ def _text(response: RESPONSE_TYPE) -> str:
     return text if getattr(response, "response", None) else ""
 
 
+def _form_of(engine: RetrieverQueryEngine, llm: LLM | None) -> type[BaseModel] | None:
+    """The form that a language model is to fill in; None if it is to write a text."""
+    of_model = llm.output_cls if isinstance(llm, StructuredLLM) else None
+    return of_model or getattr(engine._response_synthesizer, "_output_cls", None)
+
+
 @contextmanager
-def _named_errors(model: str) -> Iterator[None]:
-    """A service's errors as ours, with the model's name, and LlamaIndex's."""
+def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[None]:
+    """What LlamaIndex raises for a window without room, or a form that is not filled in."""
     try:
         yield
-    except HierindexError:
-        raise
-    except service_errors() as error:
-        failure = failure_of(error)
-        reason = failure.reason.rstrip(".")
-        if failure.kind in ("gone", "final"):
-            raise ModelError(f"{model} cannot be used: {reason}.") from error
-        if failure.kind == "length":
-            reason = "the prompt is too long for it; lower token_budget (--token-budget)"
-        raise HierindexError(f"{model} failed to answer: {reason}.") from error
     except ValidationError as error:  # its report quotes what the model wrote
+        if form is None or error.title != form.__name__:
+            raise
         names = ", ".join(sorted({str(e["loc"][0]) for e in error.errors() if e["loc"]}))
         raise HierindexError(f"{model} did not fill in the form: see {names}.") from error
-    except UNREADABLE as error:
-        raise HierindexError(f"{model} failed to answer: it sent no completion.") from error
-    except ValueError as error:  # so LlamaIndex's prompt helper fails, and its parsers
-        said = " ".join(str(error).split()).rstrip(".")
-        reason = NO_ROOM if NO_ROOM_SAID.search(said) else said
-        raise HierindexError(f"No answer can be made: {reason}.") from error
+    except ValueError as error:
+        if NO_ROOM_SAID.search(str(error)):
+            raise HierindexError(f"No answer can be made: {NO_ROOM}.") from error
+        if form is not None and NO_FORM_SAID.match(str(error)):
+            raise HierindexError(f"{model} did not fill in the form.") from error
+        raise
 
 
 def source_of(found: NodeWithScore) -> Source:

@@ -9,9 +9,11 @@ from llama_index.core.llms import LLM
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import HierindexError, ModelError
-from hierindex.llm import load_client, refuses_all
+from hierindex.llm.client import load_client
+from hierindex.llm.failures import refuses_all
+from hierindex.llm.record import Calls
+from hierindex.llm.served import served
 from hierindex.respond.answer import Answer, Source, answered, retrieved, source_of
-from hierindex.respond.calls import Calls
 from hierindex.respond.engine import (
     EXTRACTIVE,
     MODES,
@@ -96,11 +98,12 @@ def compare(
     default = [EXTRACTIVE] if llm is None else ANSWERING
     modes = [choose_mode(mode, llm) for mode in response_modes or default]
     calls = {mode: Calls() for mode in modes}
+    shared = None if llm is None else served(llm)
     engines = {
         mode: query_engine(
             retriever,
             embed_model,
-            llm=None if llm is None else calls[mode].of(llm),
+            llm=None if shared is None else served(shared, calls[mode]),
             response_mode=mode,
             **taken_by(mode, synthesizer or {}),
         )

@@ -25,6 +25,7 @@ from llama_index.core.response_synthesizers.context_only import ContextOnly
 from llama_index.core.response_synthesizers.no_text import NoText
 
 from hierindex.errors import InputError
+from hierindex.llm.served import served
 from hierindex.respond.extractive import ExtractiveSynthesizer
 from hierindex.respond.tree import BoundedTreeSummarize
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -70,7 +71,8 @@ def query_engine(
     embed_model : BaseEmbedding
         For extractive answers.
     llm : LLM, optional
-        Without one, answers are extractive; LlamaIndex's `Settings.llm` is never looked up.
+        A copy is asked, whose failures are tried again, see `served`. Without one, answers are
+        extractive; LlamaIndex's `Settings.llm` is never looked up.
     response_mode : str, optional
         "extractive" or any of LlamaIndex's; "tree_summarize" by default if there is an LLM.
     variables : dict, optional
@@ -187,4 +189,4 @@ def synthesizer_of(
         return WITHOUT_LLM[mode](llm=llm or MockLLM(), **options)
     assert llm is not None  # as choose_mode has seen to
     options.setdefault("callback_manager", llm.callback_manager)  # else it is not the model's
-    return SYNTHESIZERS[mode](llm=llm, **options)
+    return SYNTHESIZERS[mode](llm=served(llm), **options)

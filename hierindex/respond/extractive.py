@@ -22,6 +22,7 @@ from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.relevance import centroid_similarity
 from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder, unit_vectors
+from hierindex.embed.failures import named_errors
 from hierindex.record import NodeRecord
 from hierindex.respond.known_answers import ABOUT_THE_WHOLE, PAIRS
 from hierindex.summarize.extractive import fitting_sentences
@@ -186,7 +187,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
 
     def _embedded(self, query: QueryBundle) -> Floats1d:
         model = self._embedder.embed_model
-        vector = query.embedding or model.get_query_embedding(query.query_str)
+        with named_errors(model):
+            vector = query.embedding or model.get_query_embedding(query.query_str)
         return np.asarray(unit_vectors([vector])[0], dtype=np.float64)
 
     @property

@@ -1,13 +1,10 @@
 """Answers by a tree of calls: as many texts as fit a prompt, then what was answered of them."""
 
 import asyncio
-from asyncio import AbstractEventLoop
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
-from threading import BoundedSemaphore
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.llms import LLM
@@ -18,15 +15,16 @@ from llama_index.core.types import RESPONSE_TEXT_TYPE
 from pydantic import BaseModel
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.errors import InputError, ModelError
-from hierindex.respond.calls import Calls, make_client
+from hierindex.errors import InputError
+from hierindex.llm.checks import check_said
+from hierindex.llm.record import Calls
+from hierindex.llm.served import served, service_of
 from hierindex.respond.passages import Passage, condensed
 from hierindex.respond.rounds import Window, rounds
 from hierindex.retrieve.found import Found
 from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
 
-CONCURRENCY = 4
 CALLS, SUMMARIES = "calls", "summaries"
 
 
@@ -47,9 +45,9 @@ class BoundedTreeSummarize(TreeSummarize):
     num_children : int, optional
         Texts that a call reads at most, where that makes no more calls than full prompts; by
         default as many as fit.
-    concurrency : int
-        Calls at once, of all questions that this is asked in one event loop, or in threads; a
-        stream that is being read is none.
+    concurrency : int, optional
+        Calls at once, of all questions that this is asked; a stream that is being read is none.
+        By default 4.
     store : HierarchyStore, optional
         Of the nodes. With it, a summary of the index is read in the place of its children where
         all of them were found and a prompt is saved.
@@ -70,7 +68,7 @@ class BoundedTreeSummarize(TreeSummarize):
         llm: LLM,
         *,
         num_children: int | None = None,
-        concurrency: int = CONCURRENCY,
+        concurrency: int | None = None,
         store: HierarchyStore | None = None,
         **options: Any,
     ) -> None:
@@ -80,12 +78,9 @@ class BoundedTreeSummarize(TreeSummarize):
         if options.get("multimodal"):
             raise InputError("multimodal is not for tree summarise along the tree: it reads texts.")
         options.setdefault("callback_manager", llm.callback_manager)  # or LlamaIndex replaces it
-        super().__init__(llm=llm, **options)
+        super().__init__(llm=served(llm, concurrency=concurrency), **options)
         self._num_children = num_children
-        self._concurrency = concurrency
         self._store = store
-        self._loops = WeakKeyDictionary[AbstractEventLoop, tuple[asyncio.Semaphore, LLM]]()
-        self._threads = BoundedSemaphore(concurrency)
 
     def synthesize(
         self,
@@ -123,27 +118,26 @@ class BoundedTreeSummarize(TreeSummarize):
     ) -> RESPONSE_TEXT_TYPE:
         """The answer from texts; `variables` are for the template."""
         calls = calls or Calls()
-        window = self._window(query_str, variables, calls.of(self._llm))
+        window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
+        n_threads = service_of(llm).limit.most
 
         def ask(passage: Passage) -> str:
-            with self._threads:
-                return llm.predict(template, context_str=passage.text)
+            return llm.predict(template, context_str=passage.text)
 
         going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
         try:
             prompts = next(going)
             while True:
-                prompts = going.send(_each(ask, prompts, self._concurrency))
+                prompts = going.send(_each(ask, prompts, n_threads))
         except StopIteration as end:
             last = {"context_str": end.value}
-        with self._threads:
-            if self._streaming:
-                return llm.stream(template, **last)
-            if self._output_cls is not None:
-                form: BaseModel = llm.structured_predict(self._output_cls, template, **last)
-                return form
-            return _checked(llm.predict(template, **last), calls)
+        if self._streaming:
+            return llm.stream(template, **last)
+        if self._output_cls is not None:
+            form: BaseModel = llm.structured_predict(self._output_cls, template, **last)
+            return form
+        return _checked(llm.predict(template, **last), calls)
 
     async def aget_response(
         self,
@@ -155,13 +149,11 @@ class BoundedTreeSummarize(TreeSummarize):
     ) -> RESPONSE_TEXT_TYPE:
         """As `get_response`."""
         calls = calls or Calls()
-        slots, of_loop = self._of_loop()
-        window = self._window(query_str, variables, calls.of(of_loop))
+        window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
 
         async def ask(passage: Passage) -> str:
-            async with slots:
-                return await llm.apredict(template, context_str=passage.text)
+            return await llm.apredict(template, context_str=passage.text)
 
         going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
         try:
@@ -170,26 +162,12 @@ class BoundedTreeSummarize(TreeSummarize):
                 prompts = going.send(await _aeach(ask, prompts))
         except StopIteration as end:
             last = {"context_str": end.value}
-        async with slots:
-            if self._streaming:
-                return await llm.astream(template, **last)
-            if self._output_cls is not None:
-                form: BaseModel = await llm.astructured_predict(self._output_cls, template, **last)
-                return form
-            return _checked(await llm.apredict(template, **last), calls)
-
-    def _of_loop(self) -> tuple[asyncio.Semaphore, LLM]:
-        """The running loop's slots for calls, and the model: a client serves one loop alone."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._loops:
-            for ended in [other for other in self._loops if other.is_closed()]:
-                self._loops.pop(ended, None)  # a semaphore refers to its loop
-            llm = self._llm.model_copy()
-            if getattr(llm, "_async_http_client", None) is None and hasattr(llm, "_aclient"):
-                llm._aclient = None  # the original's, of another loop
-            make_client(llm, "_get_aclient")
-            self._loops[loop] = asyncio.Semaphore(self._concurrency), llm
-        return self._loops[loop]
+        if self._streaming:
+            return await llm.astream(template, **last)
+        if self._output_cls is not None:
+            form: BaseModel = await llm.astructured_predict(self._output_cls, template, **last)
+            return form
+        return _checked(await llm.apredict(template, **last), calls)
 
     def _window(self, question: str, variables: dict[str, Any], llm: LLM) -> Window:
         template = self._summary_template.partial_format(query_str=question, **variables)
@@ -244,10 +222,7 @@ async def _aeach(
 
 def _checked(answer: str, calls: Calls) -> str:
     """The last call's answer, if it is one."""
-    if not answer.strip():
-        raise ModelError("The model answered nothing.")
-    if calls.made and calls.made[-1].prompt.strip() in answer:
-        raise ModelError("The model repeated what it was asked and answered nothing.")
+    check_said("The model", calls.made[-1:])
     return answer
 
 

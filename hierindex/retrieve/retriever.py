@@ -14,6 +14,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.embed.embedder import check_same_model
+from hierindex.embed.failures import named_errors
 from hierindex.errors import InputError, LevelError
 from hierindex.retrieve.auto import Choice, choose_levels, select_levels
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
@@ -172,9 +173,9 @@ class HierarchyRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
-        embedding = query_bundle.embedding or self._embed_model.get_agg_embedding_from_queries(
-            query_bundle.embedding_strs
-        )
+        model, questions = self._embed_model, query_bundle.embedding_strs
+        with named_errors(model):
+            embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
         asked = wait_for(self._asked(query_bundle, embedding))
         found = asked.found
         for postprocessor in self._postprocessors:
@@ -184,7 +185,10 @@ class HierarchyRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
-        embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(questions)
+        with named_errors(model):
+            embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(
+                questions
+            )
         asked = await self._asked(query_bundle, embedding)
         found = asked.found
         for postprocessor in self._postprocessors:

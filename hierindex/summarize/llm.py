@@ -14,16 +14,17 @@ from tenacity.wait import wait_base
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
-from hierindex.llm import TIMEOUT, WAIT, shaping, without_retries
+from hierindex.llm.attempts import WAIT
+from hierindex.llm.client import TIMEOUT, shaping, without_retries
+from hierindex.llm.limits import AdaptiveLimit, TokenLimit
+from hierindex.llm.record import start_record
+from hierindex.llm.service import CONCURRENCY, Service
 from hierindex.summarize.prompts import SUMMARY_PROMPT, check_prompt, summary_prompt
-from hierindex.summarize.requests import Requests
-from hierindex.summarize.service import Complete, Terms
+from hierindex.summarize.requests import Complete, Requests, Terms
 from hierindex.summarize.summary import Resources
-from hierindex.summarize.transcript import Transcript
 from hierindex.summarize.two_stage import Rewrite
 from hierindex.threads import in_daemon_thread, run_apart
 
-CONCURRENCY = 4  # requests in flight; a local server handles few at a time
 ROOM = 4  # times the tokens of a summary that an answer may have, before it is cut off
 
 dispatcher = get_dispatcher(__name__)
@@ -43,8 +44,8 @@ class LLMRewriter:
     prompt : str
         With the fields `{text}`, `{fence}` and `{n_words}`; see `hierindex.summarize.prompts`.
     timeout : float
-        Seconds of a request. A thread cannot be cut short, so that `rewrite` leaves it to the
-        client, which is told of it where it has a setting `timeout`.
+        Seconds of a request. A thread cannot be cut short: `rewrite` leaves a request that takes
+        longer to itself.
     deadline : float, optional
         Seconds of a whole build, from when its chunks are there.
     token_limit : int, optional
@@ -61,8 +62,9 @@ class LLMRewriter:
         If an argument is not what it must be.
     ModelError
         While rewriting, if the service cannot be reached, refuses, or answers nothing at all.
-        What fails otherwise (429, 5xx, a timeout, an answer that is no summary) is tried again;
-        then its text is None. A text that is too long for the model is halved.
+        What fails otherwise (5xx, a timeout, an answer that is no summary) is tried again; then
+        its text is None. A busy service (429) is waited for, a minute at most without an answer.
+        A text that is too long for the model is halved.
     LimitError
         While rewriting, if tokens or time are used up.
     """
@@ -97,7 +99,7 @@ class LLMRewriter:
         self.timeout = timeout
         self.deadline = deadline
         self.token_limit = token_limit
-        self.transcript = None if record is None else Transcript(record)
+        self.record = None if record is None else start_record(record)
         self.wait = wait
 
     @property
@@ -129,7 +131,7 @@ class LLMRewriter:
     ) -> list[Rewrite]:
         """One rewrite for each text, in order; `max_tokens` bounds the words that are asked for."""
         complete = self._in_threads(max_tokens)
-        return run_apart(self._requests(complete, max_tokens, resources, None).rewrites(texts))
+        return run_apart(self._requests(complete, max_tokens, resources).rewrites(texts))
 
     @dispatcher.span
     async def arewrite(
@@ -137,11 +139,10 @@ class LLMRewriter:
     ) -> list[Rewrite]:
         """As `rewrite`, by the model's own async calls, if it has any."""
         if isinstance(self.llm, CustomLLM) and type(self.llm).acomplete is CustomLLM.acomplete:
-            requests = self._requests(self._in_threads(max_tokens), max_tokens, resources, None)
+            complete = self._in_threads(max_tokens)
         else:
             complete = partial(self.llm.acomplete, **self._options(max_tokens))
-            requests = self._requests(complete, max_tokens, resources, self.timeout)
-        return await requests.rewrites(texts)
+        return await self._requests(complete, max_tokens, resources).rewrites(texts)
 
     def _in_threads(self, max_tokens: int) -> Complete:
         ask = partial(self.llm.complete, **self._options(max_tokens))
@@ -152,26 +153,28 @@ class LLMRewriter:
         return complete
 
     def _requests(
-        self,
-        complete: Complete,
-        max_tokens: int,
-        resources: Resources | None,
-        timeout: float | None,
+        self, complete: Complete, max_tokens: int, resources: Resources | None
     ) -> Requests:
+        resources = resources or Resources()
+        spent, tokens = resources.usage.prompt_tokens + resources.usage.completion_tokens, None
+        if self.token_limit is not None:
+            tokens = TokenLimit(self.token_limit, spent, self.completion_tokens(max_tokens))
+        service = Service(
+            self.name,
+            AdaptiveLimit(self.concurrency),
+            timeout=self.timeout,
+            wait=self.wait,
+            tokens=tokens,
+            has_answered=resources.usage.completion_tokens > 0,
+        )
         terms = Terms(
-            name=self.name,
             prompt=partial(self.prompt_of, max_tokens=max_tokens),
             key=partial(self.key_of, max_tokens=max_tokens),
             max_tokens=max_tokens,
-            completion_tokens=self.completion_tokens(max_tokens),
-            concurrency=self.concurrency,
-            timeout=timeout,
             deadline=self.deadline,
-            token_limit=self.token_limit,
-            wait=self.wait,
-            transcript=self.transcript,
+            record=self.record,
         )
-        return Requests(terms, complete, resources or Resources())
+        return Requests(service, terms, complete, resources)
 
     def _options(self, max_tokens: int) -> dict[str, Any]:
         """The bound of an answer, where the model takes one and its user set none."""

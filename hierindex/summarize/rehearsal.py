@@ -7,10 +7,11 @@ from typing import Any
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import InputError
+from hierindex.llm.usage import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import Embed, Grounding, Pair, Support, support_by_words
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.summary import Resources, Summarizer, Usage
+from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer, of_each
 
 

@@ -1,4 +1,4 @@
-"""From texts to a language model's rewrites: recalled, asked for, tried again, halved, given up.
+"""From texts to a language model's rewrites: recalled, asked for, halved, given up.
 
 The tasks of one event loop pull texts, as many at once as may be in flight; they share one
 `Service`, with its limits, and what the build has spent.
@@ -6,22 +6,39 @@ The tasks of one event loop pull texts, as many at once as may be in flight; the
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
-from tenacity import AsyncRetrying, retry_if_exception
+from llama_index.core.base.llms.types import CompletionResponse
 
 from hierindex.errors import LimitError, ModelError
-from hierindex.llm import ATTEMPTS
-from hierindex.summarize.output import UnusableError
+from hierindex.llm.checks import UnusableError, checked
+from hierindex.llm.failures import RequestError
+from hierindex.llm.record import Calls
+from hierindex.llm.service import Service
+from hierindex.llm.usage import Usage
 from hierindex.summarize.sentences import split_sentences
-from hierindex.summarize.service import Bill, Complete, Service, ServiceError, Terms
-from hierindex.summarize.summary import Resources, Usage
+from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, of_each
 
-UNUSABLE = 2  # answers to one prompt; at temperature 0 a third would be no other
 PATIENCE = 8  # texts that fail one after the other for the service's failures
 MAX_HALVINGS = 4  # of one text: what is too long in sixteen parts is too long for another reason
+
+Complete = Callable[[str], Awaitable[CompletionResponse]]
+"""Sends a prompt."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a language model is asked of a text; see `LLMRewriter`."""
+
+    prompt: Callable[[str], str]
+    key: Callable[[str], str]
+    max_tokens: int
+    deadline: float | None
+    record: Path | None
 
 
 class Requests:
@@ -29,16 +46,19 @@ class Requests:
 
     Parameters
     ----------
+    service : Service
     terms : Terms
     complete : Complete
-        Sends a prompt.
     resources : Resources
-        Whose `usage` grows with every request.
+        Whose `usage` grows with every text.
     """
 
-    def __init__(self, terms: Terms, complete: Complete, resources: Resources) -> None:
+    def __init__(
+        self, service: Service, terms: Terms, complete: Complete, resources: Resources
+    ) -> None:
+        self.service = service
         self.terms = terms
-        self.service = Service(terms, complete, resources)
+        self.complete = complete
         self.resources = resources
         self.stopped: LimitError | None = None
         self.n_failed = 0  # texts, one after the other
@@ -68,7 +88,7 @@ class Requests:
 
         try:
             async with asyncio.timeout(self._seconds_left()), asyncio.TaskGroup() as tasks:
-                for _ in range(min(self.terms.concurrency, len(distinct))):
+                for _ in range(min(self.service.limit.most, len(distinct))):
                     tasks.create_task(work())
         except BaseExceptionGroup as failures:  # the first cancels the others
             raise failures.exceptions[0] from failures.exceptions[0].__cause__
@@ -96,21 +116,33 @@ class Requests:
 
     async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
         """The model's rewrite, or why there is none."""
-        bill = Bill()
+        calls = Calls(self.service.name, self.terms.record)
         try:
-            written = await self._written(text, bill)
+            written = await self._written(text, calls)
         except LimitError as error:
             self.stopped = error
-            return Rewrite(None, bill.usage)
+            return Rewrite(None, calls.usage)
         except UnusableError as error:
-            return Rewrite(None, bill.usage, str(error))
-        except ServiceError as error:
-            if error.kind == "length" and n_halvings < MAX_HALVINGS:
-                return _with(bill.usage, await self._rewritten_in_halves(text, n_halvings + 1))
-            self._count_failure(error)
-            return Rewrite(None, bill.usage, str(error))
+            return Rewrite(None, calls.usage, str(error))
+        except RequestError as error:
+            if error.failure.kind == "length" and n_halvings < MAX_HALVINGS:
+                return _with(calls.usage, await self._rewritten_in_halves(text, n_halvings + 1))
+            self._count_failure(error.failure.reason)
+            return Rewrite(None, calls.usage, error.failure.reason)
         self.n_failed = 0
-        return Rewrite(written, bill.usage)
+        return Rewrite(written, calls.usage)
+
+    async def _written(self, text: str, calls: Calls) -> str:
+        """The model's summary of a text; what it costs is spent, whatever comes of it."""
+        prompt = self.terms.prompt(text)
+
+        def check(response: CompletionResponse) -> str:
+            return checked(response, prompt, text, self.terms.max_tokens)
+
+        try:
+            return await self.service.aask(prompt, partial(self.complete, prompt), calls.add, check)
+        finally:
+            self.resources.usage += calls.usage
 
     async def _rewritten_in_halves(self, text: str, n_halvings: int) -> Rewrite:
         """The rewrite of the rewrites of a text's halves."""
@@ -126,37 +158,15 @@ class Requests:
             return Rewrite(None, usage, "it is too long for the model, which does not shorten it")
         return _with(usage, await self._rewrite(joined, n_halvings))
 
-    async def _written(self, text: str, bill: Bill) -> str:
-        """What the model wrote, tried again where that may help."""
-        n_unusable = n_failed = 0
-
-        def again(error: BaseException) -> bool:
-            nonlocal n_unusable, n_failed
-            match error:
-                case UnusableError():
-                    n_unusable += 1
-                    return error.again and n_unusable < UNUSABLE
-                case ServiceError(kind="busy"):
-                    return True  # the limit waits, and gives up in time
-                case ServiceError(kind="again"):
-                    n_failed += 1
-                    return n_failed < ATTEMPTS
-            return False
-
-        attempts = AsyncRetrying(
-            retry=retry_if_exception(again), wait=self.terms.wait, reraise=True
-        )
-        return await attempts(self.service.rewritten, text, bill)
-
-    def _count_failure(self, error: Exception) -> None:
+    def _count_failure(self, reason: str) -> None:
         """Give up a service that fails text after text."""
-        self.n_failed, self.last_failure = self.n_failed + 1, str(error).rstrip(".")
+        self.n_failed, self.last_failure = self.n_failed + 1, reason
         if self.n_failed >= PATIENCE:
             raise self._given_up()
 
     def _given_up(self) -> ModelError:
         return ModelError(
-            f"LLM {self.terms.name!r} failed for {self.n_failed} texts one after the other, each "
+            f"LLM {self.service.name!r} failed for {self.n_failed} texts one after the other, each "
             f"tried again and again; last, {self.last_failure}."
         )
 
@@ -171,7 +181,7 @@ class Requests:
 
     def _stop(self, limit: LimitError) -> LimitError:
         return LimitError(
-            f"LLM {self.terms.name!r} stopped at its limit, after {self._cost()}: {limit}; the "
+            f"LLM {self.service.name!r} stopped at its limit, after {self._cost()}: {limit}; the "
             "next build of the index goes on from there."
         )
 

@@ -11,9 +11,10 @@ from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
 from hierindex.device import accelerator, fastest_dtype
 from hierindex.errors import InputError
+from hierindex.llm.usage import Usage
 from hierindex.loading import loading, only_local
 from hierindex.summarize.sentences import split_sentences
-from hierindex.summarize.summary import Resources, Usage
+from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"

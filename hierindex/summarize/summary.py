@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.core.membership import Floats2d
+from hierindex.llm.usage import Usage
 from hierindex.progress import Progress, silent
 from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.sentences import Sentence
@@ -40,23 +41,6 @@ class Budget:
         while len(kept) > 1 and self.count([" ".join(s.text for s in kept)])[0] > self.max_tokens:
             kept.pop()
         return kept
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What summaries cost: `llm_calls` are requests sent, retries included."""
-
-    llm_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_summaries: int = 0
-    fallbacks: int = 0
-
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(*(a + b for a, b in zip(self._fields(), other._fields(), strict=True)))
-
-    def _fields(self) -> tuple[int, ...]:
-        return tuple(vars(self).values())
 
 
 class Completions(Protocol):

@@ -12,6 +12,7 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import FallbackWarning, InputError, SummaryError
+from hierindex.llm.usage import Usage
 from hierindex.summarize.claims import Excerpt
 from hierindex.summarize.events import SummaryFallback
 from hierindex.summarize.extractive import (
@@ -32,7 +33,6 @@ from hierindex.summarize.summary import (
     Group,
     Resources,
     Summary,
-    Usage,
     join_sentences,
 )
 

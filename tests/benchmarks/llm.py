@@ -84,7 +84,7 @@ def texts(n: int) -> list[str]:
 
 def rewrites(is_async: bool) -> None:
     """Rewrite texts, a first few of them untimed."""
-    from hierindex.llm import load_llm
+    from hierindex.llm.client import load_llm
     from hierindex.summarize.llm import LLMRewriter
 
     with server_apart() as (url, log):
@@ -110,7 +110,7 @@ def rewrites(is_async: bool) -> None:
 def build(folder: str) -> None:
     """Index a folder, after one untimed text; a line for each level and one for all."""
     import hierindex
-    from hierindex.llm import load_llm
+    from hierindex.llm.client import load_llm
     from hierindex.summarize.llm import LLMRewriter
     from hierindex.summarize.two_stage import TwoStageSummarizer
 

@@ -36,7 +36,7 @@ from hierindex import (
 )
 from hierindex.cache.file import open_cache
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.llm import load_llm
+from hierindex.llm.client import load_llm
 
 TOPICS = [
     text.split()

@@ -7,9 +7,10 @@ from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer, names_words
 from test_doubles import async_llm_of, llm_of
 
-from hierindex.respond.calls import Calls
+from hierindex.llm.record import Calls
+from hierindex.llm.served import served
+from hierindex.llm.usage import Usage
 from hierindex.respond.engine import query_engine
-from hierindex.summarize.summary import Usage
 
 QUESTION = "Did the lantern meet a falcon?"
 NUM_OUTPUT = 256  # what LlamaIndex leaves for an answer whose length is not told
@@ -38,7 +39,7 @@ def ask(server, retriever, embed_model, way, *, question=QUESTION, settings=None
         options["streaming"] = True
 
     def engine(llm):
-        return query_engine(retriever, embed_model, llm=calls.of(llm), **options)
+        return query_engine(retriever, embed_model, llm=served(llm, calls), **options)
 
     async def answer():
         async with async_llm_of(server, **settings) as llm:

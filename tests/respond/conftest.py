@@ -1,5 +1,6 @@
 import pytest
 from llama_index.core.settings import _Settings
+from tenacity import wait_none
 
 
 @pytest.fixture(autouse=True)
@@ -10,3 +11,9 @@ def no_default_llm(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr(_Settings, "llm", property(refuse))
+
+
+@pytest.fixture(autouse=True)
+def no_wait(monkeypatch):
+    """What fails is tried again at once."""
+    monkeypatch.setattr("hierindex.llm.served.WAIT", wait_none())

@@ -17,13 +17,14 @@ from store.trees import documents, record, tree
 from test_doubles import async_llm_of, llm_of
 
 from hierindex.errors import HierindexError, InputError, ModelError
+from hierindex.llm.record import Calls
+from hierindex.llm.served import served
+from hierindex.llm.usage import Usage
 from hierindex.respond.answer import answered, retrieved
-from hierindex.respond.calls import Calls
 from hierindex.respond.engine import MODES, WITHOUT_LLM, query_engine
 from hierindex.respond.extractive import NO_ANSWER
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.lance import HierarchyStore
-from hierindex.summarize.summary import Usage
 
 QUESTION = "Did the lantern meet a falcon?"
 NODES = tree()
@@ -205,7 +206,7 @@ def test_options_reach_the_synthesizer(retriever, embed_model, server):
 def ask(store, embed_model, llm=None, retriever=None, **options):
     retriever = retriever or HierarchyRetriever(store, embed_model, top_k=3)
     calls = Calls()
-    engine = query_engine(retriever, embed_model, llm=llm and calls.of(llm), **options)
+    engine = query_engine(retriever, embed_model, llm=llm and served(llm, calls), **options)
     return answered(retrieved(QUESTION, retriever, embed_model), engine, llm, calls)
 
 

@@ -1,18 +1,16 @@
 """Every response mode, asked in every way: prompts, answers and tokens are those of the server."""
 
 import json
+import re
 from collections import Counter
 from inspect import signature
 
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ToolCallBlock
-from llama_index.core.callbacks import CBEventType, EventPayload
-from llama_index.core.llms import MockLLM
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
 from loopback import NO_JSON, OTHER_JSON, WEB_PAGE, Fault
-from openai import InternalServerError
 from pydantic import BaseModel
 from respond.asking import (
     NUM_OUTPUT,
@@ -36,7 +34,10 @@ from hierindex import (
     InputError,
     ModelError,
 )
-from hierindex.respond.calls import Calls
+from hierindex.llm.attempts import ATTEMPTS
+from hierindex.llm.record import Call, Calls
+from hierindex.llm.served import served
+from hierindex.llm.usage import Usage
 from hierindex.respond.engine import (
     CANNOT_STREAM,
     MODES,
@@ -45,7 +46,6 @@ from hierindex.respond.engine import (
     options_of,
     query_engine,
 )
-from hierindex.summarize.summary import Usage
 
 STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
 WINDOWS = {"fits": 8192, "does not fit": 1300}
@@ -167,10 +167,9 @@ def test_an_answer_without_text_is_empty(index):
 def test_what_is_no_completion_is_one_sentence(index, mode, fault):
     with serve(faults=lambda number: fault) as server, pytest.raises(HierindexError) as caught:
         index.ask(QUESTION, llm=llm_of(server), response_mode=mode)
-    assert str(caught.value) in (  # some that LlamaIndex's refine takes for an empty answer
-        "LLM 'm' failed to answer: it sent no completion.",
-        "LLM 'm' answered nothing.",
-    )
+    said = r"^LLM 'm' failed to answer: it sent no completion \(\w+: [^\n]+\)\.$"
+    assert re.match(said, str(caught.value))
+    assert len(server.requests) == ATTEMPTS
 
 
 def test_a_stream_that_does_not_tell_its_usage_is_counted(index):
@@ -182,23 +181,18 @@ def test_a_stream_that_does_not_tell_its_usage_is_counted(index):
 def test_a_failed_call_is_written_down_with_its_prompt(retriever, embed_model):
     calls = Calls()
     with serve(faults=lambda number: Fault(500)) as server:
-        engine = query_engine(retriever, embed_model, llm=calls.of(llm_of(server)))
-        with pytest.raises(InternalServerError):
+        engine = query_engine(retriever, embed_model, llm=served(llm_of(server), calls))
+        with pytest.raises(HierindexError, match="HTTP status 500"):
             engine.query(QUESTION)
-        assert [call.prompt for call in calls.made] == [server.requests[0].prompt]
-    assert calls.made[0].completion == ""
+        assert [call.prompt for call in calls.made] == [server.requests[0].prompt] * ATTEMPTS
+    assert {(call.completion, call.usage) for call in calls.made} == {("", Usage(1))}
+    assert all("HTTP status 500" in call.fault for call in calls.made)
 
 
 def test_a_tool_call_is_written_down_as_its_arguments():
-    """Also of a client that has read them; what is no call of a model is not written down."""
-    calls = Calls()
-    manager = calls.of(MockLLM()).callback_manager
+    """Also of a client that has read them."""
     message = ChatMessage(blocks=[ToolCallBlock(tool_name="form", tool_kwargs={"met": True})])
-    for kind in (CBEventType.LLM, CBEventType.EMBEDDING):
-        asked = {EventPayload.MESSAGES: [ChatMessage("Did it?")]}
-        event = manager.on_event_start(kind, asked)
-        manager.on_event_end(kind, {EventPayload.RESPONSE: ChatResponse(message=message)}, event)
-    assert [(call.prompt, call.completion) for call in calls.made] == [("Did it?", '{"met": true}')]
+    assert Call.of("Did it?", ChatResponse(message=message)).completion == '{"met": true}'
 
 
 def used_by(mode):
@@ -306,7 +300,7 @@ def test_a_structured_model_is_asked_within(retriever, embed_model):
     """`as_structured_llm` asks the model that it wraps."""
     calls = Calls()
     with serve(fill_in) as server:
-        llm = calls.of(llm_of(server).as_structured_llm(Verdict))
+        llm = served(llm_of(server).as_structured_llm(Verdict), calls)
         response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
         assert asked_of(calls.made) == asked_of(response.metadata["calls"]) == log_of(server)
     assert response.response == Verdict(met=True, words="Forty-two falcons.")

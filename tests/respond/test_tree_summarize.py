@@ -18,7 +18,7 @@ from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import Fault, names_words
-from openai import AsyncOpenAI, AuthenticationError, InternalServerError, OpenAI
+from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 from respond.asking import NUM_OUTPUT, QUESTION, asked_of, count_tokens, log_of, serve
 from store.trees import record, tree
@@ -33,6 +33,8 @@ from hierindex import (
     InputError,
     ModelError,
 )
+from hierindex.llm.attempts import ATTEMPTS
+from hierindex.llm.failures import RequestError
 from hierindex.respond.engine import query_engine
 
 NODES = tree()
@@ -337,7 +339,7 @@ class TestConcurrency:
         with self.many() as server:
             made = BoundedTreeSummarize(llm_with(server, 600))
             answers = [str(asyncio.run(made.asynthesize(QUESTION, self.nodes()))) for _ in "abc"]
-            assert len(made._loops) == 1
+            assert len(made._llm.loop_copies) == 1
         assert len({*answers}) == 1
 
 
@@ -350,36 +352,40 @@ class Form(BaseModel):
 class TestFailures:
     NODES = found(*(words(100, 200 * i) for i in range(12)))
 
-    @pytest.mark.parametrize(
-        ("status", "error"), [(500, InternalServerError), (401, AuthenticationError)]
-    )
+    @pytest.mark.parametrize(("status", "attempts"), [(500, ATTEMPTS), (401, 1)])
     @pytest.mark.parametrize("way", ["sync", "async"])
-    def test_in_the_middle_ends_the_rest(self, way, status, error):
-        """Two calls at once, of which the second fails while the first takes its time."""
-        faults = {0: Fault(delay=0.3), 1: Fault(status)}
-        with serve(faults=faults.get) as server:
+    def test_in_the_middle_ends_the_rest(self, way, status, attempts):
+        """Two calls at once, of which the second fails while the first takes its time.
+
+        A thread that is free may have begun another call before the rest is cancelled.
+        """
+        with serve(faults=lambda number: Fault(status) if number else Fault(delay=0.5)) as server:
 
             def synthesizer(llm):
                 return BoundedTreeSummarize(llm, concurrency=2)
 
-            with pytest.raises(error):
+            with pytest.raises(HierindexError, match=f"HTTP status {status}"):
                 asked(server, synthesizer, self.NODES, way, context_window=500)
-            assert 2 <= len(server.requests) <= 3
+            assert 1 + attempts <= len(server.requests) <= 1 + 2 * attempts
 
     @pytest.mark.parametrize(
         ("fault", "error", "said"),
         [
-            (Fault(500), HierindexError, "failed to answer: .* HTTP status 500"),
-            (Fault(429, retry_after=0.1), HierindexError, "failed to answer: .* HTTP status 429"),
+            (Fault(500), RequestError, "failed to answer: .* HTTP status 500"),
+            (Fault(429), ModelError, r"was busy for \d s: .* HTTP status 429"),
+            (Fault(429, retry_after=61), ModelError, "is busy and asks for a pause of 61 seconds"),
             (Fault(401), ModelError, "cannot be used: .* HTTP status 401, the key"),
-            (Fault(400, code="context_length_exceeded"), HierindexError, "failed .* too long"),
-            (Fault(dropped=True), HierindexError, "failed to answer: "),
+            (Fault(400, code="context_length_exceeded"), RequestError, "failed .* too long"),
+            (Fault(dropped=True), RequestError, "failed to answer: "),
         ],
-        ids=["500", "429", "401", "length", "dropped"],
+        ids=["500", "429", "pause", "401", "length", "dropped"],
     )
-    def test_an_answer_that_fails_is_one_sentence(self, store, embed_model, fault, error, said):
+    def test_an_answer_that_fails_for_good_is_one_sentence(
+        self, store, embed_model, monkeypatch, fault, error, said
+    ):
+        monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.3 if fault == Fault(429) else 60)
         index = HierarchicalIndex(store, embed_model)
-        with serve(faults=lambda number: fault if number == 2 else None) as server:
+        with serve(faults=lambda number: fault if number >= 2 else None) as server:
             options = {"level": 0, "top_k": 100, "token_budget": None}
             llm = llm_with(server, 500)
             with pytest.raises(error, match=f"^LLM 'm' {said}") as caught:
@@ -387,7 +393,6 @@ class TestFailures:
         assert str(caught.value).endswith(".")
         assert not str(caught.value).endswith("..")
         assert "\n" not in str(caught.value)
-        assert type(caught.value) is error
 
     def test_a_window_that_is_too_small_for_a_mode_is_one_sentence(self, store, embed_model):
         with serve() as server:
@@ -397,11 +402,17 @@ class TestFailures:
                     QUESTION, llm=llm, response_mode="compact"
                 )
 
-    def test_a_form_that_is_not_filled_in_is_one_sentence(self, store, embed_model):
+    @pytest.mark.parametrize("structured", [False, True], ids=["output_cls", "structured"])
+    @pytest.mark.parametrize("reply", ['{"no": "such form"}', "A word."])
+    def test_a_form_that_is_not_filled_in_is_one_sentence(
+        self, store, embed_model, reply, structured
+    ):
         index = HierarchicalIndex(store, embed_model)
-        with serve(lambda prompt: '{"no": "such form"}') as server:
+        with serve(lambda prompt: reply) as server:
             options = {"llm": llm_of(server), "synthesizer": {"output_cls": Form}}
-            with pytest.raises(HierindexError, match=r"^LLM 'm' did not fill in the form: see \w+"):
+            if structured:
+                options = {"llm": llm_of(server).as_structured_llm(Form)}
+            with pytest.raises(HierindexError, match=r"^LLM 'm' did not fill in the form[^\n]*\.$"):
                 index.ask(QUESTION, **options)
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from hypothesis import strategies as st
 
+from hierindex.llm.usage import Usage
 from hierindex.record import Quote, Span
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.sentences import Sentence, split_sentences
-from hierindex.summarize.summary import Budget, Group, Summary, Usage
+from hierindex.summarize.summary import Budget, Group, Summary
 from hierindex.summarize.two_stage import Rewrite
 
 WORDS = [

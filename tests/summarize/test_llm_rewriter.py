@@ -31,11 +31,13 @@ from strategies import modest
 from tenacity import wait_none
 
 from hierindex.errors import InputError, LimitError, ModelError
-from hierindex.llm import ATTEMPTS, load_llm
+from hierindex.llm.attempts import ATTEMPTS
+from hierindex.llm.client import load_llm
+from hierindex.llm.usage import Usage
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.prompts import SUMMARY_PROMPT, summary_prompt
 from hierindex.summarize.requests import MAX_HALVINGS, PATIENCE
-from hierindex.summarize.summary import Resources, Usage
+from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
 TEXTS = [f"The number of this text is {i}." for i in range(8)]
@@ -153,9 +155,10 @@ def test_a_busy_service_is_waited_for(rewrite):
 
 @both
 def test_a_service_that_is_always_busy_is_given_up(rewrite, monkeypatch):
-    monkeypatch.setattr("hierindex.summarize.service.MAX_PAUSE", 0.3)
+    """After a minute, where it is not told otherwise; it says for how long it has waited."""
+    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.3)
     server = LoopbackServer(faults=always(Fault(429)))
-    with server, pytest.raises(ModelError, match="is busy"):
+    with server, pytest.raises(ModelError, match=r"was busy for \d s: .* 429; try"):
         rewrite(server, TEXTS[:2])
     assert len(server.requests) < 20
 
@@ -523,7 +526,7 @@ def test_a_process_does_not_wait_for_a_request_that_hangs():
     """Which a deadline, or Ctrl-C, has given up."""
     code = """
 from hierindex.errors import LimitError
-from hierindex.llm import load_llm
+from hierindex.llm.client import load_llm
 from hierindex.summarize.llm import LLMRewriter
 try:
     LLMRewriter(load_llm("tiny", "{url}"), deadline=1).rewrite(["A text."], max_tokens=9)
@@ -546,6 +549,25 @@ def test_a_timeout_of_the_rewriter_s_own(rewrite):
     assert rewrites[0].text
     assert time.monotonic() - started < 4
     assert rewrites[0].usage.llm_calls == 2
+
+
+@both
+@pytest.mark.parametrize("own", [{}, {"timeout": 0.3}], ids=["", "of the client"])
+def test_a_server_that_drips_is_timed_out(rewrite, own):
+    """Which a client's own timeout, between bytes, does not see."""
+    with LoopbackServer(faults={0: Fault(drips=True)}.get) as server:
+        started = time.monotonic()
+        rewrites = rewrite(server, TEXTS[:1], timeout=0.3, llm=own)
+    assert rewrites[0].text
+    assert 0.3 <= time.monotonic() - started < 5
+    assert rewrites[0].usage.llm_calls == 2
+
+
+@both
+def test_a_service_that_only_drips_is_given_up(rewrite):
+    server = LoopbackServer(faults=always(Fault(drips=True)))
+    with server, pytest.raises(ModelError, match="the service did not answer in time"):
+        rewrite(server, TEXTS[:1], timeout=0.1)
 
 
 @both
@@ -584,7 +606,7 @@ def test_too_many_requests_make_it_fewer(rewrite):
 @both
 def test_a_pause_of_hours_is_an_error(rewrite):
     server = LoopbackServer(faults=always(Fault(429, retry_after=7200)))
-    with server, pytest.raises(ModelError, match="7200 seconds"):
+    with server, pytest.raises(ModelError, match="is busy and asks for a pause of 7200 seconds"):
         rewrite(server, TEXTS)
 
 

@@ -24,6 +24,7 @@ from summarize.groups import (
 from tiny_models import SENTENCES
 
 from hierindex.errors import FallbackWarning, InputError, SummaryError
+from hierindex.llm.usage import Usage
 from hierindex.record import Quote, Span
 from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.events import SummaryFallback
@@ -31,7 +32,7 @@ from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentence
 from hierindex.summarize.grounding import EmbeddingGrounding, Support
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.sentences import Sentence
-from hierindex.summarize.summary import Resources, Usage
+from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, TwoStageSummarizer
 
 GROUPS = [group_of(*SENTENCES), group_of(SENTENCES[1], "The lamp is new since the storm.")]

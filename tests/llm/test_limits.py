@@ -2,7 +2,9 @@ import asyncio
 import itertools
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from threading import Lock
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import modest
 
 from hierindex.errors import LimitError
-from hierindex.summarize.limit import AdaptiveLimit, TokenLimit
+from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 
 HARDLY = 1e-6  # seconds; 0 would be a service that does not say
 PAUSE = 0.05
@@ -28,7 +30,7 @@ async def room(limit, n_tasks=20):
 
     async def hold():
         nonlocal n_held
-        async with limit.slot():
+        async with limit.aslot():
             n_held += 1
             await released.wait()
 
@@ -64,7 +66,7 @@ def test_there_are_never_more_than_asked_and_never_none(most, steps):
 
         async def ask(n_turns, end):
             nonlocal in_flight
-            async with limit.slot():
+            async with limit.aslot():
                 in_flight += 1
                 seen.append(in_flight)
                 await turns(n_turns)
@@ -131,7 +133,7 @@ def test_those_that_wait_are_let_in_when_it_grows():
         slowed(limit)
 
         async def ask(i):
-            async with limit.slot():
+            async with limit.aslot():
                 order.append(i)
                 await turns(3)
             limit.answered()
@@ -151,7 +153,7 @@ def test_nothing_is_sent_for_the_longest_pause_asked_for(waits):
             limit.slow_down(began, wait)
 
         async def sent():
-            async with limit.slot():
+            async with limit.aslot():
                 return time.monotonic() - began
 
         seconds = await asyncio.gather(*(sent() for _ in range(4)))
@@ -166,7 +168,7 @@ def test_a_pause_holds_for_those_that_pause_already():
         limit.slow_down(began, PAUSE)
 
         async def sent():
-            async with limit.slot():
+            async with limit.aslot():
                 return time.monotonic() - began
 
         task = asyncio.create_task(sent())
@@ -184,7 +186,7 @@ def test_a_request_that_is_given_up_frees_its_place(pause):
         limit.slow_down(time.monotonic(), pause)
 
         async def hold():
-            async with limit.slot():
+            async with limit.aslot():
                 await asyncio.sleep(60)
 
         task = asyncio.create_task(hold())
@@ -202,7 +204,7 @@ def test_a_request_that_fails_frees_its_place():
     async def run():
         limit = AdaptiveLimit(1)
         with pytest.raises(ZeroDivisionError):
-            async with limit.slot():
+            async with limit.aslot():
                 _ = 1 / 0
         assert await asyncio.wait_for(room(limit), 20) == 1
 
@@ -290,12 +292,14 @@ def test_a_request_may_turn_out_dearer_and_nothing_follows():
 
 
 def test_where_the_service_does_not_say_pauses_grow_until_it_answers():
+    busy = []
+
     async def pauses(limit, n):
         found = []
         for _ in range(n):
-            limit.slow_down(time.monotonic(), 0)
+            busy.append(limit.slow_down(time.monotonic(), 0))
             began = time.monotonic()
-            async with limit.slot():
+            async with limit.aslot():
                 found.append(time.monotonic() - began)
         return found
 
@@ -303,9 +307,55 @@ def test_where_the_service_does_not_say_pauses_grow_until_it_answers():
         limit = AdaptiveLimit(2)
         first = await pauses(limit, 3)
         assert all(later >= 1.5 * earlier for earlier, later in itertools.pairwise(first))
-        assert limit.busy_since is not None
+        assert busy[0] == 0
+        assert busy[-1] >= sum(first[:-1])
         limit.answered()
-        assert limit.busy_since is None
         assert (await pauses(limit, 1))[0] < first[-1]
+        assert busy[-1] == 0
+
+    asyncio.run(run())
+
+
+def test_threads_and_loops_share_it():
+    limit, lock, in_flight, seen = AdaptiveLimit(2), Lock(), 0, []
+
+    def note(change):
+        nonlocal in_flight
+        with lock:
+            in_flight += change
+            seen.append(in_flight)
+
+    def in_a_thread():
+        with limit.slot():
+            note(1)
+            time.sleep(0.01)
+            note(-1)
+
+    async def task():
+        async with limit.aslot():
+            note(1)
+            await asyncio.sleep(0.01)
+            note(-1)
+
+    async def tasks():
+        await asyncio.gather(*(task() for _ in range(4)))
+
+    def in_a_loop():
+        asyncio.run(tasks())
+
+    works = [in_a_thread] * 6 + [in_a_loop] * 3
+    with ThreadPoolExecutor(len(works)) as pool:
+        for done in [pool.submit(work) for work in works]:
+            done.result()
+    assert len(seen) == 2 * (6 + 3 * 4)
+    assert max(seen) == 2
+
+
+def test_a_pause_that_is_ended_holds_nobody():
+    async def run():
+        limit = AdaptiveLimit(4)
+        limit.slow_down(time.monotonic(), 60)
+        limit.end_pause()
+        assert await asyncio.wait_for(room(limit), 20) == 2
 
     asyncio.run(run())

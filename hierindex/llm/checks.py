@@ -1,10 +1,16 @@
 """What is wrong with what a language model wrote."""
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from llama_index.core.base.llms.types import CompletionResponse
+from llama_index.core.base.llms.types import ChatResponse, CompletionResponse
 from llama_index.core.utils import get_tokenizer
+
+from hierindex.errors import ModelError
+
+if TYPE_CHECKING:
+    from hierindex.llm.record import Call
 
 FAR_OVER = 4  # times what was asked for; what is over by less loses its last sentences
 CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # as OpenAI, Anthropic, Google say
@@ -87,7 +93,27 @@ def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: 
     return text
 
 
-def finish_reason(response: CompletionResponse) -> str | None:
+def check_said(model: str, calls: Sequence["Call"]) -> None:
+    """Refuse calls to which nothing was answered, or nothing but their prompts.
+
+    Parameters
+    ----------
+    model : str
+        How the sentence names the model.
+    calls : sequence of Call
+
+    Raises
+    ------
+    ModelError
+    """
+    said = [call for call in calls if call.completion.strip()]
+    if calls and not said:
+        raise ModelError(f"{model} answered nothing.")
+    if said and all(call.prompt.strip() in call.completion for call in said):
+        raise ModelError(f"{model} repeated what it was asked and answered nothing.")
+
+
+def finish_reason(response: CompletionResponse | ChatResponse) -> str | None:
     """Why the model stopped, as its service says; None where it does not."""
     raw = response.raw
     choices = _get(raw, "choices")

@@ -7,7 +7,7 @@ import pytest
 
 CODE = """
 import sys
-from hierindex.llm import load_client, load_llm
+from hierindex.llm.client import load_client, load_llm
 {first}
 load_client()
 before = set(sys.modules)

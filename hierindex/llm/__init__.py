@@ -1,0 +1,1 @@
+"""Language models: how they are asked, bounded, checked and written down."""

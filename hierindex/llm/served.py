@@ -1,0 +1,156 @@
+"""LlamaIndex models whose every request goes through a `Service`, as response modes ask them."""
+
+import asyncio
+from asyncio import AbstractEventLoop
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
+from math import inf
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.llms import LLM
+from llama_index.core.llms.structured_llm import StructuredLLM
+from pydantic import BaseModel, ConfigDict, Field
+
+from hierindex.core.arguments import is_number
+from hierindex.llm.attempts import WAIT
+from hierindex.llm.client import for_another_loop, make_client, without_retries
+from hierindex.llm.limits import AdaptiveLimit
+from hierindex.llm.record import Call, Calls, prompt_of
+from hierindex.llm.service import Service, unchecked
+
+
+class Served(BaseModel):
+    """The methods of a model that send requests; its own class comes behind this one."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    request_service: Service = Field(exclude=True, repr=False)
+    request_records: tuple[Calls, ...] = Field(exclude=True, repr=False)
+    loop_copies: WeakKeyDictionary[AbstractEventLoop, LLM] = Field(exclude=True, repr=False)
+
+    def complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
+        """As the model's own."""
+        return self._ask("complete", prompt, formatted=formatted, **options)
+
+    def chat(self, messages: Sequence[ChatMessage], **options: Any) -> Any:
+        """As the model's own."""
+        return self._ask("chat", messages, **options)
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
+        """As the model's own."""
+        return self._stream("stream_complete", prompt, formatted=formatted, **options)
+
+    def stream_chat(self, messages: Sequence[ChatMessage], **options: Any) -> Any:
+        """As the model's own."""
+        return self._stream("stream_chat", messages, **options)
+
+    async def acomplete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
+        """As the model's own."""
+        return await self._aask("acomplete", prompt, formatted=formatted, **options)
+
+    async def achat(self, messages: Sequence[ChatMessage], **options: Any) -> Any:
+        """As the model's own."""
+        return await self._aask("achat", messages, **options)
+
+    async def astream_complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
+        """As the model's own."""
+        return await self._astream("astream_complete", prompt, formatted=formatted, **options)
+
+    async def astream_chat(self, messages: Sequence[ChatMessage], **options: Any) -> Any:
+        """As the model's own."""
+        return await self._astream("astream_chat", messages, **options)
+
+    def _ask(self, method: str, asked: Any, **options: Any) -> Any:
+        send = partial(getattr(super(), method), asked, **options)
+        if self.request_service.is_asking:
+            return send()
+        return self.request_service.ask(prompt_of(asked), send, self._note)
+
+    def _stream(self, method: str, asked: Any, **options: Any) -> Any:
+        send = partial(getattr(super(), method), asked, **options)
+        if self.request_service.is_asking:
+            return send()
+        return self.request_service.stream(prompt_of(asked), send, self._note)
+
+    async def _aask(self, method: str, asked: Any, **options: Any) -> Any:
+        send = partial(getattr(super(Served, self._of_loop()), method), asked, **options)
+        if self.request_service.is_asking:
+            return await send()
+        return await self.request_service.aask(prompt_of(asked), send, self._note, unchecked)
+
+    async def _astream(self, method: str, asked: Any, **options: Any) -> Any:
+        send = partial(getattr(super(Served, self._of_loop()), method), asked, **options)
+        if self.request_service.is_asking:
+            return await send()
+        return self.request_service.astream(prompt_of(asked), send, self._note)
+
+    def _note(self, call: Call) -> None:
+        for record in self.request_records:
+            record.add(call)
+
+    def _of_loop(self) -> Any:
+        """The copy for the running event loop."""
+        loop, copies = asyncio.get_running_loop(), self.loop_copies
+        if loop not in copies:
+            for ended in [other for other in copies if other.is_closed()]:
+                copies.pop(ended, None)  # a client refers to its loop
+            copies[loop] = for_another_loop(cast(LLM, self))
+        return copies[loop]
+
+
+def served(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = None) -> LLM:
+    """A copy of a model whose requests go through a service; its own client does not try again.
+
+    Parameters
+    ----------
+    llm : LLM
+        One that is served already keeps its service, with those who share it.
+    calls : Calls, optional
+        Where its calls are written down, besides where they are already.
+    concurrency : int, optional
+        Most requests in flight; by default 4.
+
+    Returns
+    -------
+    LLM
+        Of a class made from the model's own. A request that fails for good raises `RequestError`,
+        or `ModelError` where no other would succeed.
+    """
+    if isinstance(llm, StructuredLLM):  # what is sent and paid is what is asked within
+        return llm.model_copy(update={"llm": served(llm.llm, calls, concurrency=concurrency)})
+    copy = llm if isinstance(llm, Served) else _first_served(llm)
+    service, records = copy.request_service, copy.request_records
+    if concurrency not in (None, service.limit.most):
+        service = replace(service, limit=AdaptiveLimit(concurrency))
+    if calls is not None:
+        records = (*records, calls)
+    changes = {"request_service": service, "request_records": records}
+    return cast(LLM, copy.model_copy(update=changes))
+
+
+def service_of(llm: LLM) -> Service:
+    """The service of a served model."""
+    return cast(Served, llm.llm if isinstance(llm, StructuredLLM) else llm).request_service
+
+
+def _first_served(llm: LLM) -> Served:
+    """A copy of a model, with a service of its own."""
+    copy: Any = without_retries(llm, inf).model_copy()
+    make_client(copy, "_get_client")
+    copy.__class__ = _served_class(type(llm))
+    copy.request_service = Service(llm.metadata.model_name, timeout=_timeout(llm), wait=WAIT)
+    copy.request_records, copy.loop_copies = (), WeakKeyDictionary()
+    return cast(Served, copy)
+
+
+def _timeout(llm: LLM) -> float | None:
+    """Seconds of a request by the model's own settings; None of a model without, as local ones."""
+    named = (getattr(llm, name, None) for name in ("timeout", "request_timeout"))
+    return next((seconds for seconds in named if is_number(seconds)), None)
+
+
+@cache
+def _served_class(kind: type[LLM]) -> type[LLM]:
+    return type(kind.__name__, (Served, kind), {"__module__": kind.__module__})

@@ -1,0 +1,20 @@
+"""What the requests of a language model cost."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What summaries or answers cost: `llm_calls` are requests sent, retries included."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_summaries: int = 0
+    fallbacks: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*(a + b for a, b in zip(self._fields(), other._fields(), strict=True)))
+
+    def _fields(self) -> tuple[int, ...]:
+        return tuple(vars(self).values())

@@ -1,0 +1,330 @@
+"""Questions to a service with faults: what passes is not noticed, and the rest is one sentence."""
+
+import asyncio
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from loopback import FILTERED, NO_JSON, NO_QUOTA, OTHER_JSON, TOO_LONG, WEB_PAGE, Fault
+from pydantic import BaseModel, ConfigDict, ValidationError
+from respond.asking import QUESTION, WAYS, ask, serve
+from store.trees import tree
+from test_doubles import llm_of
+
+from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, ModelError
+from hierindex.llm.attempts import ATTEMPTS
+from hierindex.llm.failures import RequestError
+from hierindex.llm.record import Calls
+from hierindex.llm.served import served, service_of
+from hierindex.respond.engine import NEED_LLM, SYNTHESIZERS, options_of, query_engine
+
+STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
+TIMEOUT = 1.0  # seconds of a request: an answer without a delay takes some milliseconds
+PASSING = [
+    Fault(429, retry_after=0.01),
+    Fault(429),
+    Fault(500),
+    Fault(503),
+    Fault(502, body="<html>Bad gateway</html>", content_type="text/html"),
+    Fault(dropped=True),
+    NO_JSON,
+    OTHER_JSON,
+    WEB_PAGE,
+    Fault(delay=20 * TIMEOUT),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(tree())
+    return store
+
+
+@pytest.fixture(scope="module")
+def embed_model():
+    return HashingEmbedding()
+
+
+@pytest.fixture(scope="module")
+def retriever(store, embed_model):
+    """Finds all chunks."""
+    return HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
+
+
+@pytest.fixture(scope="module")
+def index(store, embed_model):
+    return HierarchicalIndex(store, embed_model)
+
+
+ways = pytest.mark.parametrize("way", WAYS)
+
+
+@pytest.mark.parametrize(
+    ("mode", "way"),
+    [(m, w) for m in sorted(NEED_LLM) for w in WAYS if m in STREAMING or "stream" not in w],
+)
+def test_one_failure_is_not_noticed(retriever, embed_model, mode, way):
+    """Of the first request, or of one in the middle; it is counted."""
+    options = {"response_mode": mode, "settings": {"context_window": 1300}}
+    with serve() as server:
+        expected, calls = ask(server, retriever, embed_model, way, **options)
+    n_calls = len(calls.made)
+    for fails in {0, n_calls // 2}:
+        with serve(faults={fails: Fault(503)}.get) as server:
+            answer, calls = ask(server, retriever, embed_model, way, **options)
+            assert len(server.requests) == calls.usage.llm_calls == n_calls + 1
+        assert answer == expected
+        assert [call.completion for call in calls.made if call.fault] == [""]
+
+
+@pytest.mark.parametrize("way", ["plain", "async"])
+@pytest.mark.parametrize("mode", ["tree_summarize", "accumulate", "refine"])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
+def test_faults_of_every_kind_in_many_calls(retriever, embed_model, mode, way, seed):
+    """One in eight, each kind in its turn: the answer is the same, and nothing is uncounted."""
+    faults = random.Random(seed).sample(PASSING, len(PASSING))
+    options = {"response_mode": mode, "settings": {"context_window": 500, "timeout": TIMEOUT}}
+    if mode != "tree_summarize":
+        options["settings"]["context_window"] = 1300
+    met = []
+
+    def fault(number):
+        if number % 8 != 3 or not faults:
+            return None
+        met.append(faults.pop())
+        return met[-1]
+
+    with serve() as server:
+        expected, _ = ask(server, retriever, embed_model, way, **options)
+        n_calls = len(server.requests)
+    with serve(faults=fault) as server:
+        answer, calls = ask(server, retriever, embed_model, way, **options)
+        answered = server.answered
+        assert len(server.requests) == calls.usage.llm_calls == n_calls + len(met)
+    assert answer == expected
+    assert len(met) >= 2
+    assert answered == (n_calls, calls.usage.prompt_tokens, calls.usage.completion_tokens)
+
+
+FINAL = {
+    "key": (Fault(401), ModelError, "cannot be used: .* 401, the key is missing or wrong", 1),
+    "quota": (NO_QUOTA, ModelError, "cannot be used: the quota is used up", 1),
+    "text": (FILTERED, RequestError, "failed to answer: the service refuses this text", 1),
+    "length": (TOO_LONG, RequestError, "failed to answer: the prompt is too long", 1),
+    "500": (Fault(500), RequestError, "failed to answer: .* HTTP status 500", ATTEMPTS),
+}
+
+
+@ways
+@pytest.mark.parametrize("mode", ["compact", "tree_summarize", "generation"])
+@pytest.mark.parametrize(("fault", "error", "said", "n"), FINAL.values(), ids=FINAL)
+def test_what_does_not_pass_is_one_sentence(
+    retriever, embed_model, mode, way, fault, error, said, n
+):
+    with serve(faults=lambda number: fault) as server:
+        with pytest.raises(error, match=rf"^LLM 'm' {said}[^\n]*\.$"):
+            ask(server, retriever, embed_model, way, response_mode=mode)
+        assert len(server.requests) == n
+
+
+@ways
+def test_nothing_that_listens_is_one_sentence(retriever, embed_model, way):
+    with serve() as server:
+        pass
+    with pytest.raises(ModelError, match=r"^LLM 'm' cannot be used: nothing answers at http"):
+        ask(server, retriever, embed_model, way)
+
+
+def test_a_service_that_goes_away_is_waited_for(retriever, embed_model):
+    """It was there: that nothing answers now may pass."""
+    with serve() as server:
+        llm, calls = served(llm_of(server)), Calls()
+        llm.complete("Are you there?")
+    with pytest.raises(RequestError, match="failed to answer: nothing answers at"):
+        query_engine(retriever, embed_model, llm=served(llm, calls)).query(QUESTION)
+    assert len(calls.made) == ATTEMPTS
+
+
+@pytest.mark.parametrize("way", ["stream", "async stream"])
+def test_a_stream_that_breaks_off_is_not_begun_again(retriever, embed_model, way):
+    with serve(faults=lambda number: Fault(dropped=True)) as server:
+        with pytest.raises(RequestError, match=r"^LLM 'm' failed to answer: [^\n]+\.$"):
+            ask(server, retriever, embed_model, way, response_mode="compact")
+        assert len(server.requests) == 1
+
+
+def test_what_was_read_of_a_stream_is_written_down():
+    calls = Calls()
+    with serve(lambda prompt: "one two three four") as server:
+        pieces = served(llm_of(server), calls).stream_complete("Count.")
+        assert [next(pieces).delta for _ in range(2)] == ["one", " two"]
+        assert calls.made == []
+        pieces.close()
+    assert [(call.prompt, call.completion) for call in calls.made] == [("Count.", "one two")]
+
+
+@pytest.mark.parametrize("way", ["plain", "async"])
+def test_a_pause_that_the_service_asks_for_is_kept(retriever, embed_model, way):
+    sent = []
+
+    def faults(number):
+        sent.append(time.monotonic())
+        return Fault(429, retry_after=0.5) if number == 1 else None
+
+    with serve(faults=faults) as server:
+        options = {"response_mode": "tree_summarize", "concurrency": 1}
+        ask(server, retriever, embed_model, way, settings={"context_window": 700}, **options)
+    assert len(sent) > 3
+    assert sent[2] - sent[1] >= 0.5
+
+
+@ways
+@pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
+def test_a_server_that_drips_is_timed_out(retriever, embed_model, mode, way):
+    """Half a second later where a thread waits for it."""
+    with serve(faults={0: Fault(drips=True)}.get) as server:
+        began = time.monotonic()
+        settings = {"timeout": 0.3}
+        answer, calls = ask(
+            server, retriever, embed_model, way, settings=settings, response_mode=mode
+        )
+        assert time.monotonic() - began < 10
+    assert answer
+    assert "did not answer in time" in calls.made[0].fault
+
+
+def test_a_clients_own_retries_are_switched_off(index):
+    with serve(faults={0: Fault(500)}.get) as server:
+        llm = llm_of(server, max_retries=7)
+        answer = index.ask(QUESTION, llm=llm)
+        assert answer.usage.llm_calls == len(server.requests) == 2
+    assert llm.max_retries == 7
+
+
+class Failing(CustomLLM):
+    """Fails once, and asks itself: each chat is a completion."""
+
+    fails: list[Exception]
+
+    @property
+    def metadata(self):
+        return LLMMetadata(is_chat_model=True, model_name="own")
+
+    @llm_completion_callback()
+    def complete(self, prompt, formatted=False, **kwargs):
+        if self.fails:
+            raise self.fails.pop()
+        return CompletionResponse(text="Once.")
+
+    @llm_completion_callback()
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        if self.fails:
+            raise self.fails.pop()
+        yield CompletionResponse(text="Once.", delta="Once.")
+
+
+@ways
+@pytest.mark.parametrize("kind", [ConnectionResetError, httpx.ReadTimeout, KeyError])
+def test_a_model_that_asks_itself_is_asked_once_and_again(retriever, embed_model, way, kind):
+    calls = Calls()
+    llm = served(Failing(fails=[kind("gone")]), calls)
+    engine = query_engine(
+        retriever, embed_model, llm=llm, response_mode="compact", streaming="stream" in way
+    )
+
+    async def answer():
+        response = await engine.aquery(QUESTION)
+        if "stream" in way:
+            return "".join([piece async for piece in response.async_response_gen()])
+        return str(response)
+
+    said = asyncio.run(answer()) if "async" in way else str(engine.query(QUESTION))
+    assert said == "Once."
+    assert [call.completion for call in calls.made] == ["", "Once."]
+
+
+class Broken(BaseNodePostprocessor):
+    """A user's code that fails."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    error: Exception
+
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        raise self.error
+
+
+class Metadata(BaseModel):
+    """Of a user's own."""
+
+    author: str
+
+
+def invalid():
+    """An error of a form that no model was to fill in."""
+    try:
+        return Metadata.model_validate({})
+    except ValidationError as error:
+        return error
+
+
+OURS = [
+    KeyError("author"),
+    PermissionError("index"),
+    TypeError("none"),
+    ValueError("wrong"),
+    invalid(),
+]
+
+
+@pytest.mark.parametrize("error", OURS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("with_llm", [True, False])
+def test_what_others_code_raises_is_not_called_a_models(index, error, with_llm):
+    with serve() as server:
+        options = {"llm": llm_of(server) if with_llm else None}
+        with pytest.raises(type(error)) as caught:
+            index.ask(QUESTION, postprocessors=[Broken(error=error)], **options)
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("error", OURS, ids=lambda error: type(error).__name__)
+def test_what_reading_the_index_raises_is_not_called_a_models(index, monkeypatch, error):
+    async def refuse(*args):
+        raise error
+
+    monkeypatch.setattr("hierindex.respond.tree.condensed", refuse)
+    with serve() as server, pytest.raises(type(error)) as caught:
+        index.ask(QUESTION, llm=llm_of(server))
+    assert caught.value is error
+
+
+def test_questions_share_a_service():
+    """One that was slowed down by one question is slow for the next."""
+    with serve(faults={0: Fault(429, retry_after=0.4)}.get) as server:
+        llm = served(llm_of(server))
+        first, second = served(llm, Calls()), served(llm, Calls(), concurrency=4)
+        began = time.monotonic()
+        with ThreadPoolExecutor(2) as pool:
+            asked = [pool.submit(one.complete, "Hello?") for one in (first, second)]
+            assert all(each.result().text for each in asked)
+        assert time.monotonic() - began >= 0.4
+        assert len(server.requests) == 3
+    assert service_of(first) is service_of(second)
+    assert service_of(served(llm, concurrency=3)).limit.most == 3
+
+
+def test_what_a_served_model_tells_of_itself_is_its_own():
+    """To handlers and events, without its service and records."""
+    with serve() as server:
+        llm = llm_of(server)
+        copy = served(llm, Calls())
+    assert isinstance(copy, type(llm))
+    assert type(copy).__name__ == type(llm).__name__
+    assert copy.to_payload() == llm.to_payload()
+    assert copy.to_dict() == llm.to_dict()
