@@ -42,7 +42,7 @@ def main(folder: str, uri: str, question: str) -> None:
         for each in found[:5]:
             record = NodeRecord.from_metadata(each.node.metadata)
             place = record.citations[0]
-            text = " ".join(each.node.get_content().split())[:60]
+            text = " ".join(each.node.get_content().split())[:240]
             print(
                 f"  {each.score:6.3f}  level {record.level}  {place.document} {place.start}  {text}"
             )
