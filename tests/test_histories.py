@@ -29,7 +29,7 @@ from hierindex.cache.file import cache_file, open_cache
 from hierindex.embed.embedder import fingerprint
 from hierindex.errors import FallbackWarning
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.llm import load_llm
+from hierindex.llm.client import load_llm
 from hierindex.split import sentence_splitter, split_documents
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
