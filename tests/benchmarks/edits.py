@@ -1,31 +1,29 @@
 """Whether citations stay right while documents are edited.
 
-Copies some files of a folder, builds an index of them and edits them, one kind of edit after the
-other, with a build after each edit. Prints for each kind how many sources the index's nodes then
+Copies some files of a folder, builds an index of them by the command line and edits them, one kind
+of edit after the other, with a build after each edit. Prints for each kind how many sources the index's nodes then
 cited in all, and how many of those were not what or where they should be: outside their document,
 or not the words that the node quotes.
 
 Usage: python tests/benchmarks/edits.py FOLDER [METHOD]   (semantic, raptor or document)
 """
 
+import json
 import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from hierindex import (
-    DocumentHierarchy,
-    HierarchicalIndex,
-    NodeRecord,
-    RaptorHierarchy,
-    SemanticHierarchy,
-    load_embed_model,
-)
+from typer.testing import CliRunner
+
+from hierindex import HierarchyStore, NodeRecord
+from hierindex.cli.app import app
 
 N_FILES = 4
 N_EDITS = 20  # of each kind
-METHODS = {kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)}
+METHODS = ("semantic", "raptor", "document")
 
 Edit = Callable[[random.Random, list[Path]], None]
 
@@ -79,11 +77,19 @@ def write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def citations(index: HierarchicalIndex, folder: Path) -> tuple[int, int]:
+def build(folder: Path, index: Path, method: str) -> dict[str, Any]:
+    """What `hierindex build` says that it did."""
+    arguments = ["build", str(folder), "--index", str(index), "--method", method, "--json"]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
+
+
+def citations(store: HierarchyStore, folder: Path) -> tuple[int, int]:
     """How many sources the nodes cite, and how many of them are wrong."""
     texts = {file.name: read(file) for file in folder.iterdir()}
     n_sources = n_wrong = 0
-    for node in index.store.get_nodes():
+    for node in store.get_nodes():
         for quote in NodeRecord.from_metadata(node.metadata).quotes:
             for span in quote.sources:
                 text = texts.get(span.document, "")
@@ -96,24 +102,22 @@ def citations(index: HierarchicalIndex, folder: Path) -> tuple[int, int]:
 
 def main(corpus: Path, method: str) -> None:
     draw = random.Random(0)
-    hierarchy = METHODS[method](load_embed_model())
     print(f"{'':<20}{'builds':>8}{'summaries':>11}{'recalled':>10}{'citations':>11}{'wrong':>7}")
     with TemporaryDirectory() as here:
-        folder = Path(here, "files")
+        folder, index = Path(here, "files"), Path(here, "index")
         folder.mkdir()
         for file in sorted(corpus.iterdir())[:N_FILES]:
             write(folder / file.name, read(file))
-        HierarchicalIndex.build([folder], Path(here, "index"), hierarchy=hierarchy)
+        build(folder, index, method)
+        store = HierarchyStore(index)
         for edit in EDITS:
             n_summaries = n_recalled = n_sources = n_wrong = 0
             for _ in range(N_EDITS):
                 edit(draw, sorted(folder.iterdir()))
-                index = HierarchicalIndex.build([folder], Path(here, "index"), hierarchy=hierarchy)
-                report = index.last_build
-                assert report is not None
-                n_summaries += sum(level > 0 for level in index.store.columns("level")["level"])
-                n_recalled += report.usage.cached_summaries
-                cited, wrong = citations(index, folder)
+                report = build(folder, index, method)
+                n_summaries += sum(level > 0 for level in store.columns("level")["level"])
+                n_recalled += report["usage"]["cached_summaries"]
+                cited, wrong = citations(store, folder)
                 n_sources, n_wrong = n_sources + cited, n_wrong + wrong
             figures = f"{N_EDITS:>8}{n_summaries:>11}{n_recalled:>10}{n_sources:>11}{n_wrong:>7}"
             print(f"{edit.__name__:<20}{figures}", flush=True)
