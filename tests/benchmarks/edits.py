@@ -1,9 +1,9 @@
 """Whether citations stay right while documents are edited.
 
 Copies some files of a folder, builds an index of them by the command line and edits them, one kind
-of edit after the other, with a build after each edit. Prints for each kind how many sources the index's nodes then
-cited in all, and how many of those were not what or where they should be: outside their document,
-or not the words that the node quotes.
+of edit after the other, with a build after each edit. Prints for each kind how many sources the
+index's nodes then cited in all, and how many of those were wrong: outside their document, or not
+the words that the node quotes.
 
 Usage: python tests/benchmarks/edits.py FOLDER [METHOD]   (semantic, raptor or document)
 """
