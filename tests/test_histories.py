@@ -147,7 +147,7 @@ def test_a_line_on_top_of_a_meeting_moves_all_citations(corpus, embed_model, tmp
     first = min(folder.iterdir())
     hierarchy = SemanticHierarchy(embed_model=embed_model)
     HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=hierarchy)
-    first.write_text("A line on top.\n" + first.read_text(encoding="utf-8"), encoding="utf-8")
+    first.write_text("Yes.\n" + first.read_text(encoding="utf-8"), encoding="utf-8")
     index = HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=hierarchy)
     texts = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     n_sources, n_wrong = wrong_citations(index.store.get_nodes(), texts)
