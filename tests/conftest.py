@@ -1,7 +1,9 @@
 """What all tests share."""
 
 import asyncio
+import gc
 import os
+import warnings
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before huggingface_hub reads it: no test waits for a hub
@@ -42,6 +44,19 @@ def closed_event_loop():
     asyncio.set_event_loop(loop)
     yield
     loop.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected_clients(request):
+    """LlamaIndex's clients are never closed; what is left of them goes with its module.
+
+    Else they may be collected where hypothesis takes every warning for an error.
+    """
+    yield
+    if "LoopbackServer" in vars(request.module):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
 
 
 @pytest.fixture(scope="session")

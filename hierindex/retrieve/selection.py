@@ -45,7 +45,9 @@ def selected(
         left = [node for node in left if node.node.node_id not in ids]
     if found and not taken:
         least = min(map(count, found))
-        raise InputError(f"token_budget must be at least {least} here, got {token_budget}.")
+        raise InputError(
+            f"No retrieved node fits token_budget={token_budget}; the shortest has {least} tokens."
+        )
     ids = {node.node.node_id for node in taken}
     return [node for node in found if node.node.node_id in ids]
 

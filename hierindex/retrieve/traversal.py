@@ -6,6 +6,7 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.retrieve.search import Search, cuts
+from hierindex.store.failing import without_a_passing_chunk
 from hierindex.store.snapshot import Place
 
 
@@ -13,9 +14,9 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     """The best nodes of a level that a beam from the roots reaches.
 
     At each step the `beam` best of the nodes above the level are kept, and their children come
-    next; what is not above the level any more has been reached. The way down is by meaning and
-    ignores filters, which a summary of many documents would seldom pass; they decide what is
-    found at its end.
+    next; what is not above the level any more has been reached. The way down is by meaning, by
+    way of summaries with a chunk that passes the filters; the filters decide what is found at its
+    end.
 
     Parameters
     ----------
@@ -32,12 +33,12 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     A fetch by id for each level that is not in memory, and a search among what was reached.
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
-    search.snapshot.check_dimension(len(search.embedding))
+    fruitless = await without_a_passing_chunk(search.snapshot, search.filters)
     coming, reached = await search.snapshot.roots(), list[str]()
     for _ in range(await search.snapshot.highest_level() + 1):  # each step leads down a level
         places = await search.snapshot.places(coming)
         reached += [place.id for place in places if place.level <= level]
-        above = [place for place in places if place.level > level]
+        above = [p for p in places if p.level > level and p.id not in fruitless]
         kept = _nearest(search.embedding, above, beam)
         coming = list(dict.fromkeys(child for place in kept for child in place.child_ids))
         if all(place.level == level + 1 for place in kept):

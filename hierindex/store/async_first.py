@@ -50,10 +50,13 @@ class AsyncFirstStore(BasePydanticVectorStore):
         wait_for(self.aclear())
 
     def get_nodes(
-        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **kwargs: Any,
     ) -> list[BaseNode]:
         """See `aget_nodes`."""
-        return wait_for(self.aget_nodes(node_ids, filters))
+        return wait_for(self.aget_nodes(node_ids, filters, **kwargs))
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """See `aquery`."""

@@ -15,25 +15,28 @@ from hierindex.store.filters import DOCUMENTS, METADATA
 
 MOST_ITEMS = 64  # of a list that are looked up one by one; a root may stand on every document
 
-Kind = Literal["has", "is", "item", "empty", "more"]
+Kind = Literal["has", "is", "item", "empty", "more", "node"]
 Scalar = str | int | float | bool
 
 
-def digests_of(metadata: Mapping[str, Any], documents: Sequence[str]) -> list[str]:
+def digests_of(node_id: str, metadata: Mapping[str, Any], documents: Sequence[str]) -> list[str]:
     """The digests of a row, distinct and sorted.
 
-    `has` says that the key is there, `is` what it is where that is a scalar, `item` what its
-    list has, `empty` that the list has nothing, `more` that it has too many to tell.
+    `node` is of its id. Of its metadata, `has` says that the key is there, `is` what it is where
+    that is a scalar, `item` what its list has, `empty` that the list has nothing, `more` that it
+    has too many to tell.
 
     Parameters
     ----------
+    node_id : str
     metadata : mapping of JSON values
         The user's, with those of the document.
     documents : sequence of str
         Ids of the documents that the row stands on.
     """
     named = {_of_user(key): value for key, value in metadata.items()} | {DOCUMENTS: list(documents)}
-    return sorted({d for key, value in named.items() for d in _of_key(key, value)})
+    of_values = {d for key, value in named.items() for d in _of_key(key, value)}
+    return sorted({digest("node", node_id), *of_values})
 
 
 def _of_user(key: str) -> str:

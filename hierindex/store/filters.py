@@ -1,7 +1,7 @@
 """What LlamaIndex's metadata filters mean, in Python; `prefilter` is for all rows at once."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from llama_index.core.vector_stores.types import (
@@ -13,6 +13,8 @@ from llama_index.core.vector_stores.types import (
 )
 
 Op = FilterOperator
+NOT = FilterCondition.NOT
+Filter = MetadataFilter | MetadataFilters
 DOCUMENTS = "documents"
 METADATA = "metadata."  # before a key: the user's, whatever it is called
 OF_NODE = ("id", "kind", "level", "level_max", "grounding", "whole_document")
@@ -45,12 +47,54 @@ def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**plain, **named, DOCUMENTS: row[DOCUMENTS], **place}
 
 
-def is_of_node(filters: MetadataFilter | MetadataFilters) -> bool | None:
+def is_of_node(filters: Filter) -> bool | None:
     """Whether filters ask of a node's place in the tree alone; None where of chunks as well."""
+    asked = {key in OF_NODE for key in keys(filters)}
+    return asked.pop() if len(asked) == 1 else None if asked else True
+
+
+def keys(filters: Filter) -> set[str]:
+    """The keys that filters look at."""
     if isinstance(filters, MetadataFilter):
-        return filters.key in OF_NODE
-    parts = {is_of_node(each) for each in filters.filters}
-    return parts.pop() if len(parts) == 1 else None if parts else True
+        return {filters.key}
+    return {key for each in filters.filters for key in keys(each)}
+
+
+def all_of(filters: Iterable[Filter]) -> MetadataFilters:
+    """Filters that all hold, as one."""
+    return MetadataFilters(filters=list(filters))
+
+
+def conjuncts(filters: Filter) -> list[Filter]:
+    """Filters that hold together just where these hold, each as small as can be."""
+    if isinstance(filters, MetadataFilter) or filters.condition is FilterCondition.OR:
+        return [filters]
+    if filters.condition is NOT:
+        return [MetadataFilters(filters=[each], condition=NOT) for each in filters.filters]
+    return [part for each in filters.filters for part in conjuncts(each)]
+
+
+def residual(filters: Filter, place: Mapping[str, Any]) -> Filter | bool:
+    """What is left to ask of chunks once a node's place is known; True or False if nothing is.
+
+    Parameters
+    ----------
+    filters : MetadataFilter or MetadataFilters
+    place : mapping
+        Values of the keys `OF_NODE`.
+    """
+    of_node = is_of_node(filters)
+    if of_node is not None:
+        return holds(all_of([filters]), place) if of_node else filters
+    assert isinstance(filters, MetadataFilters)  # a single filter asks of one or the other
+    parts = [residual(each, place) for each in filters.filters]
+    any_holds = filters.condition in (FilterCondition.OR, NOT)  # decides
+    if any_holds in parts:  # a bool equals no filter
+        return filters.condition is FilterCondition.OR
+    left = [part for part in parts if not isinstance(part, bool)]
+    if not left:
+        return filters.condition is not FilterCondition.OR
+    return MetadataFilters(filters=left, condition=filters.condition)
 
 
 def holds(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:

@@ -20,10 +20,10 @@ from hierindex.cache.file import cache_file, forget, remove
 from hierindex.errors import InputError
 from hierindex.store.adapter import adapter_nodes
 from hierindex.store.async_first import AsyncFirstStore, wait_for
-from hierindex.store.checks import at_least, by_ids, check_dimension
+from hierindex.store.checks import at_least, check_dimension
 from hierindex.store.filters import DOCUMENTS
 from hierindex.store.indices import tend
-from hierindex.store.links import unlink
+from hierindex.store.links import delete_rows, doomed
 from hierindex.store.location import Location
 from hierindex.store.prefilter import Prefilter, prefilter
 from hierindex.store.schema import NAME_KEY, check_format, new_table, to_table
@@ -82,7 +82,8 @@ class HierarchyStore(AsyncFirstStore):
     every chunk under it does, so that no excluded text is found within a summary; with
     `partial_summaries=True`, if any chunk under it does. The keys `id`, `kind`, `level`,
     `level_max` (a node belongs to every cut between them) and `grounding` ask of the node itself,
-    `documents` of a chunk's documents; a metadata key of such a name is `metadata.level` and so on.
+    `documents` of a chunk's documents, `whole_document` of the one whose chunks a node holds; a
+    metadata key of such a name is `metadata.level` and so on.
 
     Every method is written once, async; its sync twin waits for it on LanceDB's own event
     loop, as LanceDB's sync interface does, so that it also works inside a running loop. What is
@@ -136,10 +137,11 @@ class HierarchyStore(AsyncFirstStore):
             return Snapshot(self.uri)
         columns, version = await asyncio.gather(table.schema(), table.version())
         check_format(columns, self.uri)
-        state = columns.metadata[NAME_KEY], int(version)
-        if state != self._known[0]:
-            self._known = state, {}
-        return Snapshot(self.uri, table, columns, int(version), self._known[1])
+        state, (before, known) = (columns.metadata[NAME_KEY], int(version)), self._known
+        if state != before:
+            known = {}
+            self._known = state, known
+        return Snapshot(self.uri, table, columns, state, known)
 
     def snapshot(self) -> Snapshot:
         """See `asnapshot`."""
@@ -249,7 +251,8 @@ class HierarchyStore(AsyncFirstStore):
     ) -> None:
         """Delete the nodes with these ids that pass the filters, and unlink them from the rest.
 
-        A summary goes if any chunk under it passes: nothing that was deleted is said by what stays.
+        By filters, a summary goes if any chunk under it passes: nothing of what is deleted is
+        said by what stays. By ids, the summaries of a chunk stay, marked as stale.
 
         Raises
         ------
@@ -265,16 +268,16 @@ class HierarchyStore(AsyncFirstStore):
         self, node_ids: list[str] | None, filters: MetadataFilters | None
     ) -> None:
         snapshot = await self.asnapshot()
-        going = await snapshot.nodes(node_ids, filters, partial_summaries=True)
+        going = await doomed(snapshot, node_ids, filters)
         if not going:
             return
-        gone, table = {node.node_id for node in going}, await self._table()
-        await unlink(gone, snapshot, table)
+        gone = {node.node_id for node in going}
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
         summaries = await snapshot.select("id", "text", where=Prefilter(at_least(1)))
         staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
         await asyncio.to_thread(forget, self.uri, texts, staying)
-        await table.delete(by_ids(gone))
+        table = await self._table()
+        await delete_rows(gone, snapshot, table)
         await tend(table)
 
     async def aclear(self) -> None:
@@ -284,10 +287,16 @@ class HierarchyStore(AsyncFirstStore):
         remove(cache_file(self.uri))
 
     async def aget_nodes(
-        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **kwargs: Any,
     ) -> list[BaseNode]:
-        """Nodes with their embeddings, by ids (in their order), by filters, by both, or all."""
-        return list(await (await self.asnapshot()).nodes(node_ids, filters))
+        """Nodes with their embeddings, by ids (in their order), by filters, by both, or all.
+
+        Of `kwargs`, `partial_summaries`; see the class.
+        """
+        return list(await (await self.asnapshot()).nodes(node_ids, filters, **kwargs))
 
     async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """The best nodes that pass the query's filters, best first; see the class for scores.

@@ -1,10 +1,14 @@
 """Taking rows out of a tree without leaving links to them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.schema import NodeRelationship
+from llama_index.core.schema import NodeRelationship, TextNode
+from llama_index.core.vector_stores.types import MetadataFilters
 
+from hierindex.record import NodeRecord
+from hierindex.store.digests import digest, has_any
+from hierindex.store.failing import incomplete
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES, as_table
 
 if TYPE_CHECKING:
@@ -17,8 +21,29 @@ BESIDE = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
 LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
 
 
-async def unlink(gone: set[str], snapshot: "Snapshot", table: "AsyncTable") -> None:
-    """Take the links to rows that will be deleted out of a table.
+async def doomed(
+    snapshot: "Snapshot", node_ids: Collection[str] | None, filters: MetadataFilters | None
+) -> list[TextNode]:
+    """The nodes that go with a deletion by ids, by filters, or by both.
+
+    By filters alone, so does a summary that has lost a child and stands on a document of a
+    chunk that goes: what it says may be of that chunk.
+    """
+    going = await snapshot.nodes(node_ids, filters, partial_summaries=True)
+    if node_ids is not None:
+        return going
+    ids = {node.node_id for node in going}
+    columns = await snapshot.columns("id", "level", "documents", node_ids=ids)
+    rows = zip(columns["level"], columns["documents"], strict=True)
+    documents = {document for level, of in rows if level == 0 for document in of}
+    lost = await snapshot.nodes(await incomplete(snapshot) - ids)
+    of = [NodeRecord.from_metadata(node.metadata).documents for node in lost]
+    also = [node for node, own in zip(lost, of, strict=True) if not documents.isdisjoint(own)]
+    return [*going, *also]
+
+
+async def delete_rows(gone: set[str], snapshot: "Snapshot", table: "AsyncTable") -> None:
+    """Delete rows and the links to them, in one commit.
 
     Parameters
     ----------
@@ -31,9 +56,13 @@ async def unlink(gone: set[str], snapshot: "Snapshot", table: "AsyncTable") -> N
     """
     links = await snapshot.select(*LINKS)
     near = await snapshot.rows(linked_to(links, gone), columns=NAMES)
-    if near:
-        rows = as_table(unlinked(near, gone, highest_level(links, gone)))
-        await table.merge_insert("id").when_matched_update_all().execute(rows)
+    condition = has_any(digest("node", node_id) for node_id in gone)
+    if not near:
+        await table.delete(condition)
+        return
+    rows = as_table(unlinked(near, gone, highest_level(links, gone)))
+    merge = table.merge_insert("id").when_matched_update_all()
+    await merge.when_not_matched_by_source_delete(condition).execute(rows)
 
 
 def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:

@@ -5,7 +5,7 @@ filters do, never fewer.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -65,20 +65,7 @@ class Prefilter:
         return search
 
     def __and__(self, other: "Prefilter") -> "Prefilter":
-        return Prefilter(
-            _both(self.typed, other.typed, lambda a, b: a & b),
-            _both(self.listed, other.listed, lambda a, b: f"({a} AND {b})"),
-            self.exact and other.exact,
-        )
-
-    def __or__(self, other: "Prefilter") -> "Prefilter":
-        # (a & b) | (c & d) passes only what (a | c) & (b | d) passes, too.
-        one_part = {part for p in (self, other) for part in p._parts}
-        return Prefilter(
-            _each(self.typed, other.typed, lambda a, b: a | b),
-            _each(self.listed, other.listed, lambda a, b: f"({a} OR {b})"),
-            self.exact and other.exact and len(one_part) == 1,
-        )
+        return all_of([self, other])
 
     def __invert__(self) -> "Prefilter":
         if not self.exact or len(self._parts) != 1:
@@ -108,12 +95,32 @@ class Prefilter:
 ANYTHING = Prefilter(exact=False)
 
 
-def _both(a: Any, b: Any, join: Any) -> Any:
-    return join(a, b) if a is not None and b is not None else a if b is None else b
+def all_of(parts: Sequence[Prefilter]) -> Prefilter:
+    """What passes all of these."""
+    typed = [part.typed for part in parts if part.typed is not None]
+    listed = [part.listed for part in parts if part.listed is not None]
+    return Prefilter(
+        reduce(lambda a, b: a & b, typed) if typed else None,
+        _joined(" AND ", listed) if listed else None,
+        all(part.exact for part in parts),
+    )
 
 
-def _each(a: Any, b: Any, join: Any) -> Any:
-    return join(a, b) if a is not None and b is not None else None
+def any_of(parts: Sequence[Prefilter]) -> Prefilter:
+    """What passes one of these at least; there is one."""
+    typed = [part.typed for part in parts if part.typed is not None]
+    listed = [part.listed for part in parts if part.listed is not None]
+    # (a & b) | (c & d) passes only what (a | c) & (b | d) passes, too.
+    one_part = {name for part in parts for name in part._parts}
+    return Prefilter(
+        reduce(lambda a, b: a | b, typed) if len(typed) == len(parts) else None,
+        _joined(" OR ", listed) if len(listed) == len(parts) else None,
+        all(part.exact for part in parts) and len(one_part) == 1,
+    )
+
+
+def _joined(word: str, conditions: Sequence[str]) -> str:
+    return conditions[0] if len(conditions) == 1 else f"({word.join(conditions)})"
 
 
 def prefilter(filters: MetadataFilters | None) -> Prefilter:
@@ -125,14 +132,10 @@ def prefilter(filters: MetadataFilters | None) -> Prefilter:
     ]
     match filters.condition:
         case FilterCondition.OR:
-            return reduce(Prefilter.__or__, parts) if parts else _listed([])
+            return any_of(parts) if parts else _listed([])
         case FilterCondition.NOT:
-            return _all(~part for part in parts)
-    return _all(parts)
-
-
-def _all(parts: Iterable[Prefilter]) -> Prefilter:
-    return reduce(Prefilter.__and__, parts, Prefilter())
+            return all_of([~part for part in parts])
+    return all_of(parts)
 
 
 def _of_one(f: MetadataFilter) -> Prefilter:
@@ -195,10 +198,10 @@ def _keyed(f: MetadataFilter) -> Prefilter:
             return _listed([*as_item, more], exact=False)
         case Op.ALL if len(values) == len(many) and values:
             pairs = zip(as_is, as_item, strict=True)
-            return _all(_listed([*pair, more], exact=False) for pair in pairs)
+            return all_of([_listed([*pair, more], exact=False) for pair in pairs])
         case Op.IS_EMPTY:
             empty = _listed([digest("is", key, ""), digest("empty", key)])
-            return ~_listed([digest("has", key)]) | empty
+            return any_of([~_listed([digest("has", key)]), empty])
     return _listed([digest("has", key)], exact=False)
 
 

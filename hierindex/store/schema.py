@@ -209,7 +209,7 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "source": source.model_dump_json() if source else "",
         "metadata": metadata,
         "grounding": _share(record.grounding) if recorded else -1.0,
-        "digests": digests_of(values, documents),
+        "digests": digests_of(node.node_id, values, documents),
         "stale": "",
         "record": _json({key: getattr(record, key) for key in MADE_BY}) if recorded else "",
         "node": _json({**rest, **_detailed(links)}),

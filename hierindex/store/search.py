@@ -163,15 +163,16 @@ async def _few_pass(scope: Scope) -> bool:
     """Whether all rows that pass are to be compared, for among few an index misses some."""
     if scope.where.passes_all:
         return False
-    few = scope.known.setdefault("few", {})
-    condition = f"{scope.passes.filters!r} {scope.passes.partial}"
-    if condition not in few:
+    few: dict[str, bool] = scope.known.setdefault("few", {})
+    condition = f"{scope.passes.filters!r} {len(scope.passes.outside)}"
+    found = few.get(condition)
+    if found is None:
         if len(few) >= MOST_KNOWN:
             few.clear()
         query = scope.where.narrow(scope.table.query()).select(["level"])
         n_rows = (await query.limit(FEW_ROWS + 1).to_arrow()).num_rows
-        few[condition] = n_rows <= FEW_ROWS
-    return bool(few[condition])
+        found = few[condition] = n_rows <= FEW_ROWS
+    return found
 
 
 async def _first(
@@ -181,7 +182,7 @@ async def _first(
     limit = n_rows
     while True:
         rows = await search(limit)
-        passing = scope.passes.of(rows)
+        passing = scope.passes.rows(rows)
         if passing.num_rows >= n_rows or rows.num_rows < limit:
             return passing.slice(0, n_rows)
         limit *= WIDER

@@ -1,7 +1,7 @@
 """One version of the table: what a question reads."""
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from llama_index.core.schema import TextNode
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lancedb.rerankers import Reranker
     from lancedb.table import AsyncTable
 
+T = TypeVar("T")
 BATCH = 8192  # rows
 MOST_KEPT = 10_000  # places: 15 MB of vectors, read in 0.1 s
 
@@ -52,8 +53,8 @@ class Snapshot:
         Opened at this version, and never written to; None where there is none.
     schema : Schema, optional
         The table's.
-    version : int
-        LanceDB's.
+    state : (bytes, int)
+        The table's own name, and LanceDB's version of it.
     known : dict
         What was read of this version before; to be added to. What is kept must be small beside
         the table: numbers, the parents of summaries, and the places of the highest nodes.
@@ -64,11 +65,11 @@ class Snapshot:
         uri: str,
         table: "AsyncTable | None" = None,
         schema: "pa.Schema | None" = None,
-        version: int = 0,
+        state: tuple[bytes, int] = (b"", 0),
         known: dict[str, Any] | None = None,
     ) -> None:
         self.uri = uri
-        self.version = version
+        self.state = state
         self.known = {} if known is None else known
         self._table = table
         self._schema = schema
@@ -77,13 +78,22 @@ class Snapshot:
         """Whether it is the same version of the same table."""
         if not isinstance(other, Snapshot):
             return NotImplemented
-        return (self.uri, self.version) == (other.uri, other.version)
+        return self.state == other.state
 
     def __hash__(self) -> int:
-        return hash((self.uri, self.version))
+        return hash(self.state)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What was found can be pickled; the table cannot."""
+        return Snapshot, (self.uri,)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+    @property
+    def version(self) -> int:
+        """LanceDB's, which grows with every change and every index made."""
+        return self.state[1]
 
     @property
     def exists(self) -> bool:
@@ -171,7 +181,7 @@ class Snapshot:
         where = passes.where
         if node_ids is not None:
             where &= Prefilter(by_ids(node_ids))
-        rows = passes.of(await self.select(*columns, where=where)).to_pylist()
+        rows = passes.rows(await self.select(*columns, where=where)).to_pylist()
         by_id = {row["id"]: row for row in rows}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
@@ -204,38 +214,50 @@ class Snapshot:
         query = self._table.query().select(list(columns))
         return await (query if where is None else where.narrow(query)).to_arrow()
 
+    async def once(self, key: str, read: Callable[[], Awaitable[T]]) -> T:
+        """What is read of this version, read when it is first asked for."""
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = await read()
+        return cast(T, found)
+
     async def record(self) -> NodeRecord:
         """A node's record: all name the same method and models; the default of an empty table."""
-        if "record" not in self.known:
+
+        async def read() -> NodeRecord:
             first = await self.require().query().select(NODE_COLUMNS).limit(1).to_arrow()
             metadata = [node.metadata for node in to_nodes(first)]
-            self.known["record"] = NodeRecord.from_metadata(next(iter(metadata), {}))
-        record: NodeRecord = self.known["record"]
-        return record
+            return NodeRecord.from_metadata(next(iter(metadata), {}))
+
+        return await self.once("record", read)
 
     async def highest_level(self) -> int:
         """The highest cut that there is; 0 where there is no table."""
-        if LEVEL_MAX not in self.known:
+
+        async def read() -> int:
             column = (await self.select(LEVEL_MAX))[LEVEL_MAX]
-            self.known[LEVEL_MAX] = max(column.unique().to_pylist(), default=0)
-        return int(self.known[LEVEL_MAX])
+            return max(column.unique().to_pylist(), default=0)
+
+        return await self.once(LEVEL_MAX, read)
 
     async def level_sizes(self) -> dict[int, int]:
         """How many nodes each level has as their own, ascending."""
-        if LEVEL not in self.known:
+
+        async def read() -> dict[int, int]:
             counts = (await self.select(LEVEL))[LEVEL].value_counts().to_pylist()
-            self.known[LEVEL] = dict(sorted((each["values"], each["counts"]) for each in counts))
-        return dict(self.known[LEVEL])
+            return dict(sorted((each["values"], each["counts"]) for each in counts))
+
+        return await self.once(LEVEL, read)
 
     async def roots(self) -> list[str]:
         """Ids of the nodes without a parent."""
-        if "roots" not in self.known:
-            import pyarrow.compute as pc
 
-            rows = await self.select("id", "parent_ids")
-            alone = pc.equal(pc.list_value_length(rows["parent_ids"]), 0) if len(rows) else []
-            self.known["roots"] = rows.filter(alone)["id"].to_pylist() if len(rows) else []
-        return list(self.known["roots"])
+        async def read() -> list[str]:
+            rows = (await self.select("id", "parent_ids")).to_pydict()
+            pairs = zip(rows["id"], rows["parent_ids"], strict=True)
+            return [node_id for node_id, parents in pairs if not parents]
+
+        return await self.once("roots", read)
 
     async def parents_of_summaries(self) -> Mapping[str, tuple[str, ...]]:
         """The parents of each summary, the strongest first; none of a root.
@@ -243,12 +265,13 @@ class Snapshot:
         Read once for each version: of a million nodes some 200,000, which takes a fifth of a
         second and 50 MB.
         """
-        if "parents" not in self.known:
+
+        async def read() -> dict[str, tuple[str, ...]]:
             rows = await self.select("id", "parent_ids", where=Prefilter(at_least(1)))
             pairs = zip(rows["id"].to_pylist(), rows["parent_ids"].to_pylist(), strict=True)
-            self.known["parents"] = {node_id: tuple(ids) for node_id, ids in pairs}
-        known: dict[str, tuple[str, ...]] = self.known["parents"]
-        return known
+            return {node_id: tuple(ids) for node_id, ids in pairs}
+
+        return await self.once("parents", read)
 
     async def places(self, node_ids: Collection[str]) -> list[Place]:
         """Where nodes stand in the tree, in no order; those of the highest are kept in memory."""
@@ -259,15 +282,16 @@ class Snapshot:
 
     async def _upper(self) -> dict[str, Place]:
         """The places in the highest levels, as many levels as have `MOST_KEPT` nodes together."""
-        if "upper" not in self.known:
+
+        async def read() -> dict[str, Place]:
             n_nodes, lowest = 0, 1 + await self.highest_level()
             for level, size in reversed((await self.level_sizes()).items()):
                 n_nodes += size
                 lowest = level if n_nodes <= MOST_KEPT else lowest
             places = await self._places(Prefilter(at_least(lowest)))
-            self.known["upper"] = {place.id: place for place in places}
-        upper: dict[str, Place] = self.known["upper"]
-        return upper
+            return {place.id: place for place in places}
+
+        return await self.once("upper", read)
 
     async def _places(self, where: Prefilter) -> list[Place]:
         rows = await self.select("id", "level", "child_ids", "vector", where=where)

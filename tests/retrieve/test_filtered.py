@@ -10,6 +10,7 @@ from llama_index.core.vector_stores.types import (
     FilterOperator,
     MetadataFilter,
     MetadataFilters,
+    VectorStoreQuery,
 )
 from store.oracle import Oracle, seen
 
@@ -36,7 +37,7 @@ WAYS = [
     {"by": "context", "level": 0},
     {"by": "context", "level": 1},
     {"mode": "traversal"},
-    {"mode": "traversal", "level": 1, "beam": 2},
+    {"mode": "traversal", "beam": 1},
     {"mode": "document", "n_documents": 9},
     {"mode": "document", "whole_documents": True},
     {"mode": "auto"},
@@ -164,7 +165,22 @@ def run(kind, seed, n_filters, folder):
                 assert all(oracle.each(one, node.node_id)), (one, way)
                 assert not marks(node.get_content(MetadataMode.ALL) + str(node.metadata)) & hidden
                 assert not any(overlap(s, span) for s in spans for span in citations(node))
+            check_nothing_is_missing(oracle, one, way, {each.node.node_id for each in found})
     assert n_found > n_filters  # it is not true of nothing
+
+
+def check_nothing_is_missing(oracle, one, way, found):
+    """What asks for all of a cut gets all of it that passes; a narrow way down still arrives."""
+    level = 0 if way.get("mode") == "traversal" else way.get("level")
+    if way.get("merge") or not isinstance(level, int):
+        return
+    place = {i: (seen["level"], seen["level_max"]) for i, seen in oracle.seen.items()}
+    cut = {i for i, (low, high) in place.items() if low <= level <= high}
+    passes = oracle.passing(one) & cut
+    if "beam" in way:
+        assert bool(found) == bool(passes), (one, way)
+    elif way.get("by") != "context" and way.get("by") != "text":
+        assert found == passes, (one, way)
 
 
 def overlap(one, other):
@@ -223,6 +239,34 @@ def test_a_summary_that_has_lost_a_chunk_passes_nothing_of_chunks(two_tenants):
     assert parent.node_id in {n.node_id for n in store.get_nodes(filters=where(kind="extractive"))}
 
 
+WIDE = {
+    "100 alternatives": [MetadataFilter(key="page", value=i) for i in range(100)],
+    "100 exclusions": [
+        MetadataFilter(key="tenant", value=f"x{i}", operator="!=") for i in range(100)
+    ],
+    "10 mixed pairs": [
+        MetadataFilters(
+            filters=[
+                MetadataFilter(key="level", value=i % 4),
+                MetadataFilter(key="tenant", value=TENANTS[i % 3]),
+            ]
+        )
+        for i in range(10)
+    ],
+}
+
+
+@pytest.mark.parametrize("parts", WIDE.values(), ids=WIDE)
+@pytest.mark.parametrize("condition", list(FilterCondition))
+def test_filters_of_many_parts(two_tenants, parts, condition):
+    nodes, store = two_tenants
+    one = MetadataFilters(filters=[*parts, of_node(random.Random(0))], condition=condition)
+    found = {n.node_id for n in store.get_nodes(filters=one)}
+    assert found == Oracle(nodes).passing(one)
+    query = VectorStoreQuery(nodes[0].embedding, 1000, filters=one)
+    assert set(store.query(query).ids) == found
+
+
 @pytest.mark.parametrize("key", ["level", "kind", "id", "documents"])
 def test_a_users_key_of_a_name_of_ours(tmp_path, key):
     store = HierarchyStore(tmp_path)
@@ -242,6 +286,19 @@ def test_deleting_by_a_filter_leaves_nothing_that_was_said(two_tenants):
     left = store.get_nodes()
     assert left
     assert not {mark for n in left for mark in marks(n.text)} & hidden
+
+
+def test_deleting_by_a_filter_reaches_above_a_summary_that_is_gone(two_tenants):
+    """The chunks of a summary that was deleted by its id are still told by those above it."""
+    nodes, store = two_tenants
+    one = where(tenant="a")
+    hidden = {
+        m for n in nodes if seen(n)["level"] == 0 and holds(one, seen(n)) for m in marks(n.text)
+    }
+    store.delete_nodes([n.node_id for n in nodes if seen(n)["level"] == 1])
+    assert {m for n in store.get_nodes() if seen(n)["level"] > 1 for m in marks(n.text)} & hidden
+    store.delete_nodes(filters=one)
+    assert not {mark for n in store.get_nodes() for mark in marks(n.text)} & hidden
 
 
 def test_another_model_of_the_same_dimension_is_refused(two_tenants):

@@ -68,6 +68,22 @@ def test_an_answer_that_reads_summaries_is_of_the_tree_it_was_found_in(published
     assert sum(word in asked for word in TREES) == 1
 
 
+def test_a_deletion_is_seen_whole_or_not_at_all(tmp_path):
+    """Whatever version of the table is read, its links lead to what it holds."""
+    store = HierarchyStore(tmp_path)
+    store.replace(TREES["old"], {})
+    first = store.snapshot().version
+    store.delete("b.txt")
+    table = store.client.open_table("nodes")
+    for version in range(first, store.snapshot().version + 1):
+        table.checkout(version)
+        rows = table.to_arrow().to_pylist()
+        ids = {row["id"] for row in rows}
+        assert {i for row in rows for i in [*row["parent_ids"], *row["child_ids"]]} <= ids
+        of_b = {row["id"] for row in rows if "b.txt" in row["documents"]}
+        assert not of_b or len(rows) == len(TREES["old"])
+
+
 def publish(folder, n, readers, stop):
     store = HierarchyStore(folder)
     for reader in readers:

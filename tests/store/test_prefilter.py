@@ -177,8 +177,8 @@ def test_columns_of_their_own_are_compared_as_they_are():
 
 
 def test_a_users_documents_are_not_ours():
-    assert not set(digests_of({"documents": "x"}, ["y"])) & {digest("is", "documents", "x")}
-    assert digest("item", "documents", "y") in digests_of({}, ["y"])
+    assert not set(digests_of("n", {"documents": "x"}, ["y"])) & {digest("is", "documents", "x")}
+    assert digest("item", "documents", "y") in digests_of("n", {}, ["y"])
 
 
 def test_equal_values_have_one_digest():
