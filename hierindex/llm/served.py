@@ -28,7 +28,7 @@ class Served(BaseModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
     request_service: Service = Field(exclude=True, repr=False)
     request_records: tuple[Calls, ...] = Field(exclude=True, repr=False)
-    loop_copies: WeakKeyDictionary[AbstractEventLoop, LLM] = Field(exclude=True, repr=False)
+    loop_clients: WeakKeyDictionary[AbstractEventLoop, Any] = Field(exclude=True, repr=False)
 
     def complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
         """As the model's own."""
@@ -91,13 +91,18 @@ class Served(BaseModel):
             record.add(call)
 
     def _of_loop(self) -> Any:
-        """The copy for the running event loop."""
-        loop, copies = asyncio.get_running_loop(), self.loop_copies
-        if loop not in copies:
-            for ended in [other for other in copies if other.is_closed()]:
-                copies.pop(ended, None)  # a client refers to its loop
-            copies[loop] = for_another_loop(cast(LLM, self))
-        return copies[loop]
+        """A copy with the clients of the running event loop, which all copies of a model share.
+
+        A model keeps its clients in its private attributes.
+        """
+        loop, clients = asyncio.get_running_loop(), self.loop_clients
+        if loop not in clients:
+            for ended in [other for other in clients if other.is_closed()]:
+                clients.pop(ended, None)  # a client refers to its loop
+            clients[loop] = for_another_loop(cast(LLM, self)).__pydantic_private__
+        copy = self.model_copy()
+        object.__setattr__(copy, "__pydantic_private__", clients[loop])
+        return copy
 
 
 def served(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = None) -> LLM:
@@ -141,7 +146,7 @@ def _first_served(llm: LLM) -> Served:
     make_client(copy, "_get_client")
     copy.__class__ = _served_class(type(llm))
     copy.request_service = Service(llm.metadata.model_name, timeout=_timeout(llm), wait=WAIT)
-    copy.request_records, copy.loop_copies = (), WeakKeyDictionary()
+    copy.request_records, copy.loop_clients = (), WeakKeyDictionary()
     return cast(Served, copy)
 
 
