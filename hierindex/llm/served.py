@@ -16,10 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hierindex.core.arguments import is_number
 from hierindex.llm.attempts import WAIT
-from hierindex.llm.client import for_another_loop, make_client, without_retries
+from hierindex.llm.client import for_another_loop, lacks_async, make_client, without_retries
 from hierindex.llm.limits import AdaptiveLimit
 from hierindex.llm.record import Call, Calls, prompt_of
 from hierindex.llm.service import Service, unchecked
+from hierindex.threads import in_daemon_thread
 
 
 class Served(BaseModel):
@@ -75,7 +76,12 @@ class Served(BaseModel):
         return self.request_service.stream(prompt_of(asked), send, self._note)
 
     async def _aask(self, method: str, asked: Any, **options: Any) -> Any:
-        send = partial(getattr(super(Served, self._of_loop()), method), asked, **options)
+        model = super(Served, self._of_loop())
+        if lacks_async(super(Served, type(self)), method):
+            block = partial(getattr(model, method.removeprefix("a")), asked, **options)
+            send: Any = partial(in_daemon_thread, block)
+        else:
+            send = partial(getattr(model, method), asked, **options)
         if self.request_service.is_asking:
             return await send()
         return await self.request_service.aask(prompt_of(asked), send, self._note, unchecked)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.llms import ChatMessage, CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.llms.openai_like import OpenAILike
@@ -388,3 +388,37 @@ def test_no_call_is_kept_by_a_loop():
 
     with serve() as server:
         asyncio.run(run())
+
+
+def test_the_first_failure_is_told_at_once(retriever, embed_model):
+    """Not after the answers to the other prompts; nor is any of them asked for again."""
+    faults = {0: Fault(401), 1: Fault(503, delay=3), 2: Fault(delay=3), 3: Fault(delay=3)}
+    with serve(faults=faults.get) as server:
+        began = time.monotonic()
+        options = {"response_mode": "tree_summarize", "settings": {"context_window": 500}}
+        with pytest.raises(ModelError, match="401"):
+            ask(server, retriever, embed_model, "plain", **options)
+        assert time.monotonic() - began < 2
+        n_sent = len(server.requests)
+        time.sleep(4)
+        assert len(server.requests) == n_sent <= 4
+
+
+class Blocking(Failing):
+    """Has no async methods of its own."""
+
+    @llm_completion_callback()
+    def complete(self, prompt, formatted=False, **kwargs):
+        time.sleep(0.3)
+        return CompletionResponse(text="Once.")
+
+
+@pytest.mark.parametrize("method", ["acomplete", "achat"])
+def test_a_model_without_async_methods_leaves_the_loop_free(method):
+    async def run():
+        llm, began = served(Blocking(fails=[])), time.monotonic()
+        asked = "Hello?" if method == "acomplete" else [ChatMessage("Hello?")]
+        await asyncio.gather(*(getattr(llm, method)(asked) for _ in range(4)))
+        return time.monotonic() - began
+
+    assert asyncio.run(run()) < 0.9
