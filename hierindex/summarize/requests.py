@@ -127,7 +127,8 @@ class Requests:
         except RequestError as error:
             if error.failure.kind == "length" and n_halvings < MAX_HALVINGS:
                 return _with(calls.usage, await self._rewritten_in_halves(text, n_halvings + 1))
-            self._count_failure(error.failure.reason)
+            if error.failure.kind in ("again", "busy"):  # or it is the text's
+                self._count_failure(error.failure.reason)
             return Rewrite(None, calls.usage, error.failure.reason)
         self.n_failed = 0
         return Rewrite(written, calls.usage)
