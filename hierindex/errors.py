@@ -10,7 +10,9 @@
     │   └── FormatError         an index of another version of hierindex
     ├── ModelError              a model that cannot be loaded or reached    exit 2
     ├── LimitError              what may be spent on models is spent        exit 2
-    └── SummaryError            a summary that could not be written         exit 1
+    ├── SummaryError            a summary that could not be written         exit 1
+    └── RequestError            a request to a model that failed for good,  exit 1
+                                in `hierindex.llm.failures`
 
 `exit_status` is what the command line ends with: 2 for what its user can
 mend, 1 for what failed. A message is one sentence: what is wrong, what was

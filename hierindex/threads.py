@@ -1,13 +1,16 @@
 """Async code from sync and sync from async, such that neither outlives an interruption."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
-from contextvars import copy_context
-from threading import Thread
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextvars import ContextVar, copy_context
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+_given_up: ContextVar[Event | None] = ContextVar("given_up", default=None)
 
 
 def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -53,6 +56,44 @@ def within(seconds: float | None, function: Callable[[], T]) -> T:
 async def in_daemon_thread(function: Callable[[], T]) -> T:
     """The result of a function that blocks; the process does not wait for it when it ends."""
     return await asyncio.wrap_future(_begun(function))
+
+
+def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
+    """The results of functions that block, in order.
+
+    Parameters
+    ----------
+    functions : iterable of callable
+    n_threads : int
+        Most functions at work at once.
+
+    Raises
+    ------
+    BaseException
+        What the first one that fails raises, at once, or an interruption of this thread. No other
+        one is begun, and those at work are left to themselves; see `is_given_up`.
+    """
+    waiting, results, at_work = deque(functions), list[Future[T]](), set[Future[T]]()
+    given_up = Event()
+    before = _given_up.set(given_up)
+    try:
+        while waiting or at_work:
+            while waiting and len(at_work) < n_threads:
+                results.append(_begun(waiting.popleft()))
+                at_work.add(results[-1])
+            done, at_work = wait(at_work, return_when=FIRST_COMPLETED)
+            for result in done:
+                result.result()
+    finally:
+        given_up.set()
+        _given_up.reset(before)
+    return [result.result() for result in results]
+
+
+def is_given_up() -> bool:
+    """Whether this is at work for `each`, which has ended."""
+    given_up = _given_up.get()
+    return given_up is not None and given_up.is_set()
 
 
 def _begun(function: Callable[[], T]) -> Future[T]:

@@ -5,9 +5,10 @@ import re
 import sys
 from contextlib import suppress
 from importlib import import_module
+from inspect import unwrap
 from typing import Any, Literal
 
-from llama_index.core.llms import LLM
+from llama_index.core.llms import LLM, CustomLLM
 
 from hierindex.errors import ModelError
 from hierindex.llm.failures import service_errors
@@ -104,6 +105,12 @@ def for_another_loop(llm: LLM) -> LLM:
         copy._aclient = None  # the original's, of another loop
     make_client(copy, "_get_aclient")
     return copy
+
+
+def lacks_async(kind: Any, method: str) -> bool:
+    """Whether an async method of a class is `CustomLLM`'s, which blocks: it calls the sync one."""
+    own, inherited = getattr(kind, method), getattr(CustomLLM, method)
+    return unwrap(own) is unwrap(inherited)  # each look-up wraps it anew
 
 
 def shaping(llm: LLM) -> dict[str, Any]:

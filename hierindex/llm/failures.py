@@ -19,6 +19,7 @@ MEANING = {
     404: "there is no such model or path",
 }
 TRY_AGAIN = frozenset({408, 409, 429})  # HTTP statuses; so is any from 500 on
+TIMED_OUT = frozenset({408, 504})  # HTTP statuses; the model may have worked meanwhile
 # Modules of clients, with the base class of their errors.
 CLIENTS = (
     ("openai", "OpenAIError"),
@@ -51,8 +52,12 @@ class Failure:
     Parameters
     ----------
     kind : {"again", "busy", "gone", "final", "text", "length"}
-        Another attempt may succeed; it may when the service has had a pause; nothing answers at
-        the address; no request will succeed; none for this text; none for a text so long.
+        * "again": another attempt may succeed.
+        * "busy": another attempt may succeed after a pause.
+        * "gone": nothing answers at the service's address.
+        * "final": no request will succeed.
+        * "text": no request with this text will succeed.
+        * "length": the text is too long for the model.
     reason : str
     pause : float
         Seconds that the service asks to be left alone; 0 where it does not say.
@@ -69,6 +74,7 @@ class RequestError(HierindexError):
     def __init__(self, model: str, failure: Failure) -> None:
         mend = "; lower token_budget (--token-budget)" if failure.kind == "length" else ""
         super().__init__(f"{model} failed to answer: {failure.reason}{mend}.")
+        self.model = model
         self.failure = failure
 
 
@@ -136,6 +142,12 @@ def refusal(error: Exception) -> str | None:
         return None
     meaning = MEANING.get(status, "the request is refused")
     return f"the service answered with HTTP status {status}, {meaning}"
+
+
+def is_refused(error: Exception) -> bool:
+    """Whether the service answered with an HTTP status in the place of work."""
+    status = _status(error)
+    return status is not None and status >= 400 and status not in TIMED_OUT
 
 
 def refuses_all(error: BaseException | None) -> bool:

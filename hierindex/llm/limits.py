@@ -80,10 +80,12 @@ class AdaptiveLimit:
         -------
         float
             Seconds since the first of the requests that were too many, without an answer between.
+        One that was sent some seconds after the last pause is a first one again.
         """
         now = time.monotonic()
         with self._lock:
-            self._busy_since = self._busy_since or now
+            if self._busy_since is None or sent > self._resume + LONGEST_PAUSE:
+                self._busy_since, self._next_pause = now, FIRST_PAUSE
             if sent >= self._slowed:
                 self._limit, self._slowed = max(1.0, self._limit / 2), now
                 if not pause:
@@ -95,7 +97,8 @@ class AdaptiveLimit:
     def end_pause(self) -> None:
         """The service was given up: those that wait for it need not wait longer to learn it."""
         with self._lock:
-            self._resume, self._next_pause = 0.0, FIRST_PAUSE
+            self._resume = min(self._resume, time.monotonic())
+            self._next_pause = FIRST_PAUSE
 
     def _wait(self) -> float:
         """Seconds to wait before asking again; 0 if a request may be sent, whose place is held."""
@@ -150,7 +153,7 @@ class TokenLimit:
             yield
         finally:
             call, cost = request.call, at_most  # where the outcome is not known
-            if call is None:  # it was not sent
+            if call is None or request.refused:  # it was not sent, or not worked on
                 cost = 0
             elif request.response is not None:
                 cost = call.prompt_tokens + call.completion_tokens

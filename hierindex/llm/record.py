@@ -65,6 +65,7 @@ class Request:
     sent: float = 0.0  # as time.monotonic tells
     response: Any = None
     goes_on: bool = False  # a stream of which there is more
+    refused: bool = False  # by an HTTP status: it cost nothing
     call: Call | None = None
 
 

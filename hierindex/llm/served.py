@@ -16,10 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hierindex.core.arguments import is_number
 from hierindex.llm.attempts import WAIT
-from hierindex.llm.client import for_another_loop, make_client, without_retries
+from hierindex.llm.client import for_another_loop, lacks_async, make_client, without_retries
 from hierindex.llm.limits import AdaptiveLimit
 from hierindex.llm.record import Call, Calls, prompt_of
 from hierindex.llm.service import Service, unchecked
+from hierindex.threads import in_daemon_thread
 
 
 class Served(BaseModel):
@@ -28,7 +29,7 @@ class Served(BaseModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
     request_service: Service = Field(exclude=True, repr=False)
     request_records: tuple[Calls, ...] = Field(exclude=True, repr=False)
-    loop_copies: WeakKeyDictionary[AbstractEventLoop, LLM] = Field(exclude=True, repr=False)
+    loop_clients: WeakKeyDictionary[AbstractEventLoop, Any] = Field(exclude=True, repr=False)
 
     def complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
         """As the model's own."""
@@ -75,7 +76,12 @@ class Served(BaseModel):
         return self.request_service.stream(prompt_of(asked), send, self._note)
 
     async def _aask(self, method: str, asked: Any, **options: Any) -> Any:
-        send = partial(getattr(super(Served, self._of_loop()), method), asked, **options)
+        model = super(Served, self._of_loop())
+        if lacks_async(super(Served, type(self)), method):
+            block = partial(getattr(model, method.removeprefix("a")), asked, **options)
+            send: Any = partial(in_daemon_thread, block)
+        else:
+            send = partial(getattr(model, method), asked, **options)
         if self.request_service.is_asking:
             return await send()
         return await self.request_service.aask(prompt_of(asked), send, self._note, unchecked)
@@ -91,13 +97,18 @@ class Served(BaseModel):
             record.add(call)
 
     def _of_loop(self) -> Any:
-        """The copy for the running event loop."""
-        loop, copies = asyncio.get_running_loop(), self.loop_copies
-        if loop not in copies:
-            for ended in [other for other in copies if other.is_closed()]:
-                copies.pop(ended, None)  # a client refers to its loop
-            copies[loop] = for_another_loop(cast(LLM, self))
-        return copies[loop]
+        """A copy with the clients of the running event loop, which all copies of a model share.
+
+        A model keeps its clients in its private attributes.
+        """
+        loop, clients = asyncio.get_running_loop(), self.loop_clients
+        if loop not in clients:
+            for ended in [other for other in clients if other.is_closed()]:
+                clients.pop(ended, None)  # a client refers to its loop
+            clients[loop] = for_another_loop(cast(LLM, self)).__pydantic_private__
+        copy = self.model_copy()
+        object.__setattr__(copy, "__pydantic_private__", clients[loop])
+        return copy
 
 
 def served(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = None) -> LLM:
@@ -141,7 +152,7 @@ def _first_served(llm: LLM) -> Served:
     make_client(copy, "_get_client")
     copy.__class__ = _served_class(type(llm))
     copy.request_service = Service(llm.metadata.model_name, timeout=_timeout(llm), wait=WAIT)
-    copy.request_records, copy.loop_copies = (), WeakKeyDictionary()
+    copy.request_records, copy.loop_clients = (), WeakKeyDictionary()
     return cast(Served, copy)
 
 

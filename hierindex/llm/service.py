@@ -7,6 +7,7 @@ it. Builds ask for texts, response modes through LlamaIndex (see `hierindex.llm.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -17,24 +18,23 @@ from tenacity import AsyncRetrying, Retrying
 from tenacity.wait import wait_base
 
 from hierindex.errors import HierindexError, ModelError
-from hierindex.llm.attempts import WAIT, attempts
+from hierindex.llm.attempts import LATER, WAIT, attempts, was_busy
 from hierindex.llm.checks import UnusableError
 from hierindex.llm.client import TIMEOUT
 from hierindex.llm.failures import (
     Failure,
     error_of,
     failure_of,
+    is_refused,
     request_errors,
 )
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import Call, Request, Response
-from hierindex.threads import within
+from hierindex.threads import is_given_up, within
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
-MAX_BUSY = 60.0  # seconds in which a busy service may answer nothing
+MAX_BUSY = 60.0  # seconds in which a busy service may answer nothing, or not to one prompt
 CLOSING = 0.5  # seconds in which a client may end a request itself, and close its connection
-
-LATER = "try again later, a build goes on where it was"
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Response)
@@ -60,7 +60,8 @@ class Service:
         Requests in flight; a stream of which there is a piece is none.
     timeout : float, optional
         Seconds of a request, or until the next piece of a stream. A thread cannot be cut short:
-        sync requests that take longer are left to themselves.
+        that of a sync request that takes longer stays until the server ends the request, so that
+        there may be five of one prompt.
     wait : wait_base
         Tenacity's wait between attempts.
     tokens : TokenLimit, optional
@@ -99,7 +100,7 @@ class Service:
         ModelError
             If there will be none for any prompt.
         """
-        attempt: tuple[Request, R] = Retrying(**attempts(self.wait))(
+        attempt: tuple[Request, R] = Retrying(**attempts(self.wait, MAX_BUSY))(
             self._attempt, prompt, send, note
         )
         return attempt[1]
@@ -120,7 +121,7 @@ class Service:
         LimitError
             If the request might exceed the tokens; it is not sent.
         """
-        attempt: tuple[Request, T] = await AsyncRetrying(**attempts(self.wait))(
+        attempt: tuple[Request, T] = await AsyncRetrying(**attempts(self.wait, MAX_BUSY))(
             self._aattempt, prompt, send, note, check
         )
         return attempt[1]
@@ -132,9 +133,9 @@ class Service:
             pieces = send()
             return pieces, next(pieces, None)
 
-        attempt: tuple[Request, tuple[Iterator[R], R | None]] = Retrying(**attempts(self.wait))(
-            self._attempt, prompt, begin, note, is_stream=True
-        )
+        attempt: tuple[Request, tuple[Iterator[R], R | None]] = Retrying(
+            **attempts(self.wait, MAX_BUSY)
+        )(self._attempt, prompt, begin, note, is_stream=True)
         request, (pieces, piece) = attempt
         with self._watched(request, note):
             request.response = piece
@@ -153,7 +154,7 @@ class Service:
             return pieces, await anext(pieces, None)
 
         attempt: tuple[Request, tuple[AsyncIterator[R], R | None]] = await AsyncRetrying(
-            **attempts(self.wait)
+            **attempts(self.wait, MAX_BUSY)
         )(self._aattempt, prompt, begin, note, unchecked, is_stream=True)
         request, (pieces, piece) = attempt
         with self._watched(request, note):
@@ -167,9 +168,12 @@ class Service:
         self, prompt: str, send: Callable[[], T], note: Note, *, is_stream: bool = False
     ) -> tuple[Request, T]:
         request = Request(prompt)
-        with self.limit.slot(), self._watched(request, note):
-            request.response = got = self._bounded(send)
-            request.goes_on = is_stream
+        with self.limit.slot():
+            if is_given_up():  # by who asked, while this waited
+                raise CancelledError
+            with self._watched(request, note):
+                request.response = got = self._bounded(send)
+                request.goes_on = is_stream
         return request, got
 
     async def _aattempt(
@@ -217,6 +221,7 @@ class Service:
             fault = str(error)
             raise
         except request_errors() as error:
+            request.refused = is_refused(error)
             named = self._named(failure_of(error), request)
             fault = str(named)
             raise named from error
@@ -239,10 +244,7 @@ class Service:
                     f"{model} is busy and asks for a pause of {failure.pause:.0f} seconds; {LATER}."
                 )
             waited = self.limit.slow_down(request.sent, failure.pause)
-            if waited > MAX_BUSY:
+            if waited + failure.pause > MAX_BUSY:
                 self.limit.end_pause()
-                return ModelError(
-                    f"{model} was busy for {waited:.0f} s: to every request {failure.reason}; "
-                    f"{LATER}."
-                )
+                return ModelError(f"{model} {was_busy(waited, failure)}.")
         return error_of(model, failure)

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.response.schema import RESPONSE_TYPE
@@ -24,6 +23,7 @@ from hierindex.respond.rounds import Window, rounds
 from hierindex.retrieve.found import Found
 from hierindex.store.async_first import wait_for
 from hierindex.store.lance import HierarchyStore
+from hierindex.threads import each
 
 CALLS, SUMMARIES = "calls", "summaries"
 
@@ -129,7 +129,7 @@ class BoundedTreeSummarize(TreeSummarize):
         try:
             prompts = next(going)
             while True:
-                prompts = going.send(_each(ask, prompts, n_threads))
+                prompts = going.send(each([partial(ask, prompt) for prompt in prompts], n_threads))
         except StopIteration as end:
             last = {"context_str": end.value}
         if self._streaming:
@@ -195,22 +195,10 @@ class BoundedTreeSummarize(TreeSummarize):
         return read if n_read < n_found else nodes
 
 
-def _each(ask: Callable[[Passage], str], passages: Sequence[Passage], n_threads: int) -> list[str]:
-    """What is answered, in order; the first failure ends the rest."""
-    with ThreadPoolExecutor(min(n_threads, len(passages))) as pool:
-        answers = [pool.submit(copy_context().run, ask, passage) for passage in passages]
-        try:
-            for answer in as_completed(answers):
-                answer.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-    return [answer.result() for answer in answers]
-
-
 async def _aeach(
     ask: Callable[[Passage], Awaitable[str]], passages: Sequence[Passage]
 ) -> list[str]:
-    """As `_each`."""
+    """What is answered, in order; the first failure ends the rest."""
     answers = [asyncio.ensure_future(ask(passage)) for passage in passages]
     try:
         return await asyncio.gather(*answers)

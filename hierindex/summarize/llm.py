@@ -8,14 +8,14 @@ from typing import Any
 
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
-from llama_index.core.llms import LLM, CustomLLM
+from llama_index.core.llms import LLM
 from tenacity.wait import wait_base
 
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
 from hierindex.llm.attempts import WAIT
-from hierindex.llm.client import TIMEOUT, shaping, without_retries
+from hierindex.llm.client import TIMEOUT, lacks_async, shaping, without_retries
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
 from hierindex.llm.service import CONCURRENCY, Service
@@ -138,7 +138,7 @@ class LLMRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """As `rewrite`, by the model's own async calls, if it has any."""
-        if isinstance(self.llm, CustomLLM) and type(self.llm).acomplete is CustomLLM.acomplete:
+        if lacks_async(type(self.llm), "acomplete"):
             complete = self._in_threads(max_tokens)
         else:
             complete = partial(self.llm.acomplete, **self._options(max_tokens))

@@ -14,11 +14,12 @@ from pathlib import Path
 from llama_index.core.base.llms.types import CompletionResponse
 
 from hierindex.errors import LimitError, ModelError
-from hierindex.llm.checks import UnusableError, checked
+from hierindex.llm.checks import UnusableError
 from hierindex.llm.failures import RequestError
 from hierindex.llm.record import Calls
 from hierindex.llm.service import Service
 from hierindex.llm.usage import Usage
+from hierindex.summarize.checked import checked
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, of_each
@@ -127,7 +128,8 @@ class Requests:
         except RequestError as error:
             if error.failure.kind == "length" and n_halvings < MAX_HALVINGS:
                 return _with(calls.usage, await self._rewritten_in_halves(text, n_halvings + 1))
-            self._count_failure(error.failure.reason)
+            if error.failure.kind in ("again", "busy"):  # or it is the text's
+                self._count_failure(error.failure.reason)
             return Rewrite(None, calls.usage, error.failure.reason)
         self.n_failed = 0
         return Rewrite(written, calls.usage)

@@ -5,14 +5,18 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from threading import Lock
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llama_index.core.llms import CompletionResponse
 from strategies import modest
+from tenacity import wait_none
 
-from hierindex.errors import LimitError
+from hierindex.errors import HierindexError, LimitError, ModelError
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
+from hierindex.llm.service import Service
 
 HARDLY = 1e-6  # seconds; 0 would be a service that does not say
 PAUSE = 0.05
@@ -194,7 +198,7 @@ def test_a_request_that_is_given_up_frees_its_place(pause):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        limit._resume = 0.0  # its pause is over
+        limit.end_pause()
         assert await asyncio.wait_for(room(limit), 20) == 1
 
     asyncio.run(run())
@@ -359,3 +363,105 @@ def test_a_pause_that_is_ended_holds_nobody():
         assert await asyncio.wait_for(room(limit), 20) == 2
 
     asyncio.run(run())
+
+
+class Clock:
+    """Time that passes only in sleeps."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    for module in ("limits", "service", "attempts"):
+        monkeypatch.setattr(f"hierindex.llm.{module}.time", clock, raising=False)
+    return clock
+
+
+class BusyError(OSError):
+    """As clients raise it."""
+
+    status_code = 429
+
+
+def asked(service, *outcomes):
+    """The answer to a prompt, of which each attempt has one of the outcomes; then all the last."""
+    left = deque(outcomes)
+
+    def send():
+        outcome = left.popleft() if len(left) > 1 else left[0]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return CompletionResponse(text=outcome)
+
+    return service.ask("Hello?", send, lambda call: None).text
+
+
+def test_a_service_that_was_given_up_is_waited_for_an_hour_later(clock):
+    service = Service("m")
+    for _ in range(2):
+        with pytest.raises(ModelError, match=r"was busy for \d\d s"):
+            asked(service, BusyError())
+        began = clock.now
+        with pytest.raises(ModelError, match="was busy for"):
+            asked(service, BusyError())  # it is known to be busy
+        assert clock.now == began
+        clock.sleep(3600)
+        assert asked(service, BusyError(), "Yes.") == "Yes."
+
+
+def test_a_request_that_was_interrupted_leaves_no_busy_time(clock, monkeypatch):
+    service, sleep = Service("m"), clock.sleep
+
+    def interrupt(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(clock, "sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        asked(service, BusyError())
+    sleep(3600)
+    monkeypatch.setattr(clock, "sleep", sleep)
+    assert asked(service, BusyError(), "Yes.") == "Yes."
+
+
+def test_the_longest_wait_is_a_minute(clock):
+    """Of all pauses that the service asks for together."""
+    busy = BusyError()
+    busy.response = SimpleNamespace(headers={"retry-after": "59"}, status_code=429)
+    began = clock.now
+    with pytest.raises(ModelError, match="was busy for 59 s"):
+        asked(Service("m"), busy)
+    assert clock.now - began == 59
+
+
+@pytest.mark.parametrize(("status", "cost"), [(429, 0), (401, 0), (500, 0), (200, 9), (504, 9)])
+def test_what_the_service_refused_has_cost_nothing(status, cost, monkeypatch):
+    """Where it did not answer, or not in time, it may have cost what it may at most."""
+    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.2)
+    error = BusyError()
+    error.status_code = status
+
+    async def send():
+        raise error
+
+    async def run():
+        tokens = TokenLimit(1000, completion_tokens=200)
+        service = Service("m", tokens=tokens, wait=wait_none())
+        for _ in range(3):
+            with pytest.raises(HierindexError):
+                await service.aask("Hello?", send, lambda call: None, lambda got: got)
+        await tokens.reserve(1000)
+
+    if cost:
+        with pytest.raises(LimitError):
+            asyncio.run(run())
+    else:
+        asyncio.run(run())

@@ -1,21 +1,25 @@
 """Questions to a service with faults: what passes is not noticed, and the rest is one sentence."""
 
 import asyncio
+import gc
 import random
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.llms import ChatMessage, CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.llms.openai_like import OpenAILike
 from loopback import FILTERED, NO_JSON, NO_QUOTA, OTHER_JSON, TOO_LONG, WEB_PAGE, Fault
 from pydantic import BaseModel, ConfigDict, ValidationError
 from respond.asking import QUESTION, WAYS, ask, serve
 from store.trees import tree
-from test_doubles import llm_of
+from tenacity import wait_none
+from test_doubles import async_llm_of, llm_of
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, ModelError
 from hierindex.llm.attempts import ATTEMPTS
@@ -328,3 +332,93 @@ def test_what_a_served_model_tells_of_itself_is_its_own():
     assert type(copy).__name__ == type(llm).__name__
     assert copy.to_payload() == llm.to_payload()
     assert copy.to_dict() == llm.to_dict()
+
+
+def test_a_copy_is_asked_with_its_own_settings_and_service(monkeypatch):
+    """Also in a loop in which the model was asked before."""
+    monkeypatch.setattr("hierindex.llm.served.WAIT", wait_none())
+
+    async def run():
+        async with async_llm_of(server) as own:
+            llm = served(own)
+            await llm.acomplete("First?")
+            await llm.model_copy(update={"temperature": 0.9}).acomplete("Second?")
+            other = served(llm, concurrency=2)
+            with pytest.raises(RequestError):
+                await other.acomplete("Third?")
+        assert service_of(other) is not service_of(llm)
+
+    with serve(faults=lambda number: Fault(500) if number > 1 else None) as server:
+        asyncio.run(run())
+    assert [r.body["temperature"] for r in server.requests[:2]] == [0.1, 0.9]
+    assert len(server.requests) == 2 + ATTEMPTS
+
+
+def test_copies_share_the_client_of_a_loop():
+    clients = []
+
+    class Noting(OpenAILike):
+        def _get_aclient(self):
+            client = super()._get_aclient()
+            clients.append(client)
+            return client
+
+    async def run():
+        llm = served(Noting(model="m", api_base=server.base_url, api_key="k", is_chat_model=True))
+        for _ in range(3):
+            await served(llm, Calls()).acomplete("Hello?")
+        await clients[-1].close()
+
+    with serve() as server:
+        asyncio.run(run())
+    assert len(set(map(id, clients))) == 1
+
+
+def test_no_call_is_kept_by_a_loop():
+    """Those of a question end with it, though its loop and its model go on."""
+
+    async def run():
+        async with async_llm_of(server) as own:
+            llm, calls = served(own), Calls()
+            await served(llm, calls).acomplete("Hello?")
+            kept = weakref.ref(calls)
+            del calls
+            gc.collect()
+            assert kept() is None
+
+    with serve() as server:
+        asyncio.run(run())
+
+
+def test_the_first_failure_is_told_at_once(retriever, embed_model):
+    """Not after the answers to the other prompts; nor is any of them asked for again."""
+    faults = {0: Fault(401), 1: Fault(503, delay=3), 2: Fault(delay=3), 3: Fault(delay=3)}
+    with serve(faults=faults.get) as server:
+        began = time.monotonic()
+        options = {"response_mode": "tree_summarize", "settings": {"context_window": 500}}
+        with pytest.raises(ModelError, match="401"):
+            ask(server, retriever, embed_model, "plain", **options)
+        assert time.monotonic() - began < 2
+        n_sent = len(server.requests)
+        time.sleep(4)
+        assert len(server.requests) == n_sent <= 4
+
+
+class Blocking(Failing):
+    """Has no async methods of its own."""
+
+    @llm_completion_callback()
+    def complete(self, prompt, formatted=False, **kwargs):
+        time.sleep(0.3)
+        return CompletionResponse(text="Once.")
+
+
+@pytest.mark.parametrize("method", ["acomplete", "achat"])
+def test_a_model_without_async_methods_leaves_the_loop_free(method):
+    async def run():
+        llm, began = served(Blocking(fails=[])), time.monotonic()
+        asked = "Hello?" if method == "acomplete" else [ChatMessage("Hello?")]
+        await asyncio.gather(*(getattr(llm, method)(asked) for _ in range(4)))
+        return time.monotonic() - began
+
+    assert asyncio.run(run()) < 0.9

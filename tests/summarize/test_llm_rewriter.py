@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.utils import get_tokenizer
 from llama_index.llms.openai_like import OpenAILike
 from loopback import (
@@ -23,6 +24,7 @@ from loopback import (
     NO_QUOTA,
     OTHER_JSON,
     REFUSAL,
+    TOO_LONG,
     WEB_PAGE,
     Fault,
     LoopbackServer,
@@ -69,6 +71,10 @@ both = pytest.mark.parametrize("rewrite", [rewrite, arewrite])
 
 def number(prompt):
     return int(re.search(r"this text is (\d+)", prompt)[1])
+
+
+def number_of(request):
+    return number(request.prompt)
 
 
 def later_for_the_first(prompt):
@@ -161,6 +167,33 @@ def test_a_service_that_is_always_busy_is_given_up(rewrite, monkeypatch):
     with server, pytest.raises(ModelError, match=r"was busy for \d s: .* 429; try"):
         rewrite(server, TEXTS[:2])
     assert len(server.requests) < 20
+
+
+@both
+def test_a_text_that_always_meets_a_busy_service_is_given_up_alone(rewrite, monkeypatch):
+    """While other texts are answered."""
+    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.5)
+    texts = [f"The number of this text is {i}." for i in range(400)]
+
+    def faults(number):
+        return Fault(429) if number_of(server.requests[number]) == 0 else None
+
+    server = LoopbackServer(faults=faults, latency=0.01)
+    with server:
+        rewrites = rewrite(server, texts, concurrency=4)
+    assert [r.text is None for r in rewrites] == [True] + [False] * 399
+    assert re.match(r"it was busy for \d s: .* 429; try again later", rewrites[0].reason)
+
+
+@both
+def test_a_pause_that_ends_too_late_is_not_waited_for(rewrite, monkeypatch):
+    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 2.5)
+    server = LoopbackServer(faults=always(Fault(429, retry_after=2)))
+    began = time.monotonic()
+    with server, pytest.raises(ModelError, match=r"was busy for 2 s: .* 429"):
+        rewrite(server, TEXTS, concurrency=1)
+    assert time.monotonic() - began < 3.5
+    assert len(server.requests) == 2
 
 
 @both
@@ -266,6 +299,24 @@ def test_async_leaves_the_loop_free():
 
     with LoopbackServer(latency=0.3) as server:
         assert asyncio.run(run(server)) >= 5
+
+
+def test_a_model_without_async_methods_leaves_the_loop_free():
+    class Blocking(CustomLLM):
+        @property
+        def metadata(self):
+            return LLMMetadata(model_name="own")
+
+        def complete(self, prompt, formatted=False, **kwargs):
+            time.sleep(0.3)
+            return CompletionResponse(text="Yes.")
+
+        def stream_complete(self, prompt, formatted=False, **kwargs):
+            raise NotImplementedError
+
+    began = time.monotonic()
+    asyncio.run(LLMRewriter(Blocking()).arewrite(TEXTS[:4], max_tokens=50))
+    assert time.monotonic() - began < 0.9
 
 
 @both
@@ -390,6 +441,14 @@ def test_a_filtered_text_fails_alone_and_at_once(rewrite):
     assert [r.text is None for r in rewrites] == [True] + [False] * 7
     assert rewrites[0].reason == "the service refuses this text"
     assert len(server.requests) == len(TEXTS)
+
+
+@both
+@pytest.mark.parametrize("fault", [FILTERED, TOO_LONG], ids=["filtered", "too long"])
+def test_many_texts_that_are_refused_are_no_failure_of_the_service(rewrite, fault):
+    with LoopbackServer(faults=always(fault)) as server:
+        rewrites = rewrite(server, [f"{text} Yes." for text in TEXTS * 2], concurrency=1)
+    assert [r.text for r in rewrites] == [None] * 2 * len(TEXTS)
 
 
 @both

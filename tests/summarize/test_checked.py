@@ -8,7 +8,8 @@ from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 from strategies import modest
 
-from hierindex.llm.checks import FAR_OVER, UnusableError, checked, finish_reason
+from hierindex.llm.checks import UnusableError, finish_reason
+from hierindex.summarize.checked import FAR_OVER, checked
 from hierindex.summarize.prompts import PROMPTS, summary_prompt
 
 SOURCE = (

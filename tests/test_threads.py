@@ -1,0 +1,51 @@
+"""Functions that block, several at once."""
+
+import time
+from functools import partial
+from threading import Event, Lock
+
+import pytest
+
+from hierindex.threads import each, is_given_up
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_results_are_in_order_and_at_most_so_many_at_work(n, n_threads):
+    lock, at_work, most = Lock(), 0, 0
+
+    def square(i):
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+        time.sleep(0.01 * (n - i))
+        with lock:
+            at_work -= 1
+        return i * i
+
+    assert each([partial(square, i) for i in range(n)], n_threads) == [i * i for i in range(n)]
+    assert most <= n_threads
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_the_first_failure_is_raised_at_once_and_told_to_those_at_work(error):
+    release, told, begun = Event(), Event(), []
+
+    def stay():
+        begun.append("stay")
+        release.wait(20)
+        if is_given_up():
+            told.set()
+
+    def fail():
+        raise error
+
+    began = time.monotonic()
+    with pytest.raises(error):
+        each([stay, fail, partial(begun.append, "late")], 2)
+    assert time.monotonic() - began < 10
+    release.set()
+    assert told.wait(20)
+    assert begun == ["stay"]
+    assert not is_given_up()
