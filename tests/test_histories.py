@@ -37,8 +37,8 @@ CHUNK_SIZE = 30  # tokens, so that few sentences make a tree
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
 
-def hierarchy_of(kind, summarizer=None, **options) -> Hierarchy:
-    model = HashingEmbedding(model_name="known")
+def hierarchy_of(kind, summarizer=None, dim=64, **options) -> Hierarchy:
+    model = HashingEmbedding(model_name="known", dim=dim)
     return kind(model, summarizer, **{"max_children": 3, "summary_tokens": 40, **options})
 
 
@@ -73,9 +73,13 @@ def wrong_citations(nodes: list[BaseNode], texts: dict[str, str]) -> tuple[int, 
     return n_sources, n_wrong
 
 
-def check_history(folder: Path, seed: int, hierarchy: Hierarchy, n_edits: int = 4) -> None:
-    """One index through all states of a set of documents, beside the tree of each state alone."""
-    for i, texts in enumerate(history(seed, n_edits)):
+def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int = 4) -> None:
+    """One index through all states of a set of documents, beside the tree of each state alone.
+
+    Of several hierarchies, each state is built by each in turn.
+    """
+    states = [(t, h) for t in history(seed, n_edits) for h in hierarchies]
+    for i, (texts, hierarchy) in enumerate(states):
         nodes = built(documents(texts), folder / "index", hierarchy).store.get_nodes()
         fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
         assert as_plain(nodes) == as_plain(fresh), f"seed {seed}, state {i}"
@@ -196,6 +200,31 @@ def half_invented(prompt: str) -> str:
     """Of every other prompt a sentence that nothing supports."""
     invented = "Bananas ripen quickly. Planets circle distant suns forever."
     return invented if crc32(prompt.encode()) % 2 else half_verbatim(prompt)
+
+
+@pytest.mark.parametrize("min_grounding", [None, 0.6])
+@KINDS
+def test_any_history_with_another_model_of_that_name(tmp_path, kind, min_grounding):
+    with LoopbackServer(reply=half_invented) as server, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        llm = by_llm(server, min_grounding=min_grounding)
+        hierarchies = [hierarchy_of(kind, llm, dim) for dim in (64, 16)]
+        check_history(tmp_path, 1, *hierarchies, n_edits=1)
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(
+    tmp_path, server, remembered
+):
+    """Of other weights under one name; an extract depends on no vector."""
+    texts = {name: text_of(name, 12) for name in "ab"}
+    for dim in 64, 16:
+        hierarchy = hierarchy_of(DocumentHierarchy, None if remembered else by_llm(server), dim)
+        hierarchy.embed_model.model_name = "unknown"
+        index = built(documents(texts), tmp_path, hierarchy)
+        fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
+        assert as_plain(index.store.get_nodes()) == as_plain(fresh)
+    assert index.last_build.usage.cached_summaries > 0
 
 
 @pytest.mark.parametrize("min_grounding", [None, 0.6])
