@@ -3,6 +3,7 @@
 import asyncio
 import random
 import warnings
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from zlib import crc32
@@ -25,7 +26,7 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.build import build_tree
-from hierindex.cache.file import cache_file, open_cache
+from hierindex.cache.file import Cache, cache_file, open_cache
 from hierindex.embed.embedder import fingerprint
 from hierindex.errors import FallbackWarning
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -314,6 +315,48 @@ class TestWhatIsPaidFor:
         built(documents(texts), tmp_path, hierarchy)
         assert b"Dover" in cache_file(str(tmp_path)).read_bytes()
         assert b"Bergen" not in cache_file(str(tmp_path)).read_bytes()
+
+    @pytest.mark.parametrize("dies", ["before it publishes", "before it forgets"])
+    def test_a_text_of_a_build_that_died_does_not_outlive_its_document(
+        self, tmp_path, server, texts, monkeypatch, dies
+    ):
+        def die(*args, **kwargs):
+            raise KeyboardInterrupt
+
+        def whole() -> bytes:
+            files = cache_file(str(tmp_path)).parent.glob(".cache.sqlite*")
+            return b"".join(file.read_bytes() for file in files)
+
+        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server), group_documents=False)
+        owner, method, states = HierarchyStore, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
+        if dies == "before it forgets":
+            owner, method, states = Cache, "forget_the_rest", [[*"ABC"], [*"AC"], [*"AC"]]
+        for i, initials in enumerate(states):
+            some = {name: text for name, text in texts.items() if name[0] in initials}
+            with monkeypatch.context() as patch:
+                if i == 1:
+                    patch.setattr(owner, method, die)
+                with pytest.raises(KeyboardInterrupt) if i == 1 else nullcontext():
+                    built(documents(some), tmp_path, hierarchy)
+            if i == 1:
+                assert b"Bergen" in whole()
+        assert b"Cuxhaven" in whole()
+        assert b"Bergen" not in whole()
+        n_asked = len(server.requests)
+        built(documents(some), tmp_path, hierarchy)
+        assert len(server.requests) == n_asked
+
+    def test_what_a_killed_build_paid_for_is_not_asked_again(
+        self, tmp_path, server, texts, monkeypatch
+    ):
+        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server))
+        with monkeypatch.context() as patch:
+            patch.setattr(HierarchyStore, "replace", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                built(documents(texts), tmp_path, hierarchy)
+        n_asked = len(server.requests)
+        assert built(documents(texts), tmp_path, hierarchy).last_build.usage.cached_summaries > 0
+        assert len(server.requests) == n_asked
 
     def test_an_estimate_keeps_no_text(self, tmp_path, server, texts):
         hierarchy = hierarchy_of(SemanticHierarchy, by_llm(server))
