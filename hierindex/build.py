@@ -90,6 +90,7 @@ def build_tree(
     hashes = {document.doc_id: document.hash for document in documents}
     difference = _difference(held, before, hashes)
     with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
+        cache.begin(hashes.values())
         grown = hierarchy.grow(chunks, cache, progress)
         with watch("write"):
             kept = {"documents": hashes, "usage": asdict(grown.usage)}

@@ -96,8 +96,9 @@ class NodeRecord:
     root. `n_tokens` counts the embedding model's tokens of the embedded text. `grounding` is
     the share of its sentences that its sources support, 1 for verbatim text, and None where
     that was not looked at. `whole_document` is the document all of whose chunks it holds, of
-    the highest such node; else empty. `embed_fingerprint` tells embedding models of one name
-    apart; it is empty where a model does not say what its vectors depend on.
+    the highest such node; else empty. `embed_fingerprint` has the settings that tell
+    embedding models of one name apart, as JSON; it is empty where a model does not tell its name
+    nor any setting.
     """
 
     level: int = 0

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import warnings
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from zlib import crc32
@@ -25,7 +26,7 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.build import build_tree
-from hierindex.cache.file import cache_file, open_cache
+from hierindex.cache.file import Cache, cache_file, open_cache
 from hierindex.embed.embedder import fingerprint
 from hierindex.errors import FallbackWarning
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -37,8 +38,8 @@ CHUNK_SIZE = 30  # tokens, so that few sentences make a tree
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
 
-def hierarchy_of(kind, summarizer=None, **options) -> Hierarchy:
-    model = HashingEmbedding(model_name="known")
+def hierarchy_of(kind, summarizer=None, dim=64, **options) -> Hierarchy:
+    model = HashingEmbedding(model_name="known", dim=dim)
     return kind(model, summarizer, **{"max_children": 3, "summary_tokens": 40, **options})
 
 
@@ -73,9 +74,13 @@ def wrong_citations(nodes: list[BaseNode], texts: dict[str, str]) -> tuple[int, 
     return n_sources, n_wrong
 
 
-def check_history(folder: Path, seed: int, hierarchy: Hierarchy, n_edits: int = 4) -> None:
-    """One index through all states of a set of documents, beside the tree of each state alone."""
-    for i, texts in enumerate(history(seed, n_edits)):
+def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int = 4) -> None:
+    """One index through all states of a set of documents, beside the tree of each state alone.
+
+    Of several hierarchies, each state is built by each in turn.
+    """
+    states = [(t, h) for t in history(seed, n_edits) for h in hierarchies]
+    for i, (texts, hierarchy) in enumerate(states):
         nodes = built(documents(texts), folder / "index", hierarchy).store.get_nodes()
         fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
         assert as_plain(nodes) == as_plain(fresh), f"seed {seed}, state {i}"
@@ -199,6 +204,31 @@ def half_invented(prompt: str) -> str:
 
 
 @pytest.mark.parametrize("min_grounding", [None, 0.6])
+@KINDS
+def test_any_history_with_another_model_of_that_name(tmp_path, kind, min_grounding):
+    with LoopbackServer(reply=half_invented) as server, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        llm = by_llm(server, min_grounding=min_grounding)
+        hierarchies = [hierarchy_of(kind, llm, dim) for dim in (64, 16)]
+        check_history(tmp_path, 1, *hierarchies, n_edits=1)
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(
+    tmp_path, server, remembered
+):
+    """Of other weights under one name; an extract depends on no vector."""
+    texts = {name: text_of(name, 12) for name in "ab"}
+    for dim in 64, 16:
+        hierarchy = hierarchy_of(DocumentHierarchy, None if remembered else by_llm(server), dim)
+        hierarchy.embed_model.model_name = "unknown"
+        index = built(documents(texts), tmp_path, hierarchy)
+        fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
+        assert as_plain(index.store.get_nodes()) == as_plain(fresh)
+    assert index.last_build.usage.cached_summaries > 0
+
+
+@pytest.mark.parametrize("min_grounding", [None, 0.6])
 @pytest.mark.parametrize("group_documents", [False, True])
 def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_documents):
     texts = {f"{i:02}": text_of(f"place {i}", 12) for i in range(12)}
@@ -285,6 +315,48 @@ class TestWhatIsPaidFor:
         built(documents(texts), tmp_path, hierarchy)
         assert b"Dover" in cache_file(str(tmp_path)).read_bytes()
         assert b"Bergen" not in cache_file(str(tmp_path)).read_bytes()
+
+    @pytest.mark.parametrize("dies", ["before it publishes", "before it forgets"])
+    def test_a_text_of_a_build_that_died_does_not_outlive_its_document(
+        self, tmp_path, server, texts, monkeypatch, dies
+    ):
+        def die(*args, **kwargs):
+            raise KeyboardInterrupt
+
+        def whole() -> bytes:
+            files = cache_file(str(tmp_path)).parent.glob(".cache.sqlite*")
+            return b"".join(file.read_bytes() for file in files)
+
+        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server), group_documents=False)
+        owner, method, states = HierarchyStore, "replace", [[*"AC"], [*"ABC"], [*"AC"]]
+        if dies == "before it forgets":
+            owner, method, states = Cache, "forget_the_rest", [[*"ABC"], [*"AC"], [*"AC"]]
+        for i, initials in enumerate(states):
+            some = {name: text for name, text in texts.items() if name[0] in initials}
+            with monkeypatch.context() as patch:
+                if i == 1:
+                    patch.setattr(owner, method, die)
+                with pytest.raises(KeyboardInterrupt) if i == 1 else nullcontext():
+                    built(documents(some), tmp_path, hierarchy)
+            if i == 1:
+                assert b"Bergen" in whole()
+        assert b"Cuxhaven" in whole()
+        assert b"Bergen" not in whole()
+        n_asked = len(server.requests)
+        built(documents(some), tmp_path, hierarchy)
+        assert len(server.requests) == n_asked
+
+    def test_what_a_killed_build_paid_for_is_not_asked_again(
+        self, tmp_path, server, texts, monkeypatch
+    ):
+        hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server))
+        with monkeypatch.context() as patch:
+            patch.setattr(HierarchyStore, "replace", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                built(documents(texts), tmp_path, hierarchy)
+        n_asked = len(server.requests)
+        assert built(documents(texts), tmp_path, hierarchy).last_build.usage.cached_summaries > 0
+        assert len(server.requests) == n_asked
 
     def test_an_estimate_keeps_no_text(self, tmp_path, server, texts):
         hierarchy = hierarchy_of(SemanticHierarchy, by_llm(server))

@@ -25,16 +25,21 @@ class Cache:
     vectors: VectorCache | None = None
     texts: TextCache | None = None
 
+    def begin(self, documents: Iterable[str]) -> None:
+        """Note by their hashes the documents that a build begins with, before it grows."""
+        if self.texts is not None:
+            self.texts.begin(documents)
+
     def forget_the_rest(self, *, something_is_gone: bool) -> None:
         """Delete what this build had no use for: nothing stays of a text that is gone.
 
         Texts are paid for: they stay for another prompt or model to come back to, unless a
-        document was changed or removed.
+        document of the index, or of a build that did not end, was changed or removed.
         """
         if self.vectors is not None:
             self.vectors.forget_the_rest()
-        if self.texts is not None and something_is_gone:
-            self.texts.forget_the_rest()
+        if self.texts is not None:
+            self.texts.forget_the_rest(something_is_gone=something_is_gone)
 
 
 @contextmanager
@@ -132,6 +137,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(vectors.CREATE)
         connection.execute(texts.CREATE)
+        connection.execute(texts.CREATE_DOCUMENTS)
         connection.execute("DROP TABLE IF EXISTS completions")  # of an older version
     except sqlite3.DatabaseError:
         connection.close()

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from hierindex.cache.database import Database, optional
 
@@ -10,6 +10,12 @@ CREATE = """
 CREATE TABLE IF NOT EXISTS texts (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     key BLOB NOT NULL UNIQUE, text BLOB NOT NULL, details BLOB
+)
+"""
+# Hashes of the documents that texts may stand on: of all builds since the last that forgot.
+CREATE_DOCUMENTS = """
+CREATE TABLE IF NOT EXISTS documents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE
 )
 """
 
@@ -30,6 +36,8 @@ class TextCache:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._recalled: set[int] = set()
+        self._documents: set[str] = set()
+        self._last_document = 0
         self._last_before = 0  # ids grow, so those of all that is kept from now on are higher
         with optional(), database.transaction() as connection:
             ((last,),) = connection.execute("SELECT coalesce(max(id), 0) FROM texts")
@@ -58,12 +66,25 @@ class TextCache:
             for key, (text, details) in summaries.items()
         )
 
-    def forget_the_rest(self) -> None:
+    def begin(self, hashes: Iterable[str]) -> None:
+        """Note the documents of a build, by their hashes, before a text of theirs is kept."""
+        self._documents = {*hashes}
+        with optional(), self._database.transaction() as connection:
+            self._last_document = _noted(connection, self._documents)
+
+    def forget_the_rest(self, *, something_is_gone: bool = True) -> None:
         """Delete what was there when this build began and was neither recalled nor kept since.
 
-        What another build keeps meanwhile stays: it has just been paid for.
+        What another build keeps meanwhile stays: it has just been paid for. All stays where no
+        document is gone, neither as the caller knows nor of those that a build began with.
         """
         with optional(), self._database.transaction() as connection:
+            before = connection.execute(
+                "DELETE FROM documents WHERE id <= ? RETURNING hash", (self._last_document,)
+            ).fetchall()
+            _noted(connection, self._documents)  # after those of builds that began meanwhile
+            if not something_is_gone and self._documents.issuperset(d for (d,) in before):
+                return
             connection.execute(
                 "DELETE FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))",
                 (self._last_before, json.dumps(sorted(self._recalled))),
@@ -86,6 +107,15 @@ class TextCache:
             connection.executemany(
                 "INSERT OR REPLACE INTO texts (key, text, details) VALUES (?, ?, ?)", rows
             )
+
+
+def _noted(connection: sqlite3.Connection, hashes: Collection[str]) -> int:
+    """Write documents down as the latest; the highest id of all."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO documents (hash) VALUES (?)", ((each,) for each in hashes)
+    )
+    ((last,),) = connection.execute("SELECT coalesce(max(id), 0) FROM documents")
+    return int(last)
 
 
 def forget_all_but(connection: sqlite3.Connection, summaries: Iterable[str]) -> None:

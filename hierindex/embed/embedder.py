@@ -32,6 +32,14 @@ APART = re.compile(
     "embed_batch_size|num_workers|callback_manager|embeddings_cache|rate_limiter|timeout"
     "|max_retries|show_progress_bar|.*(key|token|secret|password|credentials?|headers?)"
 )
+TOLD_APART_BY = (  # names of LlamaIndex's models for what shapes vectors beside the model's name
+    "dim",
+    "dimensions",
+    "normalize",
+    "pooling",
+    "query_instruction",
+    "text_instruction",
+)
 
 
 class Memory(Protocol):
@@ -66,11 +74,23 @@ def fingerprint(embed_model: BaseEmbedding) -> str | None:
         return None
 
 
+def identity(embed_model: BaseEmbedding) -> str:
+    """Settings by which models of one name are told apart, as JSON; empty where none is known.
+
+    Of an index and of its questions alike: no address, batch size, timeout or key.
+    """
+    has = [key for key in TOLD_APART_BY if key in type(embed_model).model_fields]
+    if embed_model.model_name == "unknown" and not has:
+        return ""
+    return json.dumps({key: getattr(embed_model, key) or None for key in has}, default=str)
+
+
 def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> None:
     """Refuse a model whose vectors cannot be compared with those of an index.
 
-    A model that runs here is known by its name, for it may have run on other hardware there; any
-    other by its fingerprint. Where a model does not tell, nothing is refused.
+    Models are compared by their names, of a folder the last part of its path, and by the settings
+    that both have: a model may have run elsewhere, and as another class, when the index was
+    built. Where one does not tell what it is, nothing is refused.
 
     Parameters
     ----------
@@ -78,23 +98,39 @@ def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> No
     name : str
         Of the model that the index was built with.
     built_by : str
-        Its fingerprint; empty where it does not tell.
+        Its `identity`.
 
     Raises
     ------
     InputError
         Names both models.
     """
-    own, asked = fingerprint(embed_model), model_name(embed_model)
-    runs_here = hasattr(embed_model, "max_length")  # OnnxEmbedding, HuggingFaceEmbedding
-    if not own or not built_by or own == built_by or (runs_here and asked == name):
+    own, asked = identity(embed_model), model_name(embed_model)
+    if not own or not built_by:
         return
-    apart = f" (settings {built_by[:8]})", f" (settings {own[:8]})"
-    built, asks = (f"{each!r}{how}" for each, how in zip((name, asked), apart, strict=True))
-    raise InputError(
-        f"The index was built with the embedding model {built}, the question is asked with "
-        f"{asks}: their vectors cannot be compared. Ask with the first, or build the index again."
+    # An index of an older version has a digest, which tells nothing.
+    built, asks = ({} if each[0] != "{" else json.loads(each) for each in (built_by, own))
+    differing = [key for key in built.keys() & asks.keys() if built[key] != asks[key]]
+    if not differing and _is_same_name(name, asked):
+        return
+    first, second = (
+        ", ".join([repr(each), *(f"{key}={settings[key]!r}" for key in sorted(differing))])
+        for each, settings in ((name, built), (asked, asks))
     )
+    raise InputError(
+        f"The index was built with the embedding model {first}; the question is asked with "
+        f"{second}: their vectors cannot be compared. Ask with the first, or build the index again."
+    )
+
+
+def _is_same_name(one: str, other: str) -> bool:
+    """Whether names may be of one model, which a hub, a folder or a short name may have given."""
+    both_of_a_hub = all(name.count("/") == 1 and not Path(name).is_dir() for name in (one, other))
+    return one == other or (not both_of_a_hub and _last_part(one) == _last_part(other))
+
+
+def _last_part(name: str) -> str:
+    return re.split(r"[/\\]", name.rstrip("/\\"))[-1]
 
 
 class Embedder:

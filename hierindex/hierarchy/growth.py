@@ -20,7 +20,7 @@ from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import LevelStatistics, level_statistics
 from hierindex.core.tree import Grouper, grow_tree
-from hierindex.embed.embedder import Embedder, unit_vectors
+from hierindex.embed.embedder import Embedder, identity, unit_vectors
 from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
@@ -133,7 +133,7 @@ def grow_nodes(
             draft.note(
                 method=recipe.method,
                 embed_model=recipe.embedder.name,
-                embed_fingerprint=recipe.embedder.fingerprint or "",
+                embed_fingerprint=identity(recipe.embedder.embed_model),
                 summarizer=recipe.summarizer,
             )
         nodes = [draft.finished() for draft in drafts]

@@ -243,7 +243,8 @@ class Hierarchy(TransformComponent):
 
     def _begin(self, nodes: Sequence[BaseNode], cache: Cache) -> Growth:
         refuse_slices()
-        return grow_nodes(nodes, self._recipe(), cache.texts)
+        known = not self._compares_vectors or self.embedder.fingerprint is not None
+        return grow_nodes(nodes, self._recipe(), cache.texts if known else None)
 
     def _cache(self) -> AbstractContextManager[Cache]:
         if self.cache is None:
@@ -255,12 +256,20 @@ class Hierarchy(TransformComponent):
         resources = Resources(completions=cache.texts, embed=self.embedder.embed)
         return Models(self.embedder, self._summarizer, resources, cache.vectors)
 
+    @property
+    def _compares_vectors(self) -> bool:
+        """Whether a summary's grounding may depend on the embedding model's vectors."""
+        grounding = self._summarizer.to_dict().get("grounding")
+        return grounding is not None and grounding.get("type") != "nli"
+
     def _recipe(self) -> Recipe:
-        shaped_by = {
+        shaped_by: dict[str, Any] = {
             "summarizer": self._summarizer.to_dict(),
             "summary_tokens": self.summary_tokens,
             "counted_by": self.embedder.name,
         }
+        if self._compares_vectors:
+            shaped_by["compared_by"] = self.embedder.fingerprint
         return Recipe(
             method=self.method,
             groupers=self._groupers(),

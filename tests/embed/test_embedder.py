@@ -6,6 +6,7 @@ import pytest
 from fakes import HashingEmbedding, Remembered
 from hypothesis import given
 from hypothesis import strategies as st
+from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.utils import get_tokenizer
 from strategies import few
 from tiny_models import SENTENCES
@@ -14,7 +15,9 @@ from hierindex import load_embed_model
 from hierindex.embed.embedder import (
     TEXTS_PER_CALL,
     Embedder,
+    check_same_model,
     fingerprint,
+    identity,
     model_name,
     unit_vectors,
 )
@@ -193,3 +196,63 @@ def test_models_with_other_vectors_have_other_fingerprints():
 )
 def test_models_that_do_not_tell_what_they_are_have_none(model):
     assert fingerprint(model) is None
+
+
+class Service(HashingEmbedding):
+    model_name: str = "service"
+    base_url: str = "http://one:1"
+    timeout: float = 1.0
+    query_instruction: str | None = None
+
+
+class Runtime(HashingEmbedding):
+    """The same settings under another class, and one that others have not."""
+
+    model_name: str = "service"
+    pooling: str = "mean"
+
+
+UNKNOWN = MockEmbedding(embed_dim=3)
+
+
+@pytest.mark.parametrize(
+    ("built", "asks"),
+    [
+        (Service(), Service(base_url="http://other:2", timeout=9.0, embed_batch_size=3)),
+        (Service(), Service(query_instruction="")),
+        (Service(), Runtime()),
+        (Service(model_name="/models/a"), Service(model_name="/mnt/a/")),
+        (Service(model_name="/models/a"), Service(model_name="org/a")),
+        (Service(model_name="org/a"), Service(model_name="a")),
+        (Service(model_name="C:\\models\\a"), Service(model_name="./a")),
+        (UNKNOWN, Service()),
+        (Service(), UNKNOWN),
+    ],
+)
+def test_a_model_may_be_asked_elsewhere(built, asks):
+    check_same_model(asks, model_name(built), identity(built))
+
+
+@pytest.mark.parametrize(
+    ("built", "asks", "named"),
+    [
+        (Service(), Service(dim=32), ["'service', dim=64;", "'service', dim=32:"]),
+        (Service(), Runtime(dim=32), ["dim=64", "dim=32"]),
+        (Service(), Service(query_instruction="q: "), ["query_instruction=None", "='q: '"]),
+        (Service(), Service(model_name="other"), ["'service';", "'other':"]),
+        (Service(model_name="/models/a"), Service(model_name="/models/b"), ["models/a'", "b':"]),
+        (Service(model_name="one/a"), Service(model_name="two/a"), ["'one/a'", "'two/a'"]),
+        (Service(model_name="unknown"), Service(), ["'base_component'", "'service'"]),
+    ],
+)
+def test_models_whose_vectors_differ_are_refused_by_name(built, asks, named):
+    with pytest.raises(InputError) as raised:
+        check_same_model(asks, model_name(built), identity(built))
+    assert all(part in str(raised.value) for part in named), raised.value
+
+
+def test_an_index_of_before_is_compared_by_name():
+    digest = fingerprint(Service()) or ""
+    check_same_model(Service(dim=32), "service", digest)
+    with pytest.raises(InputError, match="'other'"):
+        check_same_model(Service(), "other", digest)
