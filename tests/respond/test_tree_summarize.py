@@ -339,7 +339,7 @@ class TestConcurrency:
         with self.many() as server:
             made = BoundedTreeSummarize(llm_with(server, 600))
             answers = [str(asyncio.run(made.asynthesize(QUESTION, self.nodes()))) for _ in "abc"]
-            assert len(made._llm.loop_copies) == 1
+            assert len(made._llm.loop_clients) == 1
         assert len({*answers}) == 1
 
 
