@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 
+from hierindex.cache.vectors import VectorCache
 from hierindex.core.membership import Floats1d, Floats2d
 from hierindex.embed.failures import named_errors
 from hierindex.embed.onnx import OnnxEmbedding, whole_tokenizer
@@ -40,16 +41,6 @@ TOLD_APART_BY = (  # names of LlamaIndex's models for what shapes vectors beside
     "query_instruction",
     "text_instruction",
 )
-
-
-class Memory(Protocol):
-    """What keeps vectors of texts between calls."""
-
-    def recall(self, texts: Sequence[str]) -> dict[str, Floats1d]:
-        """Unit vectors of those texts that are known."""
-
-    def keep(self, texts: Sequence[str], X: Floats2d) -> None:
-        """Remember the unit vectors of texts, one a row."""
 
 
 def model_name(embed_model: BaseEmbedding) -> str:
@@ -228,7 +219,11 @@ class Embedder:
             )
 
     def embed(
-        self, texts: Sequence[str], *, progress: Progress = silent, memory: Memory | None = None
+        self,
+        texts: Sequence[str],
+        *,
+        progress: Progress = silent,
+        memory: VectorCache | None = None,
     ) -> Floats2d:
         """Unit vectors (n_texts, n_dims) float32, in one pass of length-sorted batches.
 
@@ -244,7 +239,11 @@ class Embedder:
         return _stacked(texts, known)
 
     async def aembed(
-        self, texts: Sequence[str], *, progress: Progress = silent, memory: Memory | None = None
+        self,
+        texts: Sequence[str],
+        *,
+        progress: Progress = silent,
+        memory: VectorCache | None = None,
     ) -> Floats2d:
         """As `embed`, off the event loop: by the model's own async batches, else in a thread."""
         batches_of_its_own = type(self.embed_model)._aget_text_embeddings
@@ -263,7 +262,7 @@ class Embedder:
 
 
 def _wanted(
-    texts: Sequence[str], memory: Memory | None, size: int
+    texts: Sequence[str], memory: VectorCache | None, size: int
 ) -> tuple[dict[str, Floats1d], list[list[str]]]:
     """Vectors that the memory knows, and batches of the other texts, the longest first."""
     known = {} if memory is None else memory.recall(texts)
@@ -272,7 +271,7 @@ def _wanted(
 
 
 def _learnt(
-    known: dict[str, Floats1d], batch: list[str], X: Floats2d, memory: Memory | None
+    known: dict[str, Floats1d], batch: list[str], X: Floats2d, memory: VectorCache | None
 ) -> None:
     known |= dict(zip(batch, X, strict=True))
     if memory is not None:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hierindex.cache.vectors import VectorCache
 from hierindex.core.membership import Floats2d
-from hierindex.embed.embedder import Embedder, Memory
+from hierindex.embed.embedder import Embedder
 from hierindex.progress import Progress, silent
 
 N_DIMS = 384
@@ -18,7 +19,11 @@ class HashedEmbedder(Embedder):
     """
 
     def embed(
-        self, texts: Sequence[str], *, progress: Progress = silent, memory: Memory | None = None
+        self,
+        texts: Sequence[str],
+        *,
+        progress: Progress = silent,
+        memory: VectorCache | None = None,
     ) -> Floats2d:
         """Unit vectors (n_texts, 384) float32; neither kept nor recalled."""
         from sklearn.feature_extraction.text import HashingVectorizer
@@ -29,7 +34,11 @@ class HashedEmbedder(Embedder):
         return np.asarray(X, dtype=np.float32)
 
     async def aembed(
-        self, texts: Sequence[str], *, progress: Progress = silent, memory: Memory | None = None
+        self,
+        texts: Sequence[str],
+        *,
+        progress: Progress = silent,
+        memory: VectorCache | None = None,
     ) -> Floats2d:
         """As `embed`."""
         return self.embed(texts, progress=progress)

@@ -4,7 +4,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hierindex.embed.embedder import Embedder, Memory
+from hierindex.cache.vectors import VectorCache
+from hierindex.embed.embedder import Embedder
 from hierindex.hierarchy.growth import Embed, Grown, Growth, Work
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Resources, Summarizer
@@ -17,7 +18,7 @@ class Models:
     embedder: Embedder
     summarizer: Summarizer
     resources: Resources
-    memory: Memory | None = None
+    memory: VectorCache | None = None
 
 
 def drive(growth: Growth, models: Models, progress: Progress) -> Grown:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress, silent
@@ -43,16 +44,6 @@ class Budget:
         return kept
 
 
-class Completions(Protocol):
-    """What keeps models' checked outputs between builds, by a digest of all that shapes them."""
-
-    def recall(self, key: str) -> str | None:
-        """The output under this key, None if there is none."""
-
-    def keep(self, key: str, text: str) -> None:
-        """Keep an output for good, at once."""
-
-
 @dataclass
 class Resources:
     """What one build lends to its summariser, level after level.
@@ -63,7 +54,7 @@ class Resources:
     """
 
     progress: Progress = silent
-    completions: Completions | None = None
+    completions: TextCache | None = None
     embed: Callable[[Sequence[str]], Floats2d] | None = None
     usage: Usage = field(default_factory=Usage)
     started: float = field(default_factory=time.monotonic)
