@@ -29,7 +29,7 @@ DETAIL_FIELDS = (
     "n_tokens",
     "method",
     "embed_model",
-    "embed_fingerprint",
+    "embed_settings",
     "summarizer",
     WHOLE_DOCUMENT,
 )
@@ -96,7 +96,7 @@ class NodeRecord:
     root. `n_tokens` counts the embedding model's tokens of the embedded text. `grounding` is
     the share of its sentences that its sources support, 1 for verbatim text, and None where
     that was not looked at. `whole_document` is the document all of whose chunks it holds, of
-    the highest such node; else empty. `embed_fingerprint` has the settings that tell
+    the highest such node; else empty. `embed_settings` has the settings that tell
     embedding models of one name apart, as JSON; it is empty where a model does not tell its name
     nor any setting.
     """
@@ -110,7 +110,7 @@ class NodeRecord:
     n_tokens: int = 0
     method: str = ""
     embed_model: str = ""
-    embed_fingerprint: str = ""
+    embed_settings: str = ""
     summarizer: str = ""
     grounding: float | None = 1.0
     whole_document: str = ""

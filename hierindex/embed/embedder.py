@@ -99,8 +99,7 @@ def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> No
     own, asked = identity(embed_model), model_name(embed_model)
     if not own or not built_by:
         return
-    # An index of an older version has a digest, which tells nothing.
-    built, asks = ({} if each[0] != "{" else json.loads(each) for each in (built_by, own))
+    built, asks = json.loads(built_by), json.loads(own)
     differing = [key for key in built.keys() & asks.keys() if built[key] != asks[key]]
     if not differing and _is_same_name(name, asked):
         return

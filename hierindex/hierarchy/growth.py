@@ -133,7 +133,7 @@ def grow_nodes(
             draft.note(
                 method=recipe.method,
                 embed_model=recipe.embedder.name,
-                embed_fingerprint=identity(recipe.embedder.embed_model),
+                embed_settings=identity(recipe.embedder.embed_model),
                 summarizer=recipe.summarizer,
             )
         nodes = [draft.finished() for draft in drafts]

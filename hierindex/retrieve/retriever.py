@@ -201,7 +201,7 @@ class HierarchyRetriever(BaseRetriever):
         snapshot.check_dimension(len(embedding))
         if snapshot.exists:
             built = await snapshot.record()
-            check_same_model(self._embed_model, built.embed_model, built.embed_fingerprint)
+            check_same_model(self._embed_model, built.embed_model, built.embed_settings)
         return Search(
             snapshot,
             query_bundle.query_str,

@@ -49,7 +49,7 @@ NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNod
 """What is read back as it was; any other node becomes a `TextNode`."""
 
 FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # in columns of their own
-MADE_BY = ("quotes", "method", "embed_model", "embed_fingerprint", "summarizer")
+MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
 """Fields of a record that stand in the column `record`, as JSON."""
 
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT

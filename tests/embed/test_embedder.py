@@ -249,10 +249,3 @@ def test_models_whose_vectors_differ_are_refused_by_name(built, asks, named):
     with pytest.raises(InputError) as raised:
         check_same_model(asks, model_name(built), identity(built))
     assert all(part in str(raised.value) for part in named), raised.value
-
-
-def test_an_index_of_before_is_compared_by_name():
-    digest = fingerprint(Service()) or ""
-    check_same_model(Service(dim=32), "service", digest)
-    with pytest.raises(InputError, match="'other'"):
-        check_same_model(Service(), "other", digest)

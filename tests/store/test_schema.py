@@ -59,7 +59,7 @@ records = st.builds(
     n_tokens=st.integers(0, 10**6),
     method=st.text(max_size=5),
     embed_model=st.text(max_size=5),
-    embed_fingerprint=st.text(max_size=5),
+    embed_settings=st.text(max_size=5),
     summarizer=st.text(max_size=5),
 )
 
