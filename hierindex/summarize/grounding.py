@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ Embed = Callable[[Sequence[str]], Floats2d]
 SUPPORTED = 0.7
 MOST = 3  # sources of a sentence
 NEARLY = 0.9  # of the best source's likeness: what supports the sentence as well
+
+thresholds: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # known as long as the model is
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,13 @@ class EmbeddingGrounding:
         return [_support(S @ T.T, threshold) for S, T in _vectors(pairs, embed)]
 
 
-@lru_cache(maxsize=1)  # the last model's alone: a key keeps its model in memory
 def known_threshold(embed: Embed) -> float:
     """The `calibrated_threshold` of an embedding model, from sentences whose sources are known."""
-    ((S, T),) = _vectors([KNOWN], embed)
-    return calibrated_threshold(S @ T.T)
+    model = getattr(embed, "__self__", embed)  # a bound method does not last as its object does
+    if model not in thresholds:
+        ((S, T),) = _vectors([KNOWN], embed)
+        thresholds[model] = calibrated_threshold(S @ T.T)
+    return thresholds[model]
 
 
 def calibrated_threshold(known: Floats2d) -> float:

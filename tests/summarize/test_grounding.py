@@ -1,4 +1,6 @@
+import gc
 from itertools import pairwise
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -7,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import modest, seeds, unit_vectors
 
+from hierindex.embed.embedder import Embedder
 from hierindex.errors import InputError
 from hierindex.summarize.grounding import (
     KNOWN,
     SUPPORTED,
     EmbeddingGrounding,
     calibrated_threshold,
+    known_threshold,
     support_by_words,
 )
 
@@ -112,6 +116,17 @@ def test_each_text_is_embedded_once_and_all_in_one_call():
     supports = EmbeddingGrounding(0.5).support(pairs, embed)
     assert [sorted(batch) for batch in embed.batches] == [["a", "b", "c"]]
     assert [len(s.sources) for s in supports] == [len(told) for told, _ in pairs]
+
+
+def test_a_threshold_is_known_as_long_as_its_model_and_no_longer():
+    model = HashingEmbedding()
+    embedder = Embedder(model)
+    assert known_threshold(embedder.embed) == known_threshold(embedder.embed)
+    assert len(model.batches) == 1
+    alive = ref(embedder)
+    del embedder
+    gc.collect()
+    assert alive() is None
 
 
 def test_no_pairs():
