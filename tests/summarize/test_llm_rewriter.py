@@ -132,11 +132,16 @@ def after_the_first(fault):
 UNANSWERED = [Fault(500), Fault(dropped=True), Fault(delay=60), NO_JSON, OTHER_JSON, WEB_PAGE]
 
 
+def patience(fault):
+    """Seconds: as few as a busy machine still answers in, where they are waited for."""
+    return 1.0 if fault.delay else 30.0
+
+
 @both
 @pytest.mark.parametrize("fault", UNANSWERED, ids=str)
 def test_what_does_not_pass_is_none(rewrite, fault):
     with LoopbackServer(faults=after_the_first(fault)) as server:
-        rewrites = rewrite(server, TEXTS[:2], concurrency=1, timeout=0.2)
+        rewrites = rewrite(server, TEXTS[:2], concurrency=1, timeout=patience(fault))
     assert [bool(r.text) for r in rewrites] == [True, False]
     assert rewrites[1].usage.llm_calls == ATTEMPTS
     assert rewrites[1].reason
@@ -148,7 +153,7 @@ def test_what_does_not_pass_is_none(rewrite, fault):
 def test_a_service_that_answers_nothing_is_an_error(rewrite, fault):
     server = LoopbackServer(faults=always(fault))
     with server, pytest.raises(ModelError, match="'tiny' failed for 2 texts"):
-        rewrite(server, TEXTS[:2], timeout=0.2)
+        rewrite(server, TEXTS[:2], timeout=patience(fault))
 
 
 @both
@@ -602,23 +607,23 @@ except LimitError as error:
 
 @both
 def test_a_timeout_of_the_rewriter_s_own(rewrite):
-    with LoopbackServer(faults=lambda number: Fault(delay=5) if number == 0 else None) as server:
+    with LoopbackServer(faults=lambda number: Fault(delay=60) if number == 0 else None) as server:
         started = time.monotonic()
-        rewrites = rewrite(server, TEXTS[:1], timeout=0.2)
+        rewrites = rewrite(server, TEXTS[:1], timeout=1.0)
     assert rewrites[0].text
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 50
     assert rewrites[0].usage.llm_calls == 2
 
 
 @both
-@pytest.mark.parametrize("own", [{}, {"timeout": 0.3}], ids=["", "of the client"])
+@pytest.mark.parametrize("own", [{}, {"timeout": 1.0}], ids=["", "of the client"])
 def test_a_server_that_drips_is_timed_out(rewrite, own):
     """Which a client's own timeout, between bytes, does not see."""
     with LoopbackServer(faults={0: Fault(drips=True)}.get) as server:
         started = time.monotonic()
-        rewrites = rewrite(server, TEXTS[:1], timeout=0.3, llm=own)
+        rewrites = rewrite(server, TEXTS[:1], timeout=1.0, llm=own)
     assert rewrites[0].text
-    assert 0.3 <= time.monotonic() - started < 5
+    assert 1.0 <= time.monotonic() - started < 50
     assert rewrites[0].usage.llm_calls == 2
 
 
