@@ -323,7 +323,7 @@ def test_wrong_questions(folder, tmp_path) -> None:
         index.ask("?", level=9)
     with pytest.raises(LevelError, match="got level -1"):
         index.ask("?", level=-1)
-    with pytest.raises(InputError, match="token_budget must be at least"):
+    with pytest.raises(InputError, match="No retrieved node fits token_budget=1"):
         index.ask("?", token_budget=1)
     with pytest.raises(InputError, match="mode must be"):
         index.as_retriever(mode="sideways")

@@ -81,7 +81,7 @@ def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> No
 
     Models are compared by their names, of a folder the last part of its path, and by the settings
     that both have: a model may have run elsewhere, and as another class, when the index was
-    built. Where one does not tell what it is, nothing is refused.
+    built. One without a name is known by its class.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> No
     InputError
         Names both models.
     """
-    own, asked = identity(embed_model), model_name(embed_model)
-    if not own or not built_by:
+    if not name:  # of nodes that no hierarchy made
         return
-    built, asks = json.loads(built_by), json.loads(own)
+    asked = model_name(embed_model)
+    built, asks = (json.loads(each or "{}") for each in (built_by, identity(embed_model)))
     differing = [key for key in built.keys() & asks.keys() if built[key] != asks[key]]
     if not differing and _is_same_name(name, asked):
         return

@@ -13,6 +13,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 Op = FilterOperator
+OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
 NOT = FilterCondition.NOT
 Filter = MetadataFilter | MetadataFilters
 DOCUMENTS = "documents"
@@ -58,6 +59,13 @@ def keys(filters: Filter) -> set[str]:
     if isinstance(filters, MetadataFilter):
         return {filters.key}
     return {key for each in filters.filters for key in keys(each)}
+
+
+def asks_for_member(f: MetadataFilter) -> bool:
+    """Whether a filter asks if one of some documents is among a chunk's, as `=` does of them."""
+    return f.key == DOCUMENTS and (
+        f.operator is Op.IN or (f.operator is Op.EQ and not isinstance(f.value, list))
+    )
 
 
 def all_of(filters: Iterable[Filter]) -> MetadataFilters:
@@ -125,18 +133,18 @@ def holds(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:
 def _passes(f: MetadataFilter, found: Any) -> bool:
     if found is None:
         return f.operator in (Op.NE, Op.NIN, Op.IS_EMPTY)
+    if f.operator in OPPOSITE:
+        return not _passes(f.model_copy(update={"operator": OPPOSITE[f.operator]}), found)
     wanted: Any = f.value
     many = wanted if isinstance(wanted, list) else [wanted]
     inside = found if isinstance(found, list) else [found]
+    if asks_for_member(f):
+        return any(_same(item, value) for item in inside for value in many)
     match f.operator:
         case Op.EQ:
             return _same(found, wanted)
-        case Op.NE:
-            return not _same(found, wanted)
         case Op.IN:
             return any(_same(found, value) for value in many)
-        case Op.NIN:
-            return not any(_same(found, value) for value in many)
         case Op.ANY:
             return any(_same(item, value) for item in inside for value in many)
         case Op.ALL:

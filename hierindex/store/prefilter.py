@@ -20,6 +20,7 @@ from llama_index.core.vector_stores.types import (
 from hierindex.record import GROUNDING
 from hierindex.store.checks import is_unicode
 from hierindex.store.digests import digest, has_any, of_filter
+from hierindex.store.filters import OPPOSITE, asks_for_member
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 Op = FilterOperator
 COMPARED = {Op.EQ: "eq", Op.NE: "ne", Op.LT: "lt", Op.LTE: "lte", Op.GT: "gt", Op.GTE: "gte"}
 RANGES = {Op.LT, Op.LTE, Op.GT, Op.GTE}
-OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
 TYPE_OF = {"id": str, "kind": str, "level": int, "level_max": int, "whole_document": str}
 
 Search = TypeVar("Search")
@@ -181,6 +181,8 @@ def _keyed(f: MetadataFilter) -> Prefilter:
     """The condition of a key that lives inside JSON."""
     if f.operator in OPPOSITE:
         return ~_keyed(f.model_copy(update={"operator": OPPOSITE[f.operator]}))
+    if asks_for_member(f):
+        f = f.model_copy(update={"operator": Op.ANY})
     key = of_filter(f.key)
     many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
     values = [value for value in many if not _is_nan(value)]

@@ -119,8 +119,14 @@ def check_format(schema: pa.Schema, uri: str) -> None:
     Raises
     ------
     FormatError
-        Says how to mend it.
+        If an older or newer version of hierindex wrote it; says how to mend it.
+    InputError
+        If it is none of hierindex's.
     """
+    if not set(schema.names) >= OURS:
+        raise InputError(
+            f"{uri!r} holds a table that hierindex did not write; name another folder."
+        )
     found = (schema.metadata or {}).get(FORMAT_KEY, b"1").decode()
     if found != FORMAT or schema.names != NAMES:
         raise FormatError(
@@ -130,6 +136,7 @@ def check_format(schema: pa.Schema, uri: str) -> None:
 
 
 NAMES = schema(1).names
+OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of every version
 
 
 def to_table(nodes: Sequence[BaseNode]) -> pa.Table:

@@ -225,8 +225,7 @@ UNKNOWN = MockEmbedding(embed_dim=3)
         (Service(model_name="/models/a"), Service(model_name="org/a")),
         (Service(model_name="org/a"), Service(model_name="a")),
         (Service(model_name="C:\\models\\a"), Service(model_name="./a")),
-        (UNKNOWN, Service()),
-        (Service(), UNKNOWN),
+        (UNKNOWN, MockEmbedding(embed_dim=3)),
     ],
 )
 def test_a_model_may_be_asked_elsewhere(built, asks):
@@ -242,6 +241,8 @@ def test_a_model_may_be_asked_elsewhere(built, asks):
         (Service(), Service(model_name="other"), ["'service';", "'other':"]),
         (Service(model_name="/models/a"), Service(model_name="/models/b"), ["models/a'", "b':"]),
         (Service(model_name="one/a"), Service(model_name="two/a"), ["'one/a'", "'two/a'"]),
+        (Service(), UNKNOWN, ["'service'", "'MockEmbedding'"]),
+        (UNKNOWN, Service(), ["'MockEmbedding'", "'service'"]),
         (Service(model_name="unknown"), Service(), ["'base_component'", "'service'"]),
     ],
 )

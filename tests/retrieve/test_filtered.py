@@ -239,6 +239,26 @@ def test_a_summary_that_has_lost_a_chunk_passes_nothing_of_chunks(two_tenants):
     assert parent.node_id in {n.node_id for n in store.get_nodes(filters=where(kind="extractive"))}
 
 
+@pytest.mark.parametrize(
+    ("operator", "value", "others"),
+    [
+        (Op.EQ, "d0.txt", False),
+        (Op.NE, "d0.txt", True),
+        (Op.IN, ["d0.txt"], False),
+        (Op.NIN, ["d0.txt"], True),
+        (Op.ANY, ["d0.txt"], False),
+        (Op.CONTAINS, "d0.txt", False),
+    ],
+)
+def test_a_document_is_named_by_any_operator(two_tenants, operator, value, others):
+    nodes, store = two_tenants
+    one = MetadataFilters(filters=[MetadataFilter(key="documents", value=value, operator=operator)])
+    found = [citations(n) for n in store.get_nodes(filters=one)]
+    of = {span.document for spans in found for span in spans}
+    every = {span.document for n in nodes for span in citations(n)}
+    assert of == (every - {"d0.txt"} if others else {"d0.txt"})
+
+
 WIDE = {
     "100 alternatives": [MetadataFilter(key="page", value=i) for i in range(100)],
     "100 exclusions": [

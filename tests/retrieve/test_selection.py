@@ -73,7 +73,9 @@ def test_metadata_that_a_model_is_shown_counts(hidden, n_tokens):
     )
     nodes = [NodeWithScore(node=node, score=1.0)]
     assert selected(nodes, None, n_tokens) == nodes
-    with pytest.raises(InputError, match=f"at least {n_tokens} here, got {n_tokens - 1}"):
+    with pytest.raises(
+        InputError, match=f"fits token_budget={n_tokens - 1}; the shortest has {n_tokens} tokens"
+    ):
         selected(nodes, None, n_tokens - 1)
 
 

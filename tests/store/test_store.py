@@ -24,6 +24,8 @@ from store.trees import HIERARCHIES, linked, record, tree
 from strategies import few, seeds
 
 from hierindex.errors import FormatError, IndexNotFoundError, InputError
+from hierindex.hierarchy.transforms import SemanticHierarchy
+from hierindex.index import HierarchicalIndex
 from hierindex.record import user_metadata
 from hierindex.store.lance import HierarchyStore
 from hierindex.store.location import LOCK
@@ -595,6 +597,17 @@ def test_a_table_of_another_version_says_so_and_can_be_replaced(tmp_path, older)
             ask()
     store.replace(tree(), {})
     assert len(store.get_nodes()) == len(tree())
+
+
+def test_a_table_of_somebody_else_is_neither_read_nor_replaced(tmp_path):
+    theirs = lancedb.connect(tmp_path).create_table("nodes", [{"mine": "x", "vector": [0.1]}])
+    with pytest.raises(InputError, match="a table that hierindex did not write; name another"):
+        HierarchyStore(tmp_path).get_nodes()
+    with pytest.raises(InputError, match="did not write"):
+        HierarchicalIndex.build(
+            [Document(text="A text.")], tmp_path, hierarchy=SemanticHierarchy(HashingEmbedding())
+        )
+    assert theirs.to_arrow()["mine"].to_pylist() == ["x"]
 
 
 def test_deletions_at_once_delete_all_that_they_name(tmp_path):
