@@ -186,9 +186,10 @@ class HierarchyStore(AsyncFirstStore):
         if not nodes:
             return []
         rows = to_table(nodes)
-        if await self.aexists() or not await self._location.create(new_table(rows)):
-            await self._merge(rows)
-        await tend(await self._table())
+        with self._location.named_refusals():
+            if await self.aexists() or not await self._location.create(new_table(rows)):
+                await self._merge(rows)
+            await tend(await self._table())
         return [node.node_id for node in nodes]
 
     async def _merge(self, rows: "pa.Table") -> None:
@@ -223,12 +224,13 @@ class HierarchyStore(AsyncFirstStore):
             The generation: LanceDB's version of the table.
         """
         rows = new_table(to_table(nodes), report)
-        exists = await self.aexists()
-        table = await (await self._location.connect()).create_table(
-            self.table_name, rows, mode="overwrite" if exists else "create"
-        )
-        await tend(table)
-        return int(await table.version())
+        with self._location.named_refusals():
+            exists = await self.aexists()
+            table = await (await self._location.connect()).create_table(
+                self.table_name, rows, mode="overwrite" if exists else "create"
+            )
+            await tend(table)
+            return int(await table.version())
 
     async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary that stands on them.
@@ -262,7 +264,8 @@ class HierarchyStore(AsyncFirstStore):
         if node_ids is None and not (filters and filters.filters):
             raise InputError("Name the nodes by ids or filters; clear() deletes all.")
         async with turn(deleting):  # each mends the links that the others have left
-            await self._delete_nodes(node_ids, filters)
+            with self._location.named_refusals():
+                await self._delete_nodes(node_ids, filters)
 
     async def _delete_nodes(
         self, node_ids: list[str] | None, filters: MetadataFilters | None

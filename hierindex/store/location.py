@@ -1,7 +1,9 @@
 """Where a table is, and the way to it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 creating = Lock()
 LOCK = ".create.lock"  # a file of the folder, while a process makes a table there
+OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
 
 
 class Location:
@@ -33,7 +36,7 @@ class Location:
     Raises
     ------
     InputError
-        If there is a file in the folder's place.
+        If there is a file in the folder's place, or no way to the folder.
     """
 
     def __init__(
@@ -44,8 +47,9 @@ class Location:
         self._storage_options = storage_options
         self._connection: AsyncConnection | None = None
         self._folder = None if "://" in uri else Path(uri).absolute()
-        if self._folder is not None and self._folder.is_file():
-            raise InputError(f"An index is a folder, {uri!r} is a file; name another.")
+        with self.named_refusals():
+            if self._folder is not None and self._folder.is_file():
+                raise InputError(f"An index is a folder, {uri!r} is a file; name another.")
 
     @property
     def database(self) -> str:
@@ -72,12 +76,32 @@ class Location:
         """The table as it is now, None where there is none."""
         if self._folder is not None and not self._folder.is_dir():  # connecting would create it
             return None
+        with self.named_refusals():
+            try:
+                return await (await self.connect()).open_table(self.table_name)
+            except ValueError as error:
+                if "not found" in str(error):
+                    return None
+                raise
+
+    @contextmanager
+    def named_refusals(self) -> Iterator[None]:
+        """While the index is read or written: what the operating system refuses, as one sentence.
+
+        Raises
+        ------
+        InputError
+            If the disk is full, the folder cannot be entered, and so on; names the index.
+        """
         try:
-            return await (await self.connect()).open_table(self.table_name)
-        except ValueError as error:
-            if "not found" in str(error):
-                return None
-            raise
+            yield
+        except (OSError, RuntimeError, ValueError) as error:
+            said = OS_CODE.search(str(error))
+            code = int(said[1] or said[2]) if said else getattr(error, "errno", None)
+            if code is None:
+                raise
+            why = os.strerror(code)
+            raise InputError(f"The index {self.uri!r} cannot be used: {why}.") from error
 
     async def create(self, rows: "pa.Table") -> bool:
         """Make the table of these rows, unless there is one by now.
