@@ -40,7 +40,7 @@ from .respond.tree import BoundedTreeSummarize as BoundedTreeSummarize
 from .retrieve.found import Found as Found
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
 from .split import sentence_splitter as sentence_splitter
-from .store.lance import HierarchyStore as HierarchyStore
+from .store.vector_store import HierarchyStore as HierarchyStore
 from .summarize.bert import BertExtractor as BertExtractor
 from .summarize.extractive import ExtractiveSummarizer as ExtractiveSummarizer
 from .summarize.extractive import SalientSentences as SalientSentences

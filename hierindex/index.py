@@ -18,9 +18,9 @@ from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.plain import plain
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser

@@ -9,6 +9,7 @@ from fakes import HashingEmbedding
 from llama_index.core import Document
 from llama_index.llms.openai_like import OpenAILike
 from loopback import LoopbackServer
+from store.trees import columns_of
 
 from hierindex import (
     DocumentHierarchy,
@@ -97,16 +98,16 @@ def test_an_opened_index_is_the_built_one(folder, tmp_path) -> None:
 class TestBuildingAgain:
     def test_the_same_makes_no_model_call(self, folder, tmp_path) -> None:
         before = built(folder, tmp_path / "index")
-        ids = before.store.columns("id")
+        ids = columns_of(before.store, "id")
         made = hierarchy()
         after = HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=made, chunk_size=40)
         assert made.embedder.embed_model.batches == []
-        assert after.store.columns("id") == ids
+        assert columns_of(after.store, "id") == ids
         report = after.last_build
         assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, 3)
         assert report.generation > before.last_build.generation
         assert report.usage.cached_summaries == sum(
-            level > 0 for level in after.store.columns("level")["level"]
+            level > 0 for level in columns_of(after.store, "level")["level"]
         )
 
     def test_documents_are_replaced(self, folder, tmp_path) -> None:
@@ -117,7 +118,7 @@ class TestBuildingAgain:
         index = built(folder, tmp_path / "index")
         report = index.last_build
         assert (report.added, report.changed, report.removed, report.unchanged) == (1, 1, 1, 1)
-        documents = {d for row in index.store.columns("documents")["documents"] for d in row}
+        documents = {d for row in columns_of(index.store, "documents")["documents"] for d in row}
         assert documents == {"b.md", "deep/c.txt", "d.txt"}
 
     @pytest.mark.parametrize(

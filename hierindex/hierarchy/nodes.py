@@ -28,7 +28,6 @@ from hierindex.record import (
     Quote,
     Span,
 )
-from hierindex.store.links import BESIDE
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Summary
 
@@ -114,7 +113,7 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
         end_char_idx=None if start is None else start + len(text),
         relationships={NodeRelationship.SOURCE: node.source_node or source},
     )
-    for relation in BESIDE:
+    for relation in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT):
         beside = node.relationships.get(relation)
         if isinstance(beside, RelatedNodeInfo) and beside.node_id in renamed:
             leaf.relationships[relation] = RelatedNodeInfo(node_id=renamed[beside.node_id])

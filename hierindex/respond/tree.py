@@ -21,9 +21,8 @@ from hierindex.llm.served import served, service_of
 from hierindex.respond.passages import Passage, condensed
 from hierindex.respond.rounds import Window, rounds
 from hierindex.retrieve.found import Found
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
-from hierindex.threads import each
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import each, wait_for
 
 CALLS, SUMMARIES = "calls", "summaries"
 

@@ -23,9 +23,9 @@ from hierindex.retrieve.merging import merged
 from hierindex.retrieve.search import BY, By, Search, cuts
 from hierindex.retrieve.selection import selected, told
 from hierindex.retrieve.traversal import traversal
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 Mode = Literal["collapsed", "level", "traversal", "document", "auto"]
 MODES: tuple[Mode, ...] = get_args(Mode)

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.store.checks import is_chunk
 from hierindex.store.failing import outside
 from hierindex.store.filters import Filter, all_of, conjuncts, filtered_by, holds, is_of_node, keys
-from hierindex.store.prefilter import Prefilter, prefilter
+from hierindex.store.prefilter import Prefilter, is_chunk, prefilter
 
 if TYPE_CHECKING:
     import pyarrow as pa

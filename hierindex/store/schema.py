@@ -135,6 +135,22 @@ def check_format(schema: pa.Schema, uri: str) -> None:
         )
 
 
+def check_dimension(schema: pa.Schema, n_dims: int, whose: str) -> None:
+    """Refuse vectors of another dimension than the table's.
+
+    Raises
+    ------
+    InputError
+        Names both.
+    """
+    held = schema.field("vector").type.list_size
+    if n_dims != held:
+        raise InputError(
+            f"The index holds vectors of {held} dimensions, {whose} {n_dims}; use the embedding "
+            "model that it was built with, or another folder."
+        )
+
+
 NAMES = schema(1).names
 OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of every version
 

@@ -16,6 +16,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import ImageNode, NodeRelationship, TextNode
 from loopback import LoopbackServer
+from store.trees import columns_of
 
 from hierindex import (
     DocumentHierarchy,
@@ -529,7 +530,9 @@ class TestInAPipeline:
             vector_store=store,
         )
         nodes = pipeline.run(documents=documents_of(*"abc"))
-        assert Counter(store.columns("level")["level"]) == Counter(record(n).level for n in nodes)
+        assert Counter(columns_of(store, "level")["level"]) == Counter(
+            record(n).level for n in nodes
+        )
 
         index = VectorStoreIndex.from_vector_store(store, embed_model=embed_model)
         engine = index.as_query_engine(
@@ -543,9 +546,9 @@ class TestInAPipeline:
             transformations=[SemanticHierarchy(embed_model=HashingEmbedding())], vector_store=store
         )
         pipeline.run(nodes=chunks_of(documents_of("a", "b")))
-        before = sorted(store.columns("id")["id"])
+        before = sorted(columns_of(store, "id")["id"])
         pipeline.run(nodes=chunks_of(documents_of("a", "b")))
-        assert sorted(store.columns("id")["id"]) == before
+        assert sorted(columns_of(store, "id")["id"]) == before
 
     def test_a_cache_keeps_what_models_made(self, tmp_path) -> None:
         """Of a run and the next, sync or async, with another pipeline and another model object."""

@@ -14,7 +14,7 @@ from strategies import modest
 
 from hierindex.respond.passages import Passage, along_the_tree, condensed, joined, together
 from hierindex.retrieve.found import Found
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 NODES = tree()
 

@@ -32,9 +32,9 @@ from hierindex.record import NodeRecord
 from hierindex.retrieve.auto import choose_levels
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.retrieve.search import Search
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 QUESTION = "the lantern of b3 met a falcon"
 ALL = {"top_k": 1000, "token_budget": None}

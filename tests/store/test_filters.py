@@ -14,7 +14,7 @@ from store.oracle import Oracle, seen
 
 from hierindex.record import NodeRecord
 from hierindex.store.filters import filters_of, holds
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 Op = FilterOperator
 AND, OR, NOT = FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT

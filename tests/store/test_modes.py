@@ -17,7 +17,7 @@ from strategies import few, seeds
 
 from hierindex.errors import InputError
 from hierindex.store import indices, search
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 Mode = VectorStoreQueryMode
 Op = FilterOperator

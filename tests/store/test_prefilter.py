@@ -18,9 +18,9 @@ from store.oracle import passing
 from hierindex.record import GROUNDING, NodeRecord
 from hierindex.store import indices
 from hierindex.store.digests import MOST_ITEMS, digest, digests_of
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.prefilter import TYPE_OF, prefilter
 from hierindex.store.schema import SCALARS
+from hierindex.store.vector_store import HierarchyStore
 
 Op = FilterOperator
 SQL = "x') OR array_has_any(digests, ['x"

@@ -12,6 +12,8 @@ from hierindex.hierarchy.transforms import (
     SemanticHierarchy,
 )
 from hierindex.record import NodeRecord
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 NOUNS = [
     "harbour",
@@ -98,3 +100,8 @@ def linked(node: TextNode) -> set[str]:
 
 
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
+
+
+def columns_of(store: HierarchyStore, *names: str) -> dict[str, list]:
+    """Columns of a store's table, by name."""
+    return wait_for(store.snapshot().columns(*names))
