@@ -7,6 +7,7 @@ import lancedb
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core import Document
+from llama_index.core.schema import TextNode
 from llama_index.llms.openai_like import OpenAILike
 from loopback import LoopbackServer
 from store.trees import columns_of
@@ -316,6 +317,25 @@ def test_node_is_found_by_the_beginning_of_its_id(folder, tmp_path) -> None:
     for wrong in ("", "not hexadecimal"):
         with pytest.raises(InputError, match="nodes have an id that begins with"):
             index.node(wrong)
+
+
+def test_a_node_is_found_by_its_id_though_others_begin_with_it(tmp_path) -> None:
+    store = HierarchyStore(tmp_path)
+    store.add([TextNode(id_=i, text=i, embedding=[1.0]) for i in ("doc-1", "doc-10", "doc-2")])
+    index = HierarchicalIndex(store)
+    assert index.node("doc-1").text == "doc-1"
+    assert index.node("doc-10").text == "doc-10"
+    for wrong in ("doc", "\ud800"):
+        with pytest.raises(InputError, match="nodes have an id that begins with"):
+            index.node(wrong)
+
+
+@pytest.mark.parametrize("name", ["store", "embed_model"])
+def test_an_index_asks_its_own_store_with_its_own_model(folder, tmp_path, name) -> None:
+    index = built(folder, tmp_path / "index")
+    for made in (index.as_retriever, index.as_query_engine):
+        with pytest.raises(InputError, match=f"There is no option '{name}'"):
+            made(**{name: None})
 
 
 def test_wrong_questions(folder, tmp_path) -> None:

@@ -60,7 +60,7 @@ async def _hybrid(scope: Scope, query: VectorStoreQuery, reranker: "Reranker | N
     vector, words = vector_of(query), words_of(query)
     if reranker is not None:
         deep = max(n_rows, top_k, query.sparse_top_k or 0)
-        return (await reranked(scope, vector, words, deep, reranker)).slice(0, n_rows)
+        return (await reranked(scope, vector, words, deep, reranker))[:n_rows]
     rows = await fused(
         scope,
         vector,
@@ -69,7 +69,7 @@ async def _hybrid(scope: Scope, query: VectorStoreQuery, reranker: "Reranker | N
         sparse=query.sparse_top_k or max(top_k, DEPTH),
         alpha=ALPHA if query.alpha is None else query.alpha,
     )
-    return rows.slice(0, n_rows)
+    return rows[:n_rows]
 
 
 def check_query(query: VectorStoreQuery) -> None:

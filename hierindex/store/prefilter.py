@@ -5,6 +5,7 @@ filters do, never fewer.
 """
 
 import math
+import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -128,6 +129,15 @@ def by_ids(node_ids: Collection[str]) -> Prefilter:
 
     ids = sorted(node_id for node_id in node_ids if is_unicode(node_id))
     return Prefilter(col("id").isin(ids or [""]))  # no node has an empty id
+
+
+def beginning(start: str) -> Prefilter:
+    """The nodes whose ids begin with a text."""
+    from lancedb.expr import col, lit
+
+    if not is_unicode(start):
+        return by_ids([])
+    return Prefilter((col("id") >= lit(start)) & (col("id") <= lit(start + chr(sys.maxunicode))))
 
 
 def at_least(level: int) -> Prefilter:

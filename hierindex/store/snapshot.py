@@ -16,7 +16,7 @@ from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
 from hierindex.store.filters import filters_of
 from hierindex.store.modes import answer, check_query
 from hierindex.store.passing import passing
-from hierindex.store.prefilter import Prefilter, at_least, by_ids
+from hierindex.store.prefilter import Prefilter, at_least, beginning, by_ids
 from hierindex.store.schema import NODE_COLUMNS, check_dimension, node_of, report_of, to_nodes
 from hierindex.store.search import Scope
 
@@ -190,6 +190,11 @@ class Snapshot:
         where = None if node_ids is None else by_ids(node_ids)
         columns: dict[str, list[Any]] = (await self.select(*names, where=where)).to_pydict()
         return columns
+
+    async def ids_beginning(self, start: str) -> list[str]:
+        """Ids of the nodes that begin with a text."""
+        ids: list[str] = (await self.select("id", where=beginning(start)))["id"].to_pylist()
+        return ids
 
     async def batches(self, *columns: str) -> "AsyncIterator[pa.RecordBatch]":
         """Columns of all rows, some thousand at a time.

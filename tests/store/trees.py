@@ -80,10 +80,10 @@ def chunks(document: Document) -> list[TextNode]:
     return nodes
 
 
-def tree(hierarchy: type[Hierarchy] = SemanticHierarchy) -> list[TextNode]:
+def tree(hierarchy: type[Hierarchy] = SemanticHierarchy, **options) -> list[TextNode]:
     """Leaves and extracts of all levels, the semantic one with rows that pass up."""
     caps = {} if hierarchy is DocumentHierarchy else {"max_children": 4}
-    grow = hierarchy(embed_model=HashingEmbedding(), summary_tokens=60, **caps)
+    grow = hierarchy(embed_model=HashingEmbedding(), summary_tokens=60, **caps, **options)
     return grow([chunk for document in documents() for chunk in chunks(document)])
 
 
