@@ -18,8 +18,8 @@ from hierindex.embed.failures import named_errors
 from hierindex.errors import InputError, LevelError
 from hierindex.retrieve.auto import Choice, choose_levels, select_levels
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
-from hierindex.retrieve.found import placed
 from hierindex.retrieve.merging import merged
+from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.search import BY, By, Search, cuts
 from hierindex.retrieve.selection import selected, told
 from hierindex.retrieve.traversal import traversal

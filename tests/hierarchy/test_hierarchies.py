@@ -27,17 +27,16 @@ from hierindex import (
     LLMRewriter,
     Mixture,
     NodeRecord,
-    Percentile,
     RaptorHierarchy,
     SalientSentences,
     SemanticHierarchy,
-    TargetSize,
     TwoStageSummarizer,
     WindowWarning,
 )
 from hierindex.cache.file import open_cache
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.client import load_llm
+from hierindex.rules import Percentile, TargetSize
 
 TOPICS = [
     text.split()
@@ -296,11 +295,11 @@ def test_source_stays_where_there_is_one() -> None:
 
 
 def test_own_keys_never_reach_a_text() -> None:
-    documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
+    documents = [Document(text=text_of("a"), id_="a", metadata={"level": "advanced"})]
     nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks_of(documents))
     for node in nodes:
-        assert node.get_content("llm").startswith("title: Alpha\n\n")
-        assert "level" not in node.get_content("llm").partition("\n\n")[0]
+        assert node.get_content("llm").startswith("level: advanced\n\n")
+        assert "hierindex" not in node.get_content("llm").partition("\n\n")[0]
         if record(node).level:
             assert node.get_content("embed") == node.text
 
@@ -419,7 +418,7 @@ def test_a_seed_gives_one_tree(seed) -> None:
     ("node", "message"),
     [
         (ImageNode(), "text nodes"),
-        (TextNode(text="x", metadata={"level": "advanced"}), "'level'.*rename"),
+        (TextNode(text="x", metadata={"hierindex_level": "b"}), "'hierindex_level'.*rename"),
     ],
     ids=["image", "reserved key"],
 )
