@@ -164,6 +164,14 @@ def grown(
         return end.value, levels
 
 
+def leaf_weights(tree: Tree, level: int) -> Membership:
+    """Share of each leaf in each node of a level above the leaves; rows sum to 1."""
+    weights = tree.layers[0]
+    for layer in tree.layers[1:level]:
+        weights = csr_array(weights @ layer)
+    return weights
+
+
 def parents(rows: Rows, M: Membership) -> Rows:
     n_tokens, document = [], []
     for column, group in enumerate(groups_of(M)):

@@ -67,8 +67,8 @@ class ByMixture:
             return one_hot(np.zeros(len(rows), dtype=np.int64))
         if len(rows) <= self.max_pool:
             return self._within_caps(mixture(rows.X, model=self.model, seed=self.seed), rows)
-        pools = partition(rows.X, max_rows=self.max_pool, seed=self.seed)
-        M = _each(groups_of(one_hot(pools.part)), rows, self._clusters)
+        pool = partition(rows.X, max_rows=self.max_pool, seed=self.seed)
+        M = _each(groups_of(one_hot(pool)), rows, self._clusters)
         return self._within_caps(M, rows)  # rows left alone may join a group of another pool
 
     def _within_caps(self, M: Membership, rows: Rows) -> Membership:

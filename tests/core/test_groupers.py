@@ -5,7 +5,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import SUMMARY_TOKENS, caps, few, grown, leaves, rules, seeds, unit_vectors
+from strategies import (
+    SUMMARY_TOKENS,
+    caps,
+    few,
+    grown,
+    leaf_weights,
+    leaves,
+    rules,
+    seeds,
+    unit_vectors,
+)
 
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import TargetSize
@@ -13,7 +23,7 @@ from hierindex.core.groupers import ByDocument, ByMixture, BySegment
 from hierindex.core.membership import groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.segments import Rule, document_starts
-from hierindex.core.tree import Tree, leaf_weights
+from hierindex.core.tree import Tree
 
 HIERARCHIES = {
     "segments": lambda rule, caps, seed: [BySegment(rule, caps)],
