@@ -1,9 +1,10 @@
 """Which sentences stand for a text."""
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+from hierindex.core.ranking import MarginalRelevance
 from hierindex.core.relevance import centroid_similarity
 
 REDUNDANCY = 0.3  # weight of likeness to what is chosen already
@@ -22,7 +23,7 @@ def select_sentences(
 ) -> Ints1d:
     """Relevant sentences, few alike, under a token budget that their sources share.
 
-    Maximal marginal relevance: one by one, the sentence that maximises
+    One by one, that of greatest `MarginalRelevance`:
     (1 - redundancy) * relevance[i] - redundancy * max_j S[i] @ S[j] over the chosen j.
 
     Parameters
@@ -47,7 +48,7 @@ def select_sentences(
 
     Notes
     -----
-    O(n_chosen * size of S). Carbonell and Goldstein, The Use of MMR (SIGIR 1998).
+    O(n_chosen * size of S).
 
     Examples
     --------
@@ -56,37 +57,23 @@ def select_sentences(
     [0, 2]
     """
     S = S.astype(np.float64)
-    relevance = centroid_similarity(S) if relevance is None else relevance
-    shares = _Shares(np.zeros(len(n_tokens), dtype=np.int64) if source is None else source, budget)
-    nearest = np.full(len(relevance), -1.0)  # likeness to the likest chosen sentence
+    marginal = MarginalRelevance(
+        S, centroid_similarity(S) if relevance is None else relevance, redundancy
+    )
+    source = np.zeros(len(n_tokens), dtype=np.int64) if source is None else source
+    names, source = np.unique(source, return_inverse=True)
+    spent = np.zeros(len(names), dtype=np.int64)  # of each source's share
     left, chosen = budget, list[int]()
     open_ = n_tokens <= left
     while open_.any():
-        score = (1 - redundancy) * relevance - redundancy * nearest
+        first = open_ & (spent * len(names) < budget)[source]
+        among = first if first.any() else open_
         # Rounded: what is equal but for the order of a sum is taken in the order of the text.
-        best = int(np.argmax(np.where(shares.first(open_), np.round(score, 9), -np.inf)))
+        scores = np.round(marginal.scores, 9)
+        best = int(np.argmax(np.where(among, scores, -np.inf)))
         chosen.append(best)
         left -= int(n_tokens[best])
-        shares.spend(best, int(n_tokens[best]))
-        row = S[[best]].toarray()[0] if issparse(S) else S[best]
-        nearest = np.maximum(nearest, S @ row)
+        spent[source[best]] += n_tokens[best]
         open_[best] = False
-        open_ &= (n_tokens <= left) & (np.round(nearest, 9) < near_duplicate)
+        open_ &= (n_tokens <= left) & (np.round(marginal.choose(best), 9) < near_duplicate)
     return np.sort(np.array(chosen, dtype=np.int64))
-
-
-class _Shares:
-    """What each source has spent of its equal share of the budget."""
-
-    def __init__(self, source: Ints1d, budget: int) -> None:
-        names, self._source = np.unique(source, return_inverse=True)
-        self._spent = np.zeros(len(names), dtype=np.int64)
-        self._share = budget / max(len(names), 1)
-
-    def first(self, open_: np.ndarray) -> np.ndarray:
-        """Those of sources that have not spent their share; if there are none, all."""
-        within = open_ & (self._spent < self._share)[self._source]
-        return within if within.any() else open_
-
-    def spend(self, row: int, n_tokens: int) -> None:
-        self._spent[self._source[row]] += n_tokens

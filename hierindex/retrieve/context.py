@@ -7,8 +7,9 @@ import numpy as np
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.context import blended, in_context, nearness
+from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.membership import Floats1d
+from hierindex.core.ranking import blended
 from hierindex.record import NodeRecord, Span
 from hierindex.store.snapshot import Snapshot
 
@@ -88,13 +89,9 @@ async def rank_in_context(
 def _scores(candidates: Sequence[Candidate], spans: Sequence[Span | None]) -> Floats1d:
     dense = np.array([c.dense for c in candidates], dtype=np.float64)
     lexical = np.array([c.lexical for c in candidates])
-    number = {document: i for i, document in enumerate({s.document for s in spans if s})}
-    places = [
-        (-1 - i, 0, 0) if span is None else (number[span.document], span.start, span.end)
-        for i, span in enumerate(spans)
-    ]
-    of, start, end = np.array(places, dtype=np.float64).reshape(-1, 3).T
-    document = of.astype(np.int64)
+    document, start, end = places_of(
+        [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(spans)]
+    )
     return in_context(blended(dense, lexical), document, nearness(document, start, end))
 
 

@@ -10,7 +10,8 @@ from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.device import accelerator
 from hierindex.errors import ModelError
 from hierindex.loading import loading, only_local
-from hierindex.summarize.grounding import Embed, Pair, Support, support_by_words
+from hierindex.summarize.grounding import Pair, Support, support_by_words
+from hierindex.summarize.known import Embed
 
 ENTAILED = 0.5  # probability
 WINDOW = 512  # tokens, where a model names none

@@ -9,7 +9,8 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.errors import InputError
 from hierindex.llm.usage import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
-from hierindex.summarize.grounding import Embed, Grounding, Pair, Support, support_by_words
+from hierindex.summarize.grounding import Grounding, Pair, Support, support_by_words
+from hierindex.summarize.known import Embed
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer, of_each

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import modest, read_only, seeds
 
-from hierindex.core.context import DECAY, blended, focus, in_context, nearness, reach
+from hierindex.core.context import DECAY, focus, in_context, nearness, reach
+from hierindex.core.ranking import blended
 from hierindex.errors import InputError
 
 

@@ -4,50 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest, read_only, seeds
+from scipy.sparse import csr_array
+from strategies import modest, seeds, unit_vectors
 
-from hierindex.core.answer import calibrated, reading_order, shared_words
-
-KNOWN = read_only(np.array([[0.7, 0.2], [0.2, 0.9]]))
-
-
-@st.composite
-def similarities(draw):
-    """Those of up to 20 sentences, and those of known questions to known answers."""
-    rng = np.random.default_rng(draw(seeds()))
-    n_known = draw(st.integers(2, 12))
-    known = rng.uniform(-0.2, 0.3, size=(n_known, n_known)) + 0.6 * np.eye(n_known)
-    return read_only(rng.uniform(-1, 1, size=draw(st.integers(0, 20)))), read_only(known)
-
-
-def test_chance_is_0_and_an_answer_1():
-    assert calibrated(np.array([0.2, 0.8, 0.5, -0.4]), KNOWN) == pytest.approx([0, 1, 0.5, -1])
-
-
-@modest
-@given(similarities(), st.sampled_from([0.3, 1.0, 30.0]), st.sampled_from([-2.0, 0.0, 0.7]))
-def test_the_models_unit_and_zero_do_not_matter(given, unit, zero):
-    similarity, known = given
-    expected = calibrated(similarity, known)
-
-    assert calibrated(unit * similarity + zero, unit * known + zero) == pytest.approx(expected)
-
-
-@modest
-@given(similarities())
-def test_what_is_nearer_stays_nearer(given):
-    similarity, known = given
-    scores = calibrated(similarity, known)
-    assert np.array_equal(np.argsort(scores, kind="stable"), np.argsort(similarity, kind="stable"))
-
-
-@pytest.mark.parametrize(
-    "known",
-    [np.ones((2, 2)), np.zeros((3, 3)), 1 - np.eye(4)],
-    ids=["all alike", "nothing alike", "answers further than chance"],
+from hierindex.core.ranking import (
+    MarginalRelevance,
+    reading_order,
+    reciprocal_ranks,
+    shared_words,
+    soft_maximum,
 )
-def test_a_model_that_cannot_tell_takes_all_for_answers(known):
-    assert calibrated(np.array([-0.5, 0.0, 0.9]), known).tolist() == [1, 1, 1]
 
 
 def test_a_rare_word_weighs_more():
@@ -97,3 +63,44 @@ def test_a_document_is_read_in_one_go_and_forwards(seed, n, n_documents):
     best = [relevance[document == d].max() for d in runs]
     assert best == sorted(best, reverse=True)
     assert all(start[a] <= start[b] for a, b in pairwise(order) if document[a] == document[b])
+
+
+@modest
+@given(seeds(), st.integers(1, 12), st.sampled_from([0.0, 0.4, 1.0]))
+def test_what_was_chosen_counts_by_the_likest_of_it(seed, n, redundancy):
+    rng = np.random.default_rng(seed)
+    S, relevance = unit_vectors("noise", n, 4, seed), rng.normal(size=n)
+    marginal = MarginalRelevance(S, relevance, redundancy)
+    assert marginal.scores == pytest.approx((1 - redundancy) * relevance)
+    chosen = rng.permutation(n)[:3]
+    for row in chosen:
+        marginal.choose(row)
+    likest = (S @ S[chosen].T).max(axis=1)
+    assert marginal.scores == pytest.approx((1 - redundancy) * relevance - redundancy * likest)
+
+
+def test_dense_and_sparse_vectors_are_as_alike():
+    S = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+    for X in (S, csr_array(S)):
+        assert MarginalRelevance(X, np.ones(3), 0.5).choose(1) == pytest.approx([0.6, 1, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("rankings", "order"),
+    [
+        pytest.param([[], []], [], id="nothing"),
+        pytest.param([["a", "b"], []], ["a", "b"], id="one alone"),
+        pytest.param([["a", "b"], ["b", "a"]], ["a", "b"], id="as good"),
+        pytest.param([["a", "b", "c"], ["c", "b", "d"]], ["c", "b", "a", "d"], id="both"),
+    ],
+)
+def test_what_is_high_in_both_rankings_is_first(rankings, order):
+    scores = reciprocal_ranks(rankings, [0.5, 0.5])
+    assert sorted(scores, key=lambda item: -scores[item]) == order
+    assert all(0 < score <= 1 for score in scores.values())
+
+
+def test_a_soft_maximum_is_at_least_the_score_itself():
+    scores = np.array([0.0, 0.0, -900.0])
+    assert soft_maximum(scores, np.ones((3, 3)))[:2] == pytest.approx([np.log(2)] * 2)
+    assert soft_maximum(scores, np.eye(3)).tolist() == [0, 0, -900]
