@@ -29,7 +29,6 @@ from .export.langchain import to_langchain_retriever as to_langchain_retriever
 from .export.parquet import to_parquet as to_parquet
 from .export.tree import to_json as to_json
 from .export.tree import to_tree as to_tree
-from .hierarchy.pooled import PooledEmbedding as PooledEmbedding
 from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
 from .hierarchy.transforms import SemanticHierarchy as SemanticHierarchy
@@ -50,6 +49,5 @@ from .summarize.llm import LLMRewriter as LLMRewriter
 from .summarize.nli import NliGrounding as NliGrounding
 from .summarize.seq2seq import Seq2SeqRewriter as Seq2SeqRewriter
 from .summarize.two_stage import TwoStageSummarizer as TwoStageSummarizer
-from .summarize.vectors import InputEmbeddings as InputEmbeddings
 
 __version__: str

@@ -11,7 +11,7 @@ from hierindex.core.arguments import is_number, require
 from hierindex.core.calibration import Scale
 from hierindex.core.membership import Floats2d
 from hierindex.summarize.known import SUPPORT, Embed
-from hierindex.summarize.vectors import tf_idf
+from hierindex.summarize.tf_idf import tf_idf
 
 Pair = tuple[Sequence[str], Sequence[str]]
 """The sentences of a summary, and the sentences that it was written from."""

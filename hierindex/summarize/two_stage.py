@@ -94,7 +94,7 @@ class TwoStageSummarizer:
     rewriter : Rewriter
         `Seq2SeqRewriter` or `LLMRewriter`.
     extractor : Extractor, optional
-        `SalientSentences` on TF-IDF vectors by default.
+        `SalientSentences` by default.
     extract_tokens : int, optional
         Tokens of an extract; None hands the model all sentences of a group.
     strict : bool

@@ -222,7 +222,7 @@ def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
     "other",
     [
         {"summary_tokens": 30},
-        {"summarizer": ExtractiveSummarizer(SalientSentences(method="mmr"))},
+        {"summarizer": ExtractiveSummarizer(SalientSentences(method="lexrank"))},
         {"embed_model": HashingEmbedding(model_name="other")},
     ],
 )
