@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from hierindex.embed.failures import named_errors
 from hierindex.record import NodeRecord
 from hierindex.respond.known_answers import ANSWERS
 from hierindex.summarize.extractive import fitting_sentences
-from hierindex.summarize.sentences import TOKEN, Sentence, split_sentences, telling
+from hierindex.summarize.sentences import TOKEN, Sentence, split_all, telling
 from hierindex.summarize.summary import Budget
 
 ANSWER_TOKENS = 150
@@ -100,14 +99,10 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         **response_kwargs: Any,
     ) -> Response:
         """An answer made of sentences of the nodes."""
-        found = [
-            replace(sentence, child=i)
-            for i, node in enumerate(nodes)
-            for sentence in split_sentences(
-                node.node.get_content(MetadataMode.NONE),
-                NodeRecord.from_metadata(node.node.metadata).quotes,
-            )
-        ]
+        found = split_all(
+            (node.get_content(MetadataMode.NONE), NodeRecord.from_metadata(node.metadata).quotes)
+            for node in nodes
+        )
         chosen, score = self._extract(query, found)
         sources = [s.quote.source for s in chosen]
         return Response(
@@ -132,11 +127,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
 
     def get_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
         """The answer's sentences alone, from texts without a source."""
-        found = [
-            replace(sentence, child=i)
-            for i, text in enumerate(text_chunks)
-            for sentence in split_sentences(text)
-        ]
+        found = split_all((text, ()) for text in text_chunks)
         return " ".join(s.text for s in self._extract(query_str, found).sentences) or NO_ANSWER
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:

@@ -49,20 +49,17 @@ class _Rehearsal:
         self.name = rewriter.name
 
     def to_dict(self) -> dict[str, Any]:
-        """That of the rewriter."""
         return self._rewriter.to_dict()
 
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """What each text would cost."""
         distinct = dict.fromkeys(texts)
         return of_each(texts, {t: self._rewrite(t, max_tokens, resources) for t in distinct})
 
     async def arewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """As `rewrite`."""
         return self.rewrite(texts, max_tokens=max_tokens, resources=resources)
 
     def _rewrite(self, text: str, max_tokens: int, resources: Resources | None) -> Rewrite:
