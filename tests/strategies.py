@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import (
@@ -164,10 +164,10 @@ def grown(
         return end.value, levels
 
 
-def leaf_weights(tree: Tree, level: int) -> Membership:
-    """Share of each leaf in each node of a level above the leaves; rows sum to 1."""
-    weights = tree.layers[0]
-    for layer in tree.layers[1:level]:
+def leaf_weights(leaves: Rows, tree: Tree, level: int) -> csr_array:
+    """Share of each leaf in each node of a level; rows sum to 1."""
+    weights = csr_array(eye_array(len(leaves)))
+    for layer in tree.layers[:level]:
         weights = csr_array(weights @ layer)
     return weights
 

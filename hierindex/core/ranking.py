@@ -88,26 +88,41 @@ class MarginalRelevance:
 
     def __init__(self, S: Floats2d | csr_array, relevance: Floats1d, redundancy: float) -> None:
         self._S = S
-        self._relevance = (1 - redundancy) * relevance
+        self._relevance = self._scores = (1 - redundancy) * relevance
         self._redundancy = redundancy
-        self.likeness: Floats1d | None = None
-        """(n,) cosine of each row to the likest chosen one; None before the first choice."""
+        self.likeness = np.full(len(relevance), -np.inf)
+        """(n,) cosine of each row to the likest chosen one."""
 
-    @property
-    def scores(self) -> Floats1d:
-        """(n,) of each row, were it the next one."""
-        if self.likeness is None:
-            return self._relevance
-        return np.asarray(self._relevance - self._redundancy * self.likeness)
+    def choose(self, among: NDArray[np.bool_]) -> tuple[int, float]:
+        """The best of some rows, and its score.
 
-    def choose(self, row: int) -> Floats1d:
-        """Take a row; `likeness` as it is then."""
-        x = self._S[[row]].toarray()[0] if issparse(self._S) else self._S[row]
-        likeness = np.asarray(self._S @ x)
-        if self.likeness is not None:
-            likeness = np.maximum(self.likeness, likeness)
-        self.likeness = likeness
-        return likeness
+        Rounded: what is equal but for the order of a sum is taken in the order of the rows.
+        """
+        best = int(np.argmax(np.where(among, np.round(self._scores, 9), -np.inf)))
+        score = float(self._scores[best])
+        x = self._S[[best]].toarray()[0] if issparse(self._S) else self._S[best]
+        self.likeness = np.maximum(self.likeness, self._S @ x)
+        self._scores = self._relevance - self._redundancy * self.likeness
+        return best, score
+
+
+def diversified(
+    S: Floats2d, relevance: Floats1d, n: int, redundancy: float
+) -> tuple[list[int], list[float]]:
+    """The n rows of greatest `MarginalRelevance`, each chosen after those before it.
+
+    Returns
+    -------
+    rows, scores : n each, or fewer if there are no more rows
+    """
+    marginal, left = MarginalRelevance(S, relevance, redundancy), np.ones(len(relevance), bool)
+    rows, scores = list[int](), list[float]()
+    for _ in range(min(n, len(relevance))):
+        row, score = marginal.choose(left)
+        left[row] = False
+        rows.append(row)
+        scores.append(score)
+    return rows, scores
 
 
 def soft_maximum(scores: Floats1d, M: Floats2d) -> Floats1d:

@@ -122,7 +122,7 @@ def test_permuted_leaves_permute_the_first_level(recipe, seed):
 def test_every_leaf_reaches_every_level(recipe):
     tree, levels = recipe.grown()
     for level in range(1, tree.n_levels):
-        weights = leaf_weights(tree, level)
+        weights = leaf_weights(recipe.leaves, tree, level)
         assert weights.shape == (len(recipe.leaves), len(levels[level]))
         np.testing.assert_allclose(weights.sum(axis=1), 1)
 
@@ -157,13 +157,12 @@ def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data)
     assume(len(recipe.leaves))
     rows = recipe.leaves
     of = rows.document == data.draw(st.sampled_from(rows.document.tolist()))
-    alone, _ = replace(
-        recipe, leaves=Rows(rows.X[of], rows.n_tokens[of], rows.document[of])
-    ).grown()
+    mine = Rows(rows.X[of], rows.n_tokens[of], rows.document[of])
+    alone, _ = replace(recipe, leaves=mine).grown()
     together, _ = recipe.grown()
     for level in range(1, together.n_levels):
-        shares = leaf_weights(together, level).toarray()[of]
-        expected = leaf_weights(alone, min(level, alone.n_levels - 1)).toarray()
+        shares = leaf_weights(rows, together, level).toarray()[of]
+        expected = leaf_weights(mine, alone, min(level, alone.n_levels - 1)).toarray()
         np.testing.assert_allclose(shares[:, shares.any(axis=0)], expected)
 
 
@@ -172,7 +171,7 @@ def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data)
 def test_a_segment_is_a_run_of_leaves(leaves, rule, caps):
     tree, _ = Recipe("segments", leaves, rule, caps).grown()
     for level in range(1, tree.n_levels):
-        column = leaf_weights(tree, level).toarray().argmax(axis=1)
+        column = leaf_weights(leaves, tree, level).toarray().argmax(axis=1)
         assert set(np.diff(column)) <= {0, 1}
         assert set(document_starts(leaves.document)) <= set(document_starts(column))
 
@@ -212,7 +211,7 @@ def test_a_row_over_the_token_cap_stays_alone_up_to_the_top(hierarchy, expected)
     rows = Rows(unit_vectors("identical", 5, 4), n_tokens, np.zeros(5, dtype=np.int64))
     tree, _ = Recipe(hierarchy, rows).grown()
     assert [
-        group.tolist() for group in groups_of(leaf_weights(tree, tree.n_levels - 1))
+        group.tolist() for group in groups_of(leaf_weights(rows, tree, tree.n_levels - 1))
     ] == expected
 
 

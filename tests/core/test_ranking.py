@@ -9,6 +9,7 @@ from strategies import modest, seeds, unit_vectors
 
 from hierindex.core.ranking import (
     MarginalRelevance,
+    diversified,
     reading_order,
     reciprocal_ranks,
     shared_words,
@@ -66,23 +67,29 @@ def test_a_document_is_read_in_one_go_and_forwards(seed, n, n_documents):
 
 
 @modest
-@given(seeds(), st.integers(1, 12), st.sampled_from([0.0, 0.4, 1.0]))
-def test_what_was_chosen_counts_by_the_likest_of_it(seed, n, redundancy):
-    rng = np.random.default_rng(seed)
-    S, relevance = unit_vectors("noise", n, 4, seed), rng.normal(size=n)
-    marginal = MarginalRelevance(S, relevance, redundancy)
-    assert marginal.scores == pytest.approx((1 - redundancy) * relevance)
-    chosen = rng.permutation(n)[:3]
-    for row in chosen:
-        marginal.choose(row)
-    likest = (S @ S[chosen].T).max(axis=1)
-    assert marginal.scores == pytest.approx((1 - redundancy) * relevance - redundancy * likest)
+@given(seeds(), st.integers(0, 12), st.integers(0, 15), st.sampled_from([0.0, 0.4, 1.0]))
+def test_what_was_chosen_counts_by_the_likest_of_it(seed, n_rows, n, redundancy):
+    relevance = np.random.default_rng(seed).normal(size=n_rows)
+    S = unit_vectors("noise", n_rows, 4, seed)
+    rows, scores = diversified(S, relevance, n, redundancy)
+    assert len(rows) == len(scores) == min(n, n_rows)
+    for i, (row, score) in enumerate(zip(rows, scores, strict=True)):
+        likest = (S @ S[rows[:i]].T).max(axis=1) if i else 0
+        marginal = (1 - redundancy) * relevance - redundancy * likest
+        assert score == pytest.approx(marginal[row])
+        assert np.delete(marginal, rows[:i]).max() <= score + 1e-8
 
 
 def test_dense_and_sparse_vectors_are_as_alike():
     S = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
     for X in (S, csr_array(S)):
-        assert MarginalRelevance(X, np.ones(3), 0.5).choose(1) == pytest.approx([0.6, 1, 0.8])
+        marginal = MarginalRelevance(X, np.array([0.0, 2.0, 0.0]), 0.5)
+        assert marginal.choose(np.ones(3, bool)) == (1, 1.0)
+        assert marginal.likeness == pytest.approx([0.6, 1, 0.8])
+
+
+def test_of_equal_rows_the_first_is_chosen():
+    assert diversified(np.ones((3, 1)), np.zeros(3), 2, 0.5) == ([0, 1], [0.0, -0.5])
 
 
 @pytest.mark.parametrize(
