@@ -12,9 +12,7 @@ test: $(READY)  ## everything that CI checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q --cov --cov-report=
-	$(BIN)/coverage report --include='hierindex/core/*' --fail-under=100
-	$(BIN)/coverage report --skip-covered --sort=cover
+	$(BIN)/pytest -q -n 2 --dist worksteal --cov
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
