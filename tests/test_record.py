@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest
 
 from hierindex.record import (
     DETAILS,
@@ -37,7 +36,6 @@ RECORDS = st.builds(
 )
 
 
-@modest
 @given(RECORDS)
 def test_a_record_survives_metadata_and_json(record):
     metadata = record.to_metadata()
@@ -47,7 +45,6 @@ def test_a_record_survives_metadata_and_json(record):
     assert all(isinstance(span, Span) for span in again.citations)
 
 
-@modest
 @given(RECORDS)
 def test_metadata_is_scalars_and_has_no_grounding_that_nobody_looked_at(record):
     metadata = record.to_metadata()
@@ -59,7 +56,6 @@ def test_metadata_is_scalars_and_has_no_grounding_that_nobody_looked_at(record):
     assert isinstance(metadata[DETAILS], str)
 
 
-@modest
 @given(RECORDS)
 def test_citations_are_the_distinct_known_sources_in_order(record):
     sources = [source for quote in record.quotes for source in quote.sources]
@@ -86,7 +82,6 @@ def test_a_page_is_told_where_there_is_one():
     assert Span("a", 1, 2, 3).to_json() == {"document": "a", "start": 1, "end": 2, "page": 3}
 
 
-@modest
 @given(st.text(min_size=1), st.data())
 def test_a_part_of_a_verbatim_quote_keeps_its_exact_source(document, data):
     def stretch(most):

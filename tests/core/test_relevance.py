@@ -3,7 +3,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import modest, seeds, unit_vectors, vectors
+from strategies import seeds, unit_vectors, vectors
 
 from hierindex.core.relevance import (
     MOST_DENSE,
@@ -14,7 +14,6 @@ from hierindex.core.relevance import (
 )
 
 
-@modest
 @given(vectors(), st.booleans(), st.sampled_from([0.0, 0.5, 0.85]), seeds())
 def test_lexrank_is_stationary(S, sparse, damping, seed):
     S = np.abs(S).astype(np.float64)  # as sparse ones are
@@ -34,7 +33,6 @@ def test_many_sparse_sentences_rank_as_many_dense_ones():
     assert lexrank(csr_array(S)) == pytest.approx(lexrank(S))
 
 
-@modest
 @given(vectors(least_rows=1))
 def test_lexrank_of_any_vectors_is_a_distribution(S):
     p = lexrank(S)
@@ -55,7 +53,6 @@ def test_without_a_graph_the_walk_is_where_it_starts():
     assert lexrank(csr_array(np.zeros((2, 1))), restart) == pytest.approx([0.75, 0.25])
 
 
-@modest
 @given(vectors())
 def test_centroid_similarity_is_the_cosine_with_the_mean(S):
     S = S.astype(np.float64)
@@ -78,7 +75,6 @@ def test_openings(document, expected):
     assert opening(np.array(document, dtype=np.int64)) == pytest.approx(expected)
 
 
-@modest
 @given(vectors(), st.integers(1, 9), seeds())
 def test_each_theme_has_one_sentence(S, n_themes, seed):
     for form in (S.astype(np.float64), csr_array(S.astype(np.float64))):

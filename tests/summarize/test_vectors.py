@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from sklearn.feature_extraction.text import TfidfVectorizer
-from strategies import modest
 from summarize.groups import WORDS
 from tiny_models import SENTENCES, save_tiny_sentence_transformer
 
@@ -59,7 +58,6 @@ def test_rows_are_unit_vectors_and_depend_on_nothing_but_their_pool(kind):
     assert dense(S @ S.T) == pytest.approx(np.ones((2, 2)))
 
 
-@modest
 @given(TEXTS)
 def test_tf_idf_is_scikit_learn_s(texts):
     S = tf_idf(texts)
