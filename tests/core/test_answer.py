@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest, read_only, seeds
+from strategies import read_only, seeds
 
 from hierindex.core.answer import calibrated, reading_order, shared_words
 
@@ -24,7 +24,6 @@ def test_chance_is_0_and_an_answer_1():
     assert calibrated(np.array([0.2, 0.8, 0.5, -0.4]), KNOWN) == pytest.approx([0, 1, 0.5, -1])
 
 
-@modest
 @given(similarities(), st.sampled_from([0.3, 1.0, 30.0]), st.sampled_from([-2.0, 0.0, 0.7]))
 def test_the_models_unit_and_zero_do_not_matter(given, unit, zero):
     similarity, known = given
@@ -33,7 +32,6 @@ def test_the_models_unit_and_zero_do_not_matter(given, unit, zero):
     assert calibrated(unit * similarity + zero, unit * known + zero) == pytest.approx(expected)
 
 
-@modest
 @given(similarities())
 def test_what_is_nearer_stays_nearer(given):
     similarity, known = given
@@ -80,7 +78,6 @@ def test_reading_order(relevance, document, start, expected):
     assert order.tolist() == expected
 
 
-@modest
 @given(seeds(), st.integers(0, 30), st.integers(1, 5))
 def test_a_document_is_read_in_one_go_and_forwards(seed, n, n_documents):
     rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import modest, seeds, token_counts, unit_vectors, vectors
+from strategies import seeds, token_counts, unit_vectors, vectors
 
 from hierindex.core.relevance import centroid_similarity
 from hierindex.core.salience import NEAR_DUPLICATE, select_sentences
@@ -31,7 +31,6 @@ def maximal_marginal_relevance(S, n_chosen, towards, redundancy):
     return sorted(chosen)
 
 
-@modest
 @given(texts())
 def test_the_chosen_ascend_and_fill_the_budget(text):
     S, n_tokens, budget = text
@@ -43,7 +42,6 @@ def test_the_chosen_ascend_and_fill_the_budget(text):
     assert (np.delete(n_tokens, chosen) > left)[~np.delete(told, chosen)].all()
 
 
-@modest
 @given(texts(), st.floats(0.5, 1))
 def test_no_two_of_the_chosen_are_near_duplicates(text, near_duplicate):
     S, n_tokens, budget = text
@@ -54,7 +52,6 @@ def test_no_two_of_the_chosen_are_near_duplicates(text, near_duplicate):
     assert len(chosen) or not (n_tokens <= budget).any()
 
 
-@modest
 @given(texts(), st.integers(1, 6), seeds())
 def test_no_source_is_crowded_out(text, n_sources, seed):
     S, n_tokens, budget = text
@@ -92,7 +89,6 @@ def test_equal_sources_have_equal_shares():
     assert np.bincount(source[alone], minlength=3)[1] > 2
 
 
-@modest
 @given(texts())
 def test_sparse_equals_dense(text):
     S, n_tokens, budget = text
@@ -100,7 +96,6 @@ def test_sparse_equals_dense(text):
     assert np.array_equal(chosen, select_sentences(S, n_tokens, budget=budget))
 
 
-@modest
 @given(vectors(5, 20, least_dims=2, shapes=["noise"]), st.integers(2, 4), REDUNDANCIES, seeds())
 def test_it_is_maximal_marginal_relevance(S, n_chosen, redundancy, seed):
     S, ones = S.astype(np.float64), np.ones(len(S), dtype=np.int64)
@@ -111,7 +106,6 @@ def test_it_is_maximal_marginal_relevance(S, n_chosen, redundancy, seed):
     assert chosen.tolist() == maximal_marginal_relevance(S, n_chosen, towards, redundancy)
 
 
-@modest
 @given(vectors(least_rows=1, least_dims=2, shapes=["noise", "blobs"]), st.data())
 def test_the_first_choice_is_the_most_relevant(S, data):
     i = data.draw(st.integers(0, len(S) - 1))
@@ -120,7 +114,6 @@ def test_the_first_choice_is_the_most_relevant(S, data):
     assert select_sentences(S, ones, S @ S[i], budget=1).tolist() == [i]
 
 
-@modest
 @given(vectors(least_rows=1, shapes=["noise"]))
 def test_by_default_what_is_near_the_centroid_is_relevant(S):
     ones, S = np.ones(len(S), dtype=np.int64), S.astype(np.float64)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import grown, memberships, modest, unit_vectors
+from strategies import grown, memberships, unit_vectors
 
 from hierindex.core.membership import one_hot
 from hierindex.core.rows import Rows
@@ -75,7 +75,6 @@ def trees(draw):
     return tree
 
 
-@modest
 @given(trees())
 def test_every_leaf_reaches_every_level(tree):
     n_leaves = tree.layers[0].shape[0]
@@ -85,7 +84,6 @@ def test_every_leaf_reaches_every_level(tree):
         np.testing.assert_allclose(weights.sum(axis=1), 1)
 
 
-@modest
 @given(trees())
 def test_the_shares_in_a_level_are_those_in_the_level_below_spread_over_its_parents(tree):
     for level, layer in enumerate(tree.layers):

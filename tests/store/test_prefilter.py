@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import (
@@ -111,7 +111,6 @@ def store(tmp_path_factory):
     return indexed(tmp_path_factory.mktemp("index"), NODES)
 
 
-@settings(max_examples=100, deadline=None)
 @given(nested)
 @example(all_of(f("n", float("nan"))))
 @example(all_of(f("n", [1.0], Op.NIN)))
@@ -122,14 +121,12 @@ def test_no_row_too_many_and_none_too_few(store, filters):
     check(store, filters)
 
 
-@settings(max_examples=8, deadline=None)
 @given(st.lists(metadata, min_size=1, max_size=8), nested)
 def test_no_row_of_any_kind_too_many(tmp_path_factory, rows, filters):
     nodes = [with_record(i, given) for i, given in enumerate(rows)]
     check(indexed(tmp_path_factory.mktemp("index"), nodes), filters)
 
 
-@settings(max_examples=200, deadline=None)
 @given(nested)
 def test_no_value_enters_a_condition(filters):
     listed = prefilter(filters).listed or ""
