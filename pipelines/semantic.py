@@ -11,11 +11,11 @@ from llama_index.core.ingestion import IngestionPipeline
 from hierindex import (
     HierarchicalIndex,
     HierarchyStore,
-    Optimal,
     SemanticHierarchy,
     load_embed_model,
     sentence_splitter,
 )
+from hierindex.rules import Optimal
 
 
 def main(folder: str, uri: str, question: str, level: str = "1") -> None:

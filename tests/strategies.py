@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -32,8 +31,6 @@ from hierindex.core.segments import Rule
 from hierindex.core.tree import Grouper, Tree, grow_tree
 
 SUMMARY_TOKENS = 20
-modest = settings(max_examples=25, deadline=None)
-few = settings(max_examples=12, deadline=None)  # where mixtures are fitted
 
 
 def noise(rng: Generator, n: int, d: int) -> Floats2d:

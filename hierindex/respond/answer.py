@@ -23,7 +23,7 @@ from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
 from hierindex.respond.extractive import CITATIONS, NO_ANSWER, REFUSED, SCORE
 from hierindex.respond.tree import SUMMARIES
-from hierindex.retrieve.found import Found
+from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.timing import Stopwatch
 
 # How LlamaIndex's prompt helper says it.
@@ -149,7 +149,7 @@ def answered(
         sources=[source_of(node) for node in response.source_nodes],
         usage=calls.usage,
         seconds={**found.seconds, **_seconds(watch)},
-        why=next((node.why for node in found.nodes if isinstance(node, Found)), None),
+        why=next((node.why for node in found.nodes if isinstance(node, RetrievedNode)), None),
         score=told.get(SCORE),
         refused=told.get(REFUSED, not found.nodes),
         summaries=told.get(SUMMARIES, []),
@@ -201,5 +201,5 @@ def source_of(found: NodeWithScore) -> Source:
         score=round(found.get_score(), 6),
         text=found.get_content(MetadataMode.NONE),
         citations=[span.to_json() for span in record.citations],
-        path=found.path if isinstance(found, Found) else [],
+        path=found.path if isinstance(found, RetrievedNode) else [],
     )

@@ -9,7 +9,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
 from hierindex.core.membership import Ints1d
 from hierindex.record import NodeRecord
-from hierindex.retrieve.found import Found
+from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.snapshot import Snapshot
 
 BETWEEN = "\n\n"  # passages of one prompt, as LlamaIndex joins them
@@ -137,6 +137,6 @@ def _shown(node: BaseNode) -> str:
 
 def _ancestors(found: NodeWithScore) -> list[str]:
     """From its strongest parent up, as far as that is known."""
-    if isinstance(found, Found):
+    if isinstance(found, RetrievedNode):
         return found.path
     return [parent for parent, _ in NodeRecord.from_metadata(found.metadata).parents[:1]]

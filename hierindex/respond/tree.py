@@ -20,10 +20,9 @@ from hierindex.llm.record import Calls
 from hierindex.llm.served import served, service_of
 from hierindex.respond.passages import Passage, condensed
 from hierindex.respond.rounds import Window, rounds
-from hierindex.retrieve.found import Found
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
-from hierindex.threads import each
+from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import each, wait_for
 
 CALLS, SUMMARIES = "calls", "summaries"
 
@@ -177,7 +176,7 @@ class BoundedTreeSummarize(TreeSummarize):
             return nodes
         question = query if isinstance(query, str) else query.query_str
         window = self._window(question, variables, self._llm)
-        found_in = (node.snapshot for node in nodes if isinstance(node, Found))
+        found_in = (node.snapshot for node in nodes if isinstance(node, RetrievedNode))
         snapshot = next(found_in, None) or await self._store.asnapshot()
         read = await condensed(nodes, snapshot, window.n_tokens, window.room)
         if read == nodes:

@@ -140,6 +140,8 @@ async def diverse(
     what was chosen before; it never rises down the list.
     """
     rows = await nearest(scope, vector, candidates, columns=("vector",))
+    if not rows.num_rows:
+        return rows
     relevance = rows["score"].to_numpy()  # (n_candidates,)
     X = np.array(rows["vector"].to_pylist(), dtype=np.float64).reshape(len(relevance), -1)
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float64).tiny)
@@ -167,12 +169,12 @@ async def _first(
     scope: Scope, search: Callable[[int], Awaitable["pa.Table"]], n_rows: int
 ) -> "pa.Table":
     """The first rows of a search that pass the filters, however far down they are."""
-    limit = n_rows
+    limit = min(n_rows, max(await scope.n_rows(), 1))
     while True:
         rows = await search(limit)
         passing = scope.passes.rows(rows)
         if passing.num_rows >= n_rows or rows.num_rows < limit:
-            return passing.slice(0, n_rows)
+            return passing[:n_rows]
         limit *= WIDER
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest, read_only, seeds
+from strategies import read_only, seeds
 
 from hierindex.core.calibration import Scale
 
@@ -22,7 +22,6 @@ def test_chance_is_0_and_an_answer_1():
     assert Scale.of(KNOWN).shares(np.array([0.2, 0.8, 0.5, -0.4])) == pytest.approx([0, 1, 0.5, -1])
 
 
-@modest
 @given(similarities(), st.sampled_from([0.3, 1.0, 30.0]), st.sampled_from([-2.0, 0.0, 0.7]))
 def test_the_models_unit_and_zero_do_not_matter(given, unit, zero):
     similarity, known = given
@@ -31,7 +30,6 @@ def test_the_models_unit_and_zero_do_not_matter(given, unit, zero):
     assert found == pytest.approx(expected)
 
 
-@modest
 @given(similarities())
 def test_what_is_nearer_stays_nearer(given):
     similarity, known = given
@@ -64,7 +62,6 @@ def test_chance_is_the_nearest_source_on_another_matter():
     assert Scale.of(known, nearest=True) == pytest.approx((chance, 0.9))
 
 
-@modest
 @given(seeds(), st.floats(0.1, 1), st.floats(-0.5, 0.5))
 def test_a_threshold_follows_the_unit_and_the_zero_of_a_model_s_likeness(seed, unit, zero):
     known = np.random.default_rng(seed).uniform(-0.5, 0.5, (8, 8))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest, read_only, seeds
+from strategies import read_only, seeds
 
 from hierindex.core.context import DECAY, focus, in_context, nearness, reach
 from hierindex.core.ranking import blended
@@ -27,7 +27,6 @@ def rows(n, document=0):
     return np.full(n, document), start, start + 10
 
 
-@modest
 @given(passages())
 def test_blended_scores_are_standardised(given):
     scores, _, start, _ = given
@@ -38,7 +37,6 @@ def test_blended_scores_are_standardised(given):
             assert found.std() == pytest.approx(1)
 
 
-@modest
 @given(passages(), st.sampled_from([1e-3, 1.0, 50.0]), st.sampled_from([-2.0, 0.0, 7.0]))
 def test_the_unit_of_a_score_does_not_matter(given, unit, zero):
     dense, _, lexical, _ = given
@@ -57,7 +55,6 @@ def test_scores_that_are_all_alike_say_nothing(n):
     assert blended(np.full(n, 0.3), np.full(n, 8.0)).tolist() == [0.0] * n
 
 
-@modest
 @given(passages())
 def test_nearness_is_symmetric_and_within_documents(given):
     _, document, start, end = given
@@ -79,7 +76,6 @@ def test_passages_without_length_do_not_count_as_short_ones():
     assert K[3].tolist() == [0, 0, 0, 1]
 
 
-@modest
 @given(passages())
 def test_context_raises_and_depends_on_no_order(given):
     scores, document, *places = given
@@ -96,7 +92,6 @@ def test_context_raises_and_depends_on_no_order(given):
     assert again == pytest.approx(found[back])
 
 
-@modest
 @given(passages(), st.floats(-50, 50))
 def test_context_moves_with_the_scores(given, by):
     scores, document, *places = given
@@ -106,7 +101,6 @@ def test_context_moves_with_the_scores(given, by):
     assert in_context(scores + by, document, K) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
-@modest
 @given(passages())
 def test_alone_in_its_document_a_passage_keeps_its_score(given):
     scores, document, start, end = given
@@ -123,7 +117,6 @@ def test_of_few_passages(n):
     assert in_context(scores, np.arange(n), np.eye(n)).tolist() == pytest.approx(scores.tolist())
 
 
-@modest
 @given(passages())
 def test_of_passages_in_one_place_the_order_stays(given):
     scores, document, *_ = given

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from strategies import (
     SUMMARY_TOKENS,
     caps,
-    few,
     grown,
     leaf_weights,
     leaves,
@@ -69,7 +68,6 @@ def recipes(hierarchies=tuple(HIERARCHIES)):
     )
 
 
-@few
 @given(recipes())
 def test_each_layer_has_weights_of_sum_1_in_one_to_three_groups_and_no_group_is_empty(recipe):
     tree, levels = recipe.grown()
@@ -81,7 +79,6 @@ def test_each_layer_has_weights_of_sum_1_in_one_to_three_groups_and_no_group_is_
         assert all(len(group) for group in groups_of(layer))
 
 
-@few
 @given(recipes())
 def test_every_group_is_within_the_caps(recipe):
     for layer, rows in recipe.bounded_layers():
@@ -89,14 +86,12 @@ def test_every_group_is_within_the_caps(recipe):
             assert recipe.caps.hold(rows.n_tokens[group].sum(), len(group))
 
 
-@few
 @given(recipes())
 def test_levels_shrink(recipe):
     for layer, rows in recipe.bounded_layers():
         assert layer.shape[1] < len(rows)
 
 
-@few
 @given(recipes(), st.integers(2, 9))
 def test_the_tree_is_as_deep_as_the_logarithm_of_its_leaves(recipe, max_children):
     assume(len(recipe.leaves))
@@ -106,7 +101,6 @@ def test_the_tree_is_as_deep_as_the_logarithm_of_its_leaves(recipe, max_children
     assert tree.n_levels - 1 <= np.ceil(np.log(n) / np.log(1.5)) + np.ceil(np.log2(n_documents)) + 1
 
 
-@few
 @given(recipes(["raptor", "raptor in pools"]), seeds())
 def test_permuted_leaves_permute_the_first_level(recipe, seed):
     rows = recipe.leaves
@@ -117,7 +111,6 @@ def test_permuted_leaves_permute_the_first_level(recipe, seed):
     assert {frozenset(order[group]) for group in shuffled} == {*map(frozenset, groups)}
 
 
-@few
 @given(recipes())
 def test_every_leaf_reaches_every_level(recipe):
     tree, levels = recipe.grown()
@@ -127,7 +120,6 @@ def test_every_leaf_reaches_every_level(recipe):
         np.testing.assert_allclose(weights.sum(axis=1), 1)
 
 
-@few
 @given(recipes())
 def test_the_same_seed_gives_the_same_tree(recipe):
     (one, _), (other, _) = recipe.grown(), recipe.grown()
@@ -135,7 +127,6 @@ def test_the_same_seed_gives_the_same_tree(recipe):
         assert np.array_equal(layer.toarray(), same.toarray())
 
 
-@few
 @given(recipes(TO_ONE_ROOT))
 def test_growth_ends_when_no_two_rows_may_share_a_group(recipe):
     top = recipe.grown()[1][-1]
@@ -143,7 +134,6 @@ def test_growth_ends_when_no_two_rows_may_share_a_group(recipe):
         assert not recipe.caps.hold(sum(pair), 2)
 
 
-@few
 @given(recipes(PER_DOCUMENT))
 def test_growth_ends_when_no_two_neighbours_in_a_document_may_share_a_group(recipe):
     top = recipe.grown()[1][-1]
@@ -151,7 +141,6 @@ def test_growth_ends_when_no_two_neighbours_in_a_document_may_share_a_group(reci
         assert not recipe.caps.hold(top.n_tokens[i : i + 2].sum(), 2)
 
 
-@few
 @given(recipes(PER_DOCUMENT), st.data())
 def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data):
     assume(len(recipe.leaves))
@@ -166,7 +155,6 @@ def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data)
         np.testing.assert_allclose(shares[:, shares.any(axis=0)], expected)
 
 
-@few
 @given(leaves(least_rows=1), rules(), caps())
 def test_a_segment_is_a_run_of_leaves(leaves, rule, caps):
     tree, _ = Recipe("segments", leaves, rule, caps).grown()
@@ -176,7 +164,6 @@ def test_a_segment_is_a_run_of_leaves(leaves, rule, caps):
         assert set(document_starts(leaves.document)) <= set(document_starts(column))
 
 
-@few
 @given(leaves())
 def test_each_document_has_a_node_also_if_it_is_one_leaf(leaves):
     layers = Recipe("documents", leaves).grown()[0].layers

@@ -2,14 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import modest, seeds, unit_vectors, vectors
+from strategies import seeds, unit_vectors, vectors
 
 from hierindex.core.membership import groups_of, one_hot
 from hierindex.core.partition import MAX_SPLIT, partition
 from hierindex.errors import InputError
 
 
-@modest
 @given(vectors(least_rows=1), st.integers(1, 210), seeds())
 def test_every_row_has_a_part_and_no_part_is_too_large(X, max_rows, seed):
     part = partition(X, max_rows=max_rows, seed=seed)
@@ -20,7 +19,6 @@ def test_every_row_has_a_part_and_no_part_is_too_large(X, max_rows, seed):
         assert not part.any()
 
 
-@modest
 @given(
     vectors(1, 80, least_dims=2, shapes=["noise", "blobs", "collinear"]),
     st.integers(1, 40),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import modest, seeds, unit_vectors
+from strategies import seeds, unit_vectors
 
 from hierindex.core.ranking import (
     MarginalRelevance,
@@ -47,7 +47,6 @@ def test_reading_order(relevance, document, start, expected):
     assert order.tolist() == expected
 
 
-@modest
 @given(seeds(), st.integers(0, 30), st.integers(1, 5))
 def test_a_document_is_read_in_one_go_and_forwards(seed, n, n_documents):
     rng = np.random.default_rng(seed)
@@ -66,7 +65,6 @@ def test_a_document_is_read_in_one_go_and_forwards(seed, n, n_documents):
     assert all(start[a] <= start[b] for a, b in pairwise(order) if document[a] == document[b])
 
 
-@modest
 @given(seeds(), st.integers(0, 12), st.integers(0, 15), st.sampled_from([0.0, 0.4, 1.0]))
 def test_what_was_chosen_counts_by_the_likest_of_it(seed, n_rows, n, redundancy):
     relevance = np.random.default_rng(seed).normal(size=n_rows)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import modest, seeds, token_counts, unit_vectors, vectors
+from strategies import seeds, token_counts, unit_vectors, vectors
 
 from hierindex.core.relevance import centroid_similarity
 from hierindex.core.salience import NEAR_DUPLICATE, select_sentences
@@ -37,7 +37,6 @@ def maximal_marginal_relevance(S, n_chosen, towards, redundancy):
     return sorted(chosen)
 
 
-@modest
 @given(texts())
 def test_the_chosen_ascend_and_fill_the_budget(text):
     S, n_tokens, budget = text
@@ -49,7 +48,6 @@ def test_the_chosen_ascend_and_fill_the_budget(text):
     assert (np.delete(n_tokens, chosen) > left)[~np.delete(told, chosen)].all()
 
 
-@modest
 @given(texts())
 def test_no_two_of_the_chosen_are_near_duplicates(text):
     S, n_tokens, budget = text
@@ -60,7 +58,6 @@ def test_no_two_of_the_chosen_are_near_duplicates(text):
     assert len(chosen) or not (n_tokens <= budget).any()
 
 
-@modest
 @given(texts(), st.integers(1, 6), seeds())
 def test_no_source_is_crowded_out(text, n_sources, seed):
     S, n_tokens, budget = text
@@ -98,7 +95,6 @@ def test_equal_sources_have_equal_shares():
     assert np.bincount(source[alone], minlength=3)[1] > 2
 
 
-@modest
 @given(texts())
 def test_sparse_equals_dense(text):
     S, n_tokens, budget = text
@@ -106,7 +102,6 @@ def test_sparse_equals_dense(text):
     assert np.array_equal(chosen, selected(S, n_tokens, budget=budget))
 
 
-@modest
 @given(vectors(5, 20, least_dims=16, shapes=["noise"]), st.integers(2, 4), REDUNDANCIES, seeds())
 def test_it_is_maximal_marginal_relevance(S, n_chosen, redundancy, seed):
     S, ones = S.astype(np.float64), np.ones(len(S), dtype=np.int64)
@@ -116,7 +111,6 @@ def test_it_is_maximal_marginal_relevance(S, n_chosen, redundancy, seed):
     assert chosen.tolist() == maximal_marginal_relevance(S, n_chosen, towards, redundancy)
 
 
-@modest
 @given(vectors(least_rows=1, least_dims=2, shapes=["noise", "blobs"]), st.data())
 def test_the_first_choice_is_the_most_relevant(S, data):
     i = data.draw(st.integers(0, len(S) - 1))

@@ -7,7 +7,7 @@ import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest, seeds, unit_vectors
+from strategies import seeds, unit_vectors
 
 from hierindex.embed.embedder import Embedder
 from hierindex.errors import InputError
@@ -87,7 +87,6 @@ def test_sources_are_the_best_first_and_those_that_are_nearly_as_good(cosines, s
     assert support.carried.tolist() == [max(cosines) >= 0.4]
 
 
-@modest
 @given(seeds(), st.integers(1, 12), st.integers(1, 12), st.floats(-0.9, 1))
 def test_each_sentence_has_its_nearest_source_and_at_most_three(seed, n, n_sources, threshold):
     X = unit_vectors("noise", n + n_sources, 5, seed)
