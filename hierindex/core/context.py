@@ -31,22 +31,11 @@ def places_of(
 
 
 def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
-    """How near passages stand in reading order.
+    """How near passages stand in reading order, (n, n) float64 in [0, 1], 1 on the diagonal.
 
     0.85 to the power of the distance of their middles, in passages of mean length (of those
-    that have one); 0 between documents.
-
-    Parameters
-    ----------
-    document : (n,) int
-        Equal for passages of one document; a number of its own for one whose place is unknown.
-    start, end : (n,) finite floats
-        Where a passage begins and ends in its document, in characters.
-
-    Returns
-    -------
-    (n, n) float64 in [0, 1]
-        Symmetric, 1 on the diagonal.
+    that have one); 0 between documents. Places are as `places_of` gives them; a passage whose
+    place is unknown has a document of its own.
 
     Raises
     ------
@@ -76,19 +65,8 @@ def reach(scores: Floats1d, K: Floats2d) -> float:
     """Over how many passages in a row the relevance of a question spreads.
 
     With p the softmax of the scores, as a belief which passage the question is about:
-    p' K p / p' p, how likely two draws from it are near each other, against being the same.
-
-    Parameters
-    ----------
-    scores : (n,) float64
-        As `blended` gives them; n > 0.
-    K : (n, n) float64
-        As `nearness` gives it.
-
-    Returns
-    -------
-    float in [1, n]
-        1 where no two likely passages are near each other.
+    p' K p / p' p, how likely two draws from it are near each other, against being the same:
+    from 1, where no two likely passages are near each other, to n. K is their `nearness`.
     """
     p = np.exp(scores - scores.max())
     return float(p @ K @ p / (p @ p))
@@ -98,19 +76,7 @@ def focus(scores: Floats1d, document: Ints1d) -> float:
     """How far one document is what a question is about.
 
     Of two draws from the softmax of the scores, how much likelier they are of one document than
-    of two; 0 if they are not.
-
-    Parameters
-    ----------
-    scores : (n,) float64
-        As `blended` gives them; n > 0.
-    document : (n,) int
-        Equal for passages of one document.
-
-    Returns
-    -------
-    float in [0, 1]
-        1 where all passages are of one document, or all that count.
+    of two: 0 if they are not, 1 where all passages that count are of one document.
     """
     p = np.exp(scores - scores.max())
     _, row = np.unique(document, return_inverse=True)
@@ -126,19 +92,8 @@ def in_context(scores: Floats1d, document: Ints1d, K: Floats2d) -> Floats1d:
     those near) / (1 + b), b the question's `reach`. Evidence that is read before, in passages
     whose own scores are higher, counts by the question's `focus` alone.
 
-    Parameters
-    ----------
-    scores : (n,) float64
-        As `blended` gives them.
-    document : (n,) int
-        Equal for passages of one document; a number of its own for one whose place is unknown.
-    K : (n, n) float64
-        As `nearness` gives it, of the same documents.
-
-    Returns
-    -------
-    (n,) float64
-        Not below `scores`; a passage alone in its document keeps its own.
+    Scores are as `blended` gives them, K as `nearness` does. The result, (n,) float64, is not
+    below them; a passage alone in its document keeps its own.
 
     Notes
     -----

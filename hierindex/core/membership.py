@@ -46,20 +46,9 @@ def one_hot(labels: Ints1d) -> Membership:
 def from_groups(groups: Sequence[Ints1d], weights: Sequence[Floats1d], n_rows: int) -> Membership:
     """Membership of explicit groups, in canonical form.
 
-    Groups of the same rows become one, a group of one row that has another group is
-    dropped, rows are normalised to sum to 1, and columns are sorted by their rows.
-
-    Parameters
-    ----------
-    groups : n_groups arrays of row indices
-        In any order; every row is in one of them at least, and an empty one is dropped.
-    weights : n_groups arrays of positive floats
-        Alike in shape.
-    n_rows : int
-
-    Returns
-    -------
-    (n_rows, n_groups) csr_array
+    Groups hold row indices in any order, their weights positive floats; every row is in one of
+    them at least. Groups of the same rows become one, a group of one row that has another group
+    is dropped, rows are normalised to sum to 1, and columns are sorted by their rows.
     """
     total: dict[tuple[int, ...], Floats1d] = {}
     for group, weight in zip(groups, weights, strict=True):

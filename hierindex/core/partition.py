@@ -22,21 +22,10 @@ BLOCK = 8192  # rows whose similarities to the centroids are held at once
 
 
 def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d:
-    """Split rows into parts of near rows, of `max_rows` at most.
+    """Split rows into parts of near rows, of `max_rows` at most: each row's part, (n_rows,) int64.
 
-    Parameters
-    ----------
-    X : (n_rows, n_dims) unit vectors, one row at least
-        Rows are sorted before anything random, so that their order does not matter.
-    max_rows : int
-        Holds also where the data will not split: then like rows come apart.
-    seed : int
-        Of the samples and of k-means.
-
-    Returns
-    -------
-    (n_rows,) int64
-        Number of each row's part, in [0, n_parts).
+    `max_rows` holds also where the data will not split: then like rows come apart. Rows are sorted
+    before anything random, so that their order does not matter.
 
     Raises
     ------

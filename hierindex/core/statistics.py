@@ -43,18 +43,7 @@ class LevelStatistics:
 
 
 def level_statistics(tree: Tree, levels: Sequence[Rows]) -> list[LevelStatistics]:
-    """Statistics of each level, from the leaves up.
-
-    Parameters
-    ----------
-    tree : Tree
-    levels : n_levels Rows
-        The rows of each cut, as they were sent to `grow_tree`.
-
-    Returns
-    -------
-    list[LevelStatistics]
-    """
+    """Statistics of each level, from the leaves up; `levels` are the rows sent to `grow_tree`."""
     groupings = [(None,) * 4] + [
         _grouping(M, rows.X) for M, rows in zip(tree.layers, levels, strict=False)
     ]

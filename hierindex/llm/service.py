@@ -84,15 +84,7 @@ class Service:
         return _asking.get() is self
 
     def ask(self, prompt: str, send: Callable[[], T], note: Note) -> T:
-        """The response to a request, tried again where that may help.
-
-        Parameters
-        ----------
-        prompt : str
-        send : callable
-            Sends it.
-        note : Note
-            Is given every attempt.
+        """The response to a request that is sent again where that may help; notes every attempt.
 
         Raises
         ------

@@ -117,16 +117,7 @@ def answered(
     llm: LLM | None = None,
     calls: Calls | None = None,
 ) -> Answer:
-    """The answer of an engine to what was found.
-
-    Parameters
-    ----------
-    found : Retrieved
-    engine : RetrieverQueryEngine
-    llm : LLM, optional
-        The one that the engine asks.
-    calls : Calls, optional
-        Where its calls are written down.
+    """The answer of an engine to what was found; the LLM is the one that it asks, if any.
 
     Raises
     ------

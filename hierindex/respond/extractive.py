@@ -82,10 +82,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         min_score: float | None = MIN_SCORE,
     ) -> None:
         super().__init__(llm=MockLLM())  # or LlamaIndex would look for OpenAI's
+        whole = is_whole(answer_tokens, 1)
+        require(whole, "answer_tokens", "an integer of at least 1", answer_tokens)
         within = min_score is None or (is_number(min_score) and 0 <= min_score <= 1)
-        require(
-            is_whole(answer_tokens, 1), "answer_tokens", "an integer of at least 1", answer_tokens
-        )
         require(within, "min_score", "a number in [0, 1]", min_score)
         self._embedder = Embedder(embed_model)
         self._budget = Budget(answer_tokens, self._embedder.count_text_tokens)

@@ -81,23 +81,8 @@ async def condensed(
 
     A summary stands in for its children where all of them were found, as they are in the index,
     and it is shorter: it was written of them, as an answer to a prompt of their texts would be.
-    Those of what was found last come first, and no more than save a prompt.
-
-    Parameters
-    ----------
-    found : Sequence[NodeWithScore]
-        Best first.
-    snapshot : Snapshot
-        That it was found in.
-    n_tokens : callable
-        Tokens of a node; asked once of each.
-    room : int
-        Tokens of a prompt.
-
-    Returns
-    -------
-    list[NodeWithScore]
-        What was found, if nothing is saved.
+    Those of what was found last come first, and no more than save a prompt of `room` tokens.
+    `n_tokens` is asked once of each node.
     """
     nodes = {node.node_id: node for node in found}
     costs = {node_id: n_tokens(node.node) for node_id, node in nodes.items()}

@@ -16,17 +16,8 @@ def selected(
     """The best nodes, so many and so long at most, none of which says what others say.
 
     Filled best first; a node that does not fit is passed over. A parent all of whose children
-    are taken says nothing that they do not: it makes room for the next best.
-
-    Parameters
-    ----------
-    found : Sequence[NodeWithScore]
-        Best first.
-    top_k : int, optional
-        Nodes at most.
-    token_budget : int, optional
-        Tokens at most of all together, as LlamaIndex's global tokenizer counts the text that a
-        language model is shown.
+    are taken says nothing that they do not: it makes room for the next best. Tokens are those of
+    the text that a language model is shown, as LlamaIndex's global tokenizer counts them.
 
     Raises
     ------

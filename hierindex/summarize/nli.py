@@ -53,9 +53,8 @@ class NliGrounding:
         batch_size: int = 32,
         device: str | None = None,
     ) -> None:
-        require(
-            is_number(threshold) and 0 < threshold < 1, "threshold", "between 0 and 1", threshold
-        )
+        within = is_number(threshold) and 0 < threshold < 1
+        require(within, "threshold", "between 0 and 1", threshold)
         require(is_whole(batch_size, 1), "batch_size", "an integer of at least 1", batch_size)
         self.model_name = model_name
         self.threshold = threshold

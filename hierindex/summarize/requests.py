@@ -6,7 +6,7 @@ The tasks of one event loop pull texts, as many at once as may be in flight; the
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -133,7 +133,7 @@ class Requests:
         usage, written = Usage(), list[str]()
         for half in _halves(text):
             rewrite = await self._rewrite(half, n_halvings)
-            usage = _sum([usage, rewrite.usage])
+            usage = _both(usage, rewrite.usage)
             if rewrite.text is None:
                 return Rewrite(None, usage, rewrite.reason)
             written.append(rewrite.text)
@@ -178,12 +178,12 @@ class Requests:
 
 def _with(usage: Usage, rewrite: Rewrite) -> Rewrite:
     """The rewrite, with what was spent before."""
-    return replace(rewrite, usage=_sum([usage, rewrite.usage]))
+    return replace(rewrite, usage=_both(usage, rewrite.usage))
 
 
-def _sum(parts: Iterable[Usage]) -> Usage:
+def _both(usage: Usage, other: Usage) -> Usage:
     """What parts of one summary cost; it is cached if all of them are."""
-    total = sum(parts, Usage())
+    total = usage + other
     cached = bool(total.cached_summaries and not total.llm_calls)
     return replace(total, cached_summaries=int(cached))
 
