@@ -151,7 +151,7 @@ async def diverse(
 
 async def _few_pass(scope: Scope) -> bool:
     """Whether all rows that pass are to be compared, for among few an index misses some."""
-    if scope.where.passes_all:
+    if not scope.where.sql:
         return False
     few: dict[str, bool] = scope.known.setdefault("few", {})
     condition = f"{scope.passes.filters!r} {len(scope.passes.outside)}"
