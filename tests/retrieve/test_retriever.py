@@ -193,10 +193,10 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
     [
         pytest.param({"mode": "level"}, "'level' needs a level", id="level without level"),
         pytest.param({"mode": "level", "level": []}, "'level' needs a level", id="of no levels"),
-        pytest.param({"mode": "collapsed", "level": 1}, "level is for the modes", id="collapsed"),
+        pytest.param({"mode": "collapsed", "level": 1}, "needs mode level or", id="collapsed"),
         pytest.param({"mode": "auto", "level": [0, 1]}, "got mode 'auto'", id="level of auto"),
         pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
-        pytest.param({"mode": "traversal", "level": (0, 1)}, "ends at one", id="two ends"),
+        pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one level", id="two ends"),
         pytest.param({"mode": "nearest"}, "mode must be one of collapsed, .*'nearest'", id="mode"),
         pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text, context", id="by"),
         pytest.param({"by": "context"}, "'context' needs one level", id="context of all levels"),
@@ -716,7 +716,7 @@ def test_each_of_several_levels_must_be_there(store, nodes, embed_model):
 @pytest.mark.parametrize("options", [{"merge": True}, {"mmr": 0.5}])
 def test_whole_documents_keep_their_order(tmp_path, embed_model, options):
     options |= {"mode": "document", "whole_documents": True}
-    with pytest.raises(InputError, match="whole_documents keeps"):
+    with pytest.raises(InputError, match="whole_documents cannot be combined"):
         HierarchyRetriever(HierarchyStore(tmp_path), embed_model, **options)
 
 
@@ -743,5 +743,5 @@ def test_an_empty_question_is_refused(small, embed_model, question):
         retriever.retrieve(question)
     with pytest.raises(InputError, match="The question is empty"):
         asyncio.run(retriever.aretrieve_all([question]))
-    with pytest.raises(InputError, match="must be several"):
+    with pytest.raises(InputError, match="must be a list"):
         retriever.retrieve_all("kettle")
