@@ -1,11 +1,9 @@
 """The retriever: its options, and the steps from a question to scored nodes."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.base_selector import BaseSelector
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -16,7 +14,7 @@ from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.embed.embedder import check_same_model
 from hierindex.embed.failures import named_errors
 from hierindex.errors import InputError
-from hierindex.retrieve.auto import Choice, choose_levels, select_levels
+from hierindex.retrieve.auto import choose_levels
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import check_levels, check_mode, levels_of
 from hierindex.retrieve.merging import merged
@@ -26,7 +24,7 @@ from hierindex.retrieve.selection import selected, told
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import run_apart, wait_for
+from hierindex.threads import wait_for
 
 Mode = Literal["collapsed", "level", "traversal", "document", "auto"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -62,7 +60,7 @@ class HierarchyRetriever(BaseRetriever):
     mode : {"collapsed", "level", "traversal", "document", "auto"}, optional
         Search all levels together; the nodes at `level`; the nodes at `level` under the best
         nodes above it, from the roots down; the chunks of the documents with the best summaries;
-        or the levels that the scores or `selector` choose for the question. By default
+        or the levels that the scores choose for the question. By default
         "collapsed", or "level" if `level` is given.
     level : int or sequence of int, optional
         Levels to search, 0 for the chunks; several only with mode "level". A node that passed
@@ -93,8 +91,6 @@ class HierarchyRetriever(BaseRetriever):
     mmr : float in [0, 1], optional
         Maximal marginal relevance: 1 ranks by similarity to the question only, 0 by
         dissimilarity to higher results. None does not rerank.
-    selector : BaseSelector, optional
-        LlamaIndex selector that chooses the levels of mode "auto", such as `LLMMultiSelector`.
     postprocessors : sequence of BaseNodePostprocessor
         Applied to `2 * top_k` candidates before the results are selected.
 
@@ -123,7 +119,6 @@ class HierarchyRetriever(BaseRetriever):
         whole_documents: bool = False,
         merge: bool = False,
         mmr: float | None = None,
-        selector: BaseSelector | None = None,
         postprocessors: Sequence[BaseNodePostprocessor] = (),
     ) -> None:
         super().__init__()
@@ -156,7 +151,6 @@ class HierarchyRetriever(BaseRetriever):
         self._whole_documents = self._mode == "document" and whole_documents
         self._merge = merge
         self._mmr = mmr
-        self._selector = selector
         self._postprocessors = postprocessors
 
     @property
@@ -164,22 +158,12 @@ class HierarchyRetriever(BaseRetriever):
         """Whether the options restrict results to certain levels."""
         return bool(self.levels) or self._mode == "document"
 
-    def retrieve_all(self, questions: Sequence[str]) -> list[list[NodeWithScore]]:
-        """Retrieve nodes for each question."""
-        return [self.retrieve(question) for question in _several(questions)]
-
-    async def aretrieve_all(self, questions: Sequence[str]) -> list[list[NodeWithScore]]:
-        """Retrieve nodes for all questions concurrently."""
-        return await asyncio.gather(*map(self.aretrieve, _several(questions)))
-
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
         with named_errors(model):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
-        # A selector must not block LanceDB's event loop.
-        run = wait_for if self._selector is None else run_apart
-        asked = run(self._asked(query_bundle, embedding))
+        asked = wait_for(self._asked(query_bundle, embedding))
         found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
@@ -218,7 +202,7 @@ class HierarchyRetriever(BaseRetriever):
         """Find the candidates for the results, best first."""
         search, choice = await self._search(query_bundle, embedding), None
         if self._mode == "auto":
-            choice = await self._choice(search)
+            choice = await choose_levels(search)
         found = await self._found(search, choice.levels if choice else self.levels)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)
@@ -249,11 +233,6 @@ class HierarchyRetriever(BaseRetriever):
                 return await search.best(n)
         return await search.best(n, cuts(levels))
 
-    async def _choice(self, search: Search) -> Choice:
-        if self._selector is None or not search.snapshot.exists:
-            return await choose_levels(search)
-        return await select_levels(search, self._selector)
-
     def _selected(self, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         top_k = None if self._whole_documents else self._top_k
         return selected(found, top_k, self._token_budget)
@@ -270,12 +249,6 @@ async def _diverse(
         search.embedding, vectors, similarity_top_k=len(ids), embedding_ids=ids, mmr_threshold=mmr
     )
     return [by_id[node_id] for node_id in order]
-
-
-def _several(questions: Sequence[str]) -> Sequence[str]:
-    if isinstance(questions, str):
-        raise InputError(f"questions must be a list, got one string; pass [{questions[:40]!r}].")
-    return questions
 
 
 def _check_question(query_bundle: QueryBundle) -> None:
