@@ -18,7 +18,7 @@ from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
-from hierindex.store.plain import plain
+from hierindex.store.description import describe
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -328,4 +328,4 @@ class HierarchicalIndex:
         InputError
             See `node`.
         """
-        return plain(self.node(node_id))
+        return describe(self.node(node_id))

@@ -1,7 +1,7 @@
-"""Metadata filters as conditions that LanceDB evaluates, as far as it can.
+"""Metadata filters as conditions that LanceDB evaluates.
 
-What a condition cannot say is left to `holds`: the condition then passes more rows than the
-filters do, never fewer.
+A filter that no condition expresses exactly becomes one that passes more rows, never fewer;
+`holds` then decides in Python.
 """
 
 import math
@@ -19,8 +19,8 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import GROUNDING
-from hierindex.store.digests import digest, has_any, of_filter
 from hierindex.store.filters import OPPOSITE, asks_for_member
+from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -35,17 +35,17 @@ Search = TypeVar("Search")
 
 @dataclass(frozen=True)
 class Prefilter:
-    """A condition in two parts that both hold; a part that is missing holds always.
+    """A conjunction of two conditions, of which a missing one is always true.
 
     Parameters
     ----------
     typed : Expr, optional
         On scalar columns.
     listed : str, optional
-        On the column of digests. It is made of hexadecimal digits and fixed words: LanceDB's
-        expressions have no membership in lists.
+        SQL on the column of digests, made of hexadecimal digits and fixed words only: LanceDB's
+        expressions cannot test for members of a list.
     exact : bool
-        Whether it passes no row that the filters do not.
+        Whether it passes only rows that the filters pass.
     """
 
     typed: "Expr | None" = None
@@ -54,11 +54,11 @@ class Prefilter:
 
     @property
     def passes_all(self) -> bool:
-        """Whether there is nothing to evaluate."""
+        """Whether both conditions are missing."""
         return self.typed is None and self.listed is None
 
     def narrow(self, search: Search) -> Search:
-        """A LanceDB query with this condition."""
+        """Add this condition to a LanceDB query."""
         for part in (self.typed, self.listed):
             if part is not None:
                 search = cast(Any, search).where(part)
@@ -75,13 +75,14 @@ class Prefilter:
         return Prefilter(listed=f"NOT ({self.listed})")
 
     def where(self, condition: "Expr", otherwise: str) -> "Prefilter":
-        """The same where a condition on scalar columns holds; elsewhere everything passes.
+        """Apply this condition only to rows that meet another one; all others pass.
 
         Parameters
         ----------
         condition : Expr
+            On scalar columns.
         otherwise : str
-            Its opposite, in fixed words.
+            SQL of its negation, in fixed words.
         """
         typed = None if self.typed is None else ~condition | self.typed
         listed = None if self.listed is None else f"({otherwise} OR {self.listed})"
@@ -96,7 +97,7 @@ ANYTHING = Prefilter(exact=False)
 
 
 def all_of(parts: Sequence[Prefilter]) -> Prefilter:
-    """What passes all of these."""
+    """Combine conditions with AND."""
     typed = [part.typed for part in parts if part.typed is not None]
     listed = [part.listed for part in parts if part.listed is not None]
     return Prefilter(
@@ -107,10 +108,10 @@ def all_of(parts: Sequence[Prefilter]) -> Prefilter:
 
 
 def any_of(parts: Sequence[Prefilter]) -> Prefilter:
-    """What passes one of these at least; there is one."""
+    """Combine one or more conditions with OR."""
     typed = [part.typed for part in parts if part.typed is not None]
     listed = [part.listed for part in parts if part.listed is not None]
-    # (a & b) | (c & d) passes only what (a | c) & (b | d) passes, too.
+    # (a & b) | (c & d) implies (a | c) & (b | d).
     one_part = {name for part in parts for name in part._parts}
     return Prefilter(
         reduce(lambda a, b: a | b, typed) if len(typed) == len(parts) else None,
@@ -124,7 +125,7 @@ def _joined(word: str, conditions: Sequence[str]) -> str:
 
 
 def by_ids(node_ids: Collection[str]) -> Prefilter:
-    """The nodes with these ids."""
+    """Return the condition that a node has one of these ids."""
     from lancedb.expr import col
 
     ids = sorted(node_id for node_id in node_ids if is_unicode(node_id))
@@ -132,7 +133,7 @@ def by_ids(node_ids: Collection[str]) -> Prefilter:
 
 
 def beginning(start: str) -> Prefilter:
-    """The nodes whose ids begin with a text."""
+    """Return the condition that a node's id begins with a prefix."""
     from lancedb.expr import col, lit
 
     if not is_unicode(start):
@@ -141,26 +142,26 @@ def beginning(start: str) -> Prefilter:
 
 
 def at_least(level: int) -> Prefilter:
-    """The nodes of this level and those above."""
+    """Return the condition that a node is at this level or above."""
     from lancedb.expr import col, lit
 
     return Prefilter(col("level") >= lit(level))
 
 
 def is_chunk() -> "Expr":
-    """The condition of a node of level 0."""
+    """Return the condition that a node is at level 0."""
     from lancedb.expr import col, lit
 
     return col("level") == lit(0)
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a table can hold a text, which no half of a surrogate pair may stand in."""
+    """Return whether a text is free of lone surrogates, which a table cannot store."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def prefilter(filters: MetadataFilters | None) -> Prefilter:
-    """The condition of filters; see `holds` for what they mean."""
+    """Return the condition of filters; see `holds` for their meaning."""
     if filters is None:
         return Prefilter()
     parts = [
@@ -210,21 +211,21 @@ def _grounded(f: MetadataFilter) -> Prefilter:
         return ANYTHING
     column = col(GROUNDING)
     within = getattr(column, COMPARED[f.operator])(lit(float(f.value)))
-    return Prefilter(within & (column >= lit(0.0)))  # -1 is none
+    return Prefilter(within & (column >= lit(0.0)))  # -1 means none
 
 
 def _keyed(f: MetadataFilter) -> Prefilter:
-    """The condition of a key that lives inside JSON."""
+    """Return the condition of a filter on metadata, which are stored as JSON."""
     if f.operator in OPPOSITE:
         return ~_keyed(f.model_copy(update={"operator": OPPOSITE[f.operator]}))
     if asks_for_member(f):
         f = f.model_copy(update={"operator": Op.ANY})
-    key = of_filter(f.key)
+    key = filter_key(f.key)
     many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
     values = [value for value in many if not _is_nan(value)]
-    as_is = [digest("is", key, value) for value in values]
-    as_item = [digest("item", key, value) for value in values]
-    more = digest("more", key)
+    as_is = [hash_entry("is", key, value) for value in values]
+    as_item = [hash_entry("item", key, value) for value in values]
+    more = hash_entry("more", key)
     match f.operator:
         case Op.EQ if not isinstance(f.value, list):
             return _listed(as_is)
@@ -238,9 +239,9 @@ def _keyed(f: MetadataFilter) -> Prefilter:
             pairs = zip(as_is, as_item, strict=True)
             return all_of([_listed([*pair, more], exact=False) for pair in pairs])
         case Op.IS_EMPTY:
-            empty = _listed([digest("is", key, ""), digest("empty", key)])
-            return any_of([~_listed([digest("has", key)]), empty])
-    return _listed([digest("has", key)], exact=False)
+            empty = _listed([hash_entry("is", key, ""), hash_entry("empty", key)])
+            return any_of([~_listed([hash_entry("has", key)]), empty])
+    return _listed([hash_entry("has", key)], exact=False)
 
 
 def _is_nan(value: Any) -> bool:
