@@ -19,7 +19,7 @@ from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.levels import check_level, levels_of
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.plain import plain
+from hierindex.store.description import describe
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -327,4 +327,4 @@ class HierarchicalIndex:
         InputError
             If no node or more than one node matches.
         """
-        return plain(self.node(node_id))
+        return describe(self.node(node_id))

@@ -439,7 +439,7 @@ BAD_COMMANDS = {
     "file as index": (
         ["build", "letters", "--index", "letters/calm.md"],
         2,
-        "An index is a folder, 'letters/calm.md' is a file",
+        "An index must be a folder, but 'letters/calm.md' is a file",
     ),
     "format": (["export", "html", "--index", "index", "--to", "W"], 2, "must be one of document-"),
     "no index to export": (["export", "json", "--index", "none", "--to", "W"], 2, "holds no index"),

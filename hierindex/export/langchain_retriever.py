@@ -12,12 +12,12 @@ from llama_index.core.schema import BaseNode, NodeWithScore
 
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.plain import plain
+from hierindex.store.description import describe
 
 
 def document_of(node: BaseNode, **more: Any) -> Document:
     """Convert a node to a document with additional metadata."""
-    values = plain(node)
+    values = describe(node)
     text, node_id, metadata = (values.pop(key) for key in ("text", "id", "metadata"))
     return Document(text, id=node_id, metadata={**metadata, **values, **more})
 

@@ -8,7 +8,7 @@ from hierindex.export.nodes import ordered_nodes
 from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
-from hierindex.store.plain import plain
+from hierindex.store.description import describe
 
 
 def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
     """
     found = ordered_nodes(index.store.snapshot())
     record = NodeRecord.from_metadata(found[0].metadata)  # equal in all nodes
-    nodes = [plain(node) for node in found]
+    nodes = [describe(node) for node in found]
     return {
         "method": record.method,
         "embed_model": record.embed_model,

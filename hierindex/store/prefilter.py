@@ -1,7 +1,7 @@
-"""Metadata filters as conditions that LanceDB evaluates, as far as it can.
+"""Metadata filters as conditions that LanceDB evaluates.
 
-What a condition cannot say is left to `holds`: the condition then passes more rows than the
-filters do, never fewer.
+A filter that no condition expresses exactly becomes one that passes more rows, never fewer;
+`holds` then decides in Python.
 """
 
 import math
@@ -18,8 +18,8 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import GROUNDING
-from hierindex.store.digests import digest, has_any, of_filter
 from hierindex.store.filters import OPPOSITE, asks_for_member
+from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -39,17 +39,17 @@ class Prefilter:
     Parameters
     ----------
     sql : str
-        Written by LanceDB's own expressions, or of hexadecimal digests and fixed words: its
-        expressions cannot ask for members of lists. Every row passes an empty condition.
+        Written by LanceDB's expressions, or made of hexadecimal digests and fixed words only:
+        its expressions cannot test for members of a list. Empty if every row passes.
     exact : bool
-        Whether it passes no row that the filters do not.
+        Whether it passes only rows that the filters pass.
     """
 
     sql: str = ""
     exact: bool = True
 
     def narrow(self, search: Search) -> Search:
-        """A LanceDB query with this condition."""
+        """Add this condition to a LanceDB query."""
         return cast(Any, search).where(self.sql) if self.sql else search
 
     def __and__(self, other: "Prefilter") -> "Prefilter":
@@ -67,12 +67,12 @@ CHUNKS, SUMMARIES = Prefilter("level = 0"), Prefilter("level > 0")
 
 
 def all_of(parts: Sequence[Prefilter]) -> Prefilter:
-    """What passes all of these."""
+    """Combine conditions with AND."""
     return Prefilter(_joined(" AND ", parts), all(part.exact for part in parts))
 
 
 def any_of(parts: Sequence[Prefilter]) -> Prefilter:
-    """What passes one of these at least; there is one."""
+    """Combine one or more conditions with OR."""
     conditions = _joined(" OR ", parts) if all(part.sql for part in parts) else ""
     return Prefilter(conditions, all(part.exact for part in parts))
 
@@ -83,17 +83,17 @@ def _joined(word: str, parts: Sequence[Prefilter]) -> str:
 
 
 def by_ids(node_ids: Collection[str]) -> Prefilter:
-    """The nodes with these ids."""
+    """Return the condition that a node has one of these ids."""
     from lancedb.expr import col
 
     plain = sorted(filter(_is_plain, node_ids))
-    quoted = [digest("node", node_id) for node_id in node_ids if not _is_plain(node_id)]
+    quoted = [hash_entry("node", node_id) for node_id in node_ids if not _is_plain(node_id)]
     named = _typed(col("id").isin(plain or [""]))  # no node has an empty id
     return named | _listed(quoted) if quoted else named
 
 
 def beginning(start: str) -> Prefilter:
-    """The nodes whose ids begin with a text."""
+    """Return the condition that a node's id begins with a prefix."""
     from lancedb.expr import col, lit
 
     if not _is_plain(start):
@@ -102,12 +102,12 @@ def beginning(start: str) -> Prefilter:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether LanceDB reads a text in a condition as it is: it unescapes quotes twice."""
+    """Return whether LanceDB reads a text in a condition as it is; it unescapes quotes twice."""
     return not any(character == "'" or "\ud800" <= character <= "\udfff" for character in text)
 
 
 def prefilter(filters: MetadataFilters | None) -> Prefilter:
-    """The condition of filters; see `holds` for what they mean."""
+    """Return the condition of filters; see `holds` for their meaning."""
     if filters is None:
         return Prefilter()
     parts = [
@@ -157,21 +157,21 @@ def _grounded(f: MetadataFilter) -> Prefilter:
         return ANYTHING
     column = col(GROUNDING)
     within = getattr(column, COMPARED[f.operator])(lit(float(f.value)))
-    return _typed(within & (column >= lit(0.0)))  # -1 is none
+    return _typed(within & (column >= lit(0.0)))  # -1 means none
 
 
 def _keyed(f: MetadataFilter) -> Prefilter:
-    """The condition of a key that lives inside JSON."""
+    """Return the condition of a filter on metadata, which are stored as JSON."""
     if f.operator in OPPOSITE:
         return ~_keyed(f.model_copy(update={"operator": OPPOSITE[f.operator]}))
     if asks_for_member(f):
         f = f.model_copy(update={"operator": Op.ANY})
-    key = of_filter(f.key)
+    key = filter_key(f.key)
     many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
     values = [value for value in many if not _is_nan(value)]
-    as_is = [digest("is", key, value) for value in values]
-    as_item = [digest("item", key, value) for value in values]
-    more = digest("more", key)
+    as_is = [hash_entry("is", key, value) for value in values]
+    as_item = [hash_entry("item", key, value) for value in values]
+    more = hash_entry("more", key)
     match f.operator:
         case Op.EQ if not isinstance(f.value, list):
             return _listed(as_is)
@@ -185,9 +185,9 @@ def _keyed(f: MetadataFilter) -> Prefilter:
             pairs = zip(as_is, as_item, strict=True)
             return all_of([_listed([*pair, more], exact=False) for pair in pairs])
         case Op.IS_EMPTY:
-            empty = _listed([digest("is", key, ""), digest("empty", key)])
-            return any_of([~_listed([digest("has", key)]), empty])
-    return _listed([digest("has", key)], exact=False)
+            empty = _listed([hash_entry("is", key, ""), hash_entry("empty", key)])
+            return any_of([~_listed([hash_entry("has", key)]), empty])
+    return _listed([hash_entry("has", key)], exact=False)
 
 
 def _is_nan(value: Any) -> bool:

@@ -17,7 +17,7 @@ from store.oracle import passing
 
 from hierindex.record import GROUNDING, NodeRecord
 from hierindex.store import indices
-from hierindex.store.digests import MOST_ITEMS, digest, digests_of
+from hierindex.store.hashed_metadata import MOST_ITEMS, hash_entry, row_digests
 from hierindex.store.prefilter import TYPE_OF, prefilter
 from hierindex.store.schema import SCALARS
 from hierindex.store.vector_store import HierarchyStore
@@ -176,15 +176,17 @@ def test_columns_of_their_own_are_compared_as_they_are():
 
 
 def test_a_users_documents_are_not_ours():
-    assert not set(digests_of("n", {"documents": "x"}, ["y"])) & {digest("is", "documents", "x")}
-    assert digest("item", "documents", "y") in digests_of("n", {}, ["y"])
+    assert not set(row_digests("n", {"documents": "x"}, ["y"])) & {
+        hash_entry("is", "documents", "x")
+    }
+    assert hash_entry("item", "documents", "y") in row_digests("n", {}, ["y"])
 
 
 def test_equal_values_have_one_digest():
-    assert digest("is", "n", 1) == digest("is", "n", 1.0) != digest("is", "n", True)
-    assert digest("is", "n", "1") != digest("is", "n", 1)
-    assert digest("is", "ab", "c") != digest("is", "a", "bc")
-    assert digest("is", "n", 2**53 + 1) != digest("is", "n", float(2**53))
+    assert hash_entry("is", "n", 1) == hash_entry("is", "n", 1.0) != hash_entry("is", "n", True)
+    assert hash_entry("is", "n", "1") != hash_entry("is", "n", 1)
+    assert hash_entry("is", "ab", "c") != hash_entry("is", "a", "bc")
+    assert hash_entry("is", "n", 2**53 + 1) != hash_entry("is", "n", float(2**53))
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5, 1.0])
