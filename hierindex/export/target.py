@@ -26,22 +26,23 @@ def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
         If the target exists or cannot be written.
     """
     named = Path(target)
-    refuse_existing(named, folder=folder)
     target = named.absolute()
     partial = target.with_name(f".{target.name}-{uuid4().hex[:8]}")
     try:
+        refuse_existing(named, folder=folder)
         target.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        if target.is_dir():
-            target.rmdir()
-        partial.rename(target)
+        try:
+            yield partial
+            if target.is_dir():
+                target.rmdir()
+            partial.rename(target)
+        finally:
+            if partial.is_dir():
+                rmtree(partial)
+            else:
+                partial.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{str(named)!r} cannot be written: {error}.") from error
-    finally:
-        if partial.is_dir():
-            rmtree(partial)
-        elif partial.exists():
-            partial.unlink()
 
 
 def refuse_existing(target: Path, *, folder: bool) -> None:

@@ -47,8 +47,9 @@ async def delete_nodes(
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
         summaries = await snapshot.select("id", "text", where=SUMMARIES)
         staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
-        await asyncio.to_thread(forget, table.uri, texts, staying)
-        await _delete_rows(gone, snapshot, table)
+        with table.named_refusals():
+            await asyncio.to_thread(forget, table.uri, texts, staying)
+            await _delete_rows(gone, snapshot, table)
 
 
 async def doomed(
