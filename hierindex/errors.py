@@ -19,16 +19,31 @@ mend, 1 for what failed. A message is one sentence: what is wrong, what was
 given, how to mend it.
 """
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
+def without_password(text: str) -> str:
+    """A text without the user names and passwords of the URLs in it.
+
+    Examples
+    --------
+    >>> without_password("Nothing answers at http://ada:secret@localhost:8000/v1.")
+    'Nothing answers at http://localhost:8000/v1.'
+    """
+    return re.sub(r"(?<=://)[^\s/?#]*@", "", text)
+
+
 class HierindexError(Exception):
-    """Base of every exception that hierindex raises on purpose."""
+    """Base of every exception that hierindex raises on purpose; its message has no password."""
 
     exit_status = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_password(message))
 
 
 class InputError(HierindexError, ValueError):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import (
@@ -159,6 +159,14 @@ def grown(
             M = growth.send(levels[-1])
     except StopIteration as end:
         return end.value, levels
+
+
+def leaf_weights(leaves: Rows, tree: Tree, level: int) -> csr_array:
+    """Share of each leaf in each node of a level; rows sum to 1."""
+    weights = csr_array(eye_array(len(leaves)))
+    for layer in tree.layers[:level]:
+        weights = csr_array(weights @ layer)
+    return weights
 
 
 def parents(rows: Rows, M: Membership) -> Rows:

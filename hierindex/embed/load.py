@@ -7,8 +7,8 @@ from typing import cast
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.device import accelerator
-from hierindex.embed.export import exported_folder
 from hierindex.embed.onnx import OnnxEmbedding
+from hierindex.embed.onnx_export import exported_folder
 from hierindex.loading import loading, only_local
 
 MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model

@@ -14,14 +14,7 @@ from hierindex.errors import InputError
 
 
 def bounded_by(caps, M, X, n_tokens, document=None):
-    return bounded(
-        M,
-        X,
-        n_tokens,
-        max_tokens=caps.max_tokens,
-        max_children=caps.max_children,
-        document=document,
-    )
+    return bounded(M, X, n_tokens, caps, document=document)
 
 
 def sizes(M):
@@ -184,8 +177,7 @@ def test_in_reading_order(n_tokens, max_tokens, expected):
         one_hot(np.zeros(len(n_tokens), dtype=np.int64)),
         unit_vectors("noise", len(n_tokens), 4),
         np.array(n_tokens),
-        max_tokens=max_tokens,
-        max_children=4,
+        Caps(max_tokens, 4),
         document=np.zeros(len(n_tokens), dtype=np.int64),
     )
     assert [group.tolist() for group in groups_of(M)] == expected

@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import SUMMARY_TOKENS, caps, grown, leaves, rules, seeds, unit_vectors
+from strategies import (
+    SUMMARY_TOKENS,
+    caps,
+    grown,
+    leaf_weights,
+    leaves,
+    rules,
+    seeds,
+    unit_vectors,
+)
 
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import TargetSize
@@ -13,7 +22,7 @@ from hierindex.core.groupers import ByDocument, ByMixture, BySegment
 from hierindex.core.membership import groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.segments import Rule, document_starts
-from hierindex.core.tree import Tree, leaf_weights
+from hierindex.core.tree import Tree
 
 HIERARCHIES = {
     "segments": lambda rule, caps, seed: [BySegment(rule, caps)],
@@ -106,7 +115,7 @@ def test_permuted_leaves_permute_the_first_level(recipe, seed):
 def test_every_leaf_reaches_every_level(recipe):
     tree, levels = recipe.grown()
     for level in range(1, tree.n_levels):
-        weights = leaf_weights(tree, level)
+        weights = leaf_weights(recipe.leaves, tree, level)
         assert weights.shape == (len(recipe.leaves), len(levels[level]))
         np.testing.assert_allclose(weights.sum(axis=1), 1)
 
@@ -137,13 +146,12 @@ def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data)
     assume(len(recipe.leaves))
     rows = recipe.leaves
     of = rows.document == data.draw(st.sampled_from(rows.document.tolist()))
-    alone, _ = replace(
-        recipe, leaves=Rows(rows.X[of], rows.n_tokens[of], rows.document[of])
-    ).grown()
+    mine = Rows(rows.X[of], rows.n_tokens[of], rows.document[of])
+    alone, _ = replace(recipe, leaves=mine).grown()
     together, _ = recipe.grown()
     for level in range(1, together.n_levels):
-        shares = leaf_weights(together, level).toarray()[of]
-        expected = leaf_weights(alone, min(level, alone.n_levels - 1)).toarray()
+        shares = leaf_weights(rows, together, level).toarray()[of]
+        expected = leaf_weights(mine, alone, min(level, alone.n_levels - 1)).toarray()
         np.testing.assert_allclose(shares[:, shares.any(axis=0)], expected)
 
 
@@ -151,7 +159,7 @@ def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data)
 def test_a_segment_is_a_run_of_leaves(leaves, rule, caps):
     tree, _ = Recipe("segments", leaves, rule, caps).grown()
     for level in range(1, tree.n_levels):
-        column = leaf_weights(tree, level).toarray().argmax(axis=1)
+        column = leaf_weights(leaves, tree, level).toarray().argmax(axis=1)
         assert set(np.diff(column)) <= {0, 1}
         assert set(document_starts(leaves.document)) <= set(document_starts(column))
 
@@ -190,7 +198,7 @@ def test_a_row_over_the_token_cap_stays_alone_up_to_the_top(hierarchy, expected)
     rows = Rows(unit_vectors("identical", 5, 4), n_tokens, np.zeros(5, dtype=np.int64))
     tree, _ = Recipe(hierarchy, rows).grown()
     assert [
-        group.tolist() for group in groups_of(leaf_weights(tree, tree.n_levels - 1))
+        group.tolist() for group in groups_of(leaf_weights(rows, tree, tree.n_levels - 1))
     ] == expected
 
 

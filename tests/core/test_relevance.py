@@ -5,13 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from strategies import seeds, unit_vectors, vectors
 
-from hierindex.core.relevance import (
-    MOST_DENSE,
-    centroid_similarity,
-    lexrank,
-    opening,
-    theme_centrality,
-)
+from hierindex.core.relevance import MOST_DENSE, centroid_similarity, lexrank, opening
 
 
 @given(vectors(), st.booleans(), st.sampled_from([0.0, 0.5, 0.85]), seeds())
@@ -73,23 +67,3 @@ def test_sentences_that_cancel_out_are_near_no_centroid():
 )
 def test_openings(document, expected):
     assert opening(np.array(document, dtype=np.int64)) == pytest.approx(expected)
-
-
-@given(vectors(), st.integers(1, 9), seeds())
-def test_each_theme_has_one_sentence(S, n_themes, seed):
-    for form in (S.astype(np.float64), csr_array(S.astype(np.float64))):
-        relevance = theme_centrality(form, n_themes, seed=seed)
-        assert (relevance == 1).sum() == min(n_themes, len(S))
-        assert ((relevance > 0) & (relevance <= 1)).all()
-
-
-def test_blobs_are_themes():
-    S = unit_vectors("blobs", 40, 16)
-    assert sorted(np.flatnonzero(theme_centrality(S, 4) == 1) % 4) == [0, 1, 2, 3]
-
-
-def test_themes_repeat_with_their_seed():
-    S = unit_vectors("noise", 60, 8)
-    again = [theme_centrality(S, 5, seed=seed) for seed in (3, 3, 4)]
-    assert np.array_equal(again[0], again[1])
-    assert not np.array_equal(again[0], again[2])

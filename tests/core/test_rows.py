@@ -19,7 +19,6 @@ ENTRIES = {
     "optimal": lambda X: segment(X, np.zeros(len(X), int), rule=Optimal(rows=2), caps=Caps(99, 9)),
     "mixture": mixture,
     "partition": partition,
-    "assign": lambda X: partition(np.eye(4)).assign(X),
 }
 
 

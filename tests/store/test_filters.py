@@ -12,9 +12,10 @@ from llama_index.core.vector_stores.types import (
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 from store.oracle import Oracle, seen
 
+from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.store.filters import filters_of, holds
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.filters import MOST_DEEP, filters_of, holds
+from hierindex.store.vector_store import HierarchyStore
 
 Op = FilterOperator
 AND, OR, NOT = FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT
@@ -385,3 +386,15 @@ def test_what_filters_see_of_a_node():
     own = {"id": "n", "level": 1, "level_max": 2, "kind": "extractive", "documents": ["a", "b"]}
     assert {key: told[key] for key in own} == own
     assert told["author"] == told["metadata.author"] == "Ada"
+
+
+@pytest.mark.parametrize("join", [all_of, any_of, not_])
+@pytest.mark.parametrize("key", ["author", "level"])
+def test_deeply_nested_filters(tmp_path, join, key):
+    store, nested = HierarchyStore(tmp_path), f("author", "Ada")
+    store.add([TextNode(text="a", embedding=[1.0], metadata={"author": "Ada"})])
+    for _ in range(MOST_DEEP):
+        nested = join(nested, f(key, 0))
+    assert len(store.get_nodes(filters=nested)) <= 1
+    with pytest.raises(InputError, match=f"nested more than {MOST_DEEP} deep"):
+        store.get_nodes(filters=join(nested))

@@ -17,7 +17,8 @@ from strategies import seeds
 
 from hierindex.errors import InputError
 from hierindex.store import indices, search
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.modes import MODES
+from hierindex.store.vector_store import HierarchyStore
 
 Mode = VectorStoreQueryMode
 Op = FilterOperator
@@ -274,3 +275,12 @@ def test_a_large_table_gives_the_true_scores(indexed, monkeypatch, exact_rows, o
 def test_more_than_an_index_looks_at_come_all_the_same(indexed):
     result = ask(indexed, Mode.DEFAULT, vector=[1.0] + 7 * [0.0], top_k=600)
     assert len(set(result.ids)) == 600
+
+
+@pytest.mark.parametrize("mode", list(MODES))
+def test_of_an_emptied_table_nothing_is_found(tmp_path, mode):
+    store = HierarchyStore(tmp_path)
+    store.add([TextNode(id_="a", text="kettle", embedding=[1.0, 0.0])])
+    store.delete_nodes(["a"])
+    query = VectorStoreQuery([1.0, 0.0], query_str="kettle", mode=mode, similarity_top_k=2)
+    assert store.query(query).ids == []

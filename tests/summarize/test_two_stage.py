@@ -149,7 +149,7 @@ def test_strict_makes_a_failure_an_error():
     assert summarizer.summarize(GROUPS[:1], budget_of(50))[0].kind == "abstractive"
 
 
-@pytest.mark.parametrize("extractor", [None, SalientSentences(HashingEmbedding())])
+@pytest.mark.parametrize("extractor", [None, SalientSentences(method="lexrank")])
 def test_async_equals_sync(extractor):
     summarizer = TwoStageSummarizer(RewriterOf(fails_on_storms), extractor)
     with pytest.warns(FallbackWarning):
