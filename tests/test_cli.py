@@ -5,16 +5,16 @@ import os
 import re
 import resource
 import socket
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 from shutil import copytree
 
 import pytest
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import Document, TextNode
 from llama_index.core.utils import get_tokenizer
 from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
+from processes import started
 from store.trees import columns_of
 from tenacity import wait_none
 from typer.main import get_command
@@ -32,6 +32,7 @@ from hierindex.respond.extractive import MIN_SCORE
 from hierindex.settings import Settings
 from hierindex.store.filters import holds
 
+pytestmark = pytest.mark.usefixtures("models_read_once")
 TEXT = "\n\n".join(
     f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
     for i in range(12)
@@ -314,8 +315,9 @@ def test_same_command_same_ids(hierindex, folder, tmp_path) -> None:
     """Also in another process, and at every level."""
     args = ["build", str(folder), "--chunk-size", "64", "--method", "raptor", "--index"]
     assert hierindex(*args, "one")[0] == 0
-    command = [sys.executable, "-m", "hierindex.cli.app", *args, "two"]
-    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    other = started([*args, "two"], tmp_path)
+    other.join()
+    assert other.exitcode == 0
     ids = [
         sorted(zip(*columns_of(HierarchyStore(uri), "level", "id").values(), strict=True))
         for uri in ("one", "two")
@@ -491,8 +493,9 @@ def test_demo(hierindex, monkeypatch) -> None:
     documents = [d for d in demo_documents() if len(d.text) > 3000]
     assert len({d.doc_id for d in documents}) > 10
     asked = {"sklearn.cluster", "sklearn.metrics", "sklearn.linear_model"}
-    first = sorted(documents, key=lambda document: document.doc_id not in asked)[:8]
-    monkeypatch.setattr("hierindex.demo.demo_documents", lambda: first)
+    first = sorted(documents, key=lambda document: document.doc_id not in asked)[:6]
+    short = [Document(id_=d.doc_id, text=d.text[:6000]) for d in first]
+    monkeypatch.setattr("hierindex.demo.demo_documents", lambda: short)
     for _ in range(2):
         status, out, err = hierindex("demo")
         assert (status, err) == (0, "")
