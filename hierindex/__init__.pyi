@@ -21,8 +21,8 @@ from .export.document_summary import to_document_summary_index as to_document_su
 from .export.langchain import to_langchain_documents as to_langchain_documents
 from .export.langchain import to_langchain_retriever as to_langchain_retriever
 from .export.parquet import to_parquet as to_parquet
-from .export.tree import to_json as to_json
-from .export.tree import to_tree as to_tree
+from .export.tree_json import to_json as to_json
+from .export.tree_json import to_tree as to_tree
 from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
 from .hierarchy.transforms import SemanticHierarchy as SemanticHierarchy

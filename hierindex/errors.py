@@ -18,16 +18,31 @@
 failures. A message is one sentence: what is wrong, what was given, how to mend it.
 """
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
+def without_password(text: str) -> str:
+    """Remove the user names and passwords of URLs from a text.
+
+    Examples
+    --------
+    >>> without_password("Nothing answers at http://ada:secret@localhost:8000/v1.")
+    'Nothing answers at http://localhost:8000/v1.'
+    """
+    return re.sub(r"(?<=://)[^\s/?#]*@", "", text)
+
+
 class HierindexError(Exception):
-    """Base class of all exceptions that hierindex raises."""
+    """Base class of all exceptions of hierindex, whose messages contain no passwords."""
 
     exit_status = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(without_password(message))
 
 
 class InputError(HierindexError, ValueError):

@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest
 
 from hierindex.record import (
     OLD_KEYS,
@@ -35,7 +34,6 @@ RECORDS = st.builds(
 )
 
 
-@modest
 @given(RECORDS)
 def test_a_record_survives_metadata_and_json(record):
     metadata = record.to_metadata()
@@ -45,7 +43,6 @@ def test_a_record_survives_metadata_and_json(record):
     assert all(isinstance(span, Span) for span in again.citations)
 
 
-@modest
 @given(RECORDS)
 def test_metadata_is_scalars_and_has_no_grounding_that_nobody_looked_at(record):
     metadata = record.to_metadata()
@@ -57,7 +54,6 @@ def test_metadata_is_scalars_and_has_no_grounding_that_nobody_looked_at(record):
     assert isinstance(metadata[details], str)
 
 
-@modest
 @given(RECORDS)
 def test_the_keys_of_older_versions_are_read_with_a_warning(record):
     metadata = record.to_metadata()
@@ -79,7 +75,6 @@ def test_common_words_are_the_user_s(record):
     assert user_metadata(metadata) == own
 
 
-@modest
 @given(RECORDS)
 def test_citations_are_the_distinct_known_sources_in_order(record):
     sources = [source for quote in record.quotes for source in quote.sources]
@@ -106,7 +101,6 @@ def test_a_page_is_told_where_there_is_one():
     assert Span("a", 1, 2, 3).to_json() == {"document": "a", "start": 1, "end": 2, "page": 3}
 
 
-@modest
 @given(st.text(min_size=1), st.data())
 def test_a_part_of_a_verbatim_quote_keeps_its_exact_source(document, data):
     def stretch(most):

@@ -10,7 +10,7 @@ from typing import Literal
 
 import httpx
 
-from hierindex.errors import HierindexError, ModelError
+from hierindex.errors import HierindexError, ModelError, without_password
 
 MEANING = {
     401: "the key is missing or wrong",
@@ -158,7 +158,7 @@ def refuses_all(error: BaseException | None) -> bool:
 
 def _said(error: Exception) -> str:
     """The first line of what an error says; the next ones may quote texts."""
-    return str(error).strip().partition("\n")[0].rstrip(".")
+    return without_password(str(error).strip().partition("\n")[0].rstrip("."))
 
 
 def _url(error: Exception) -> httpx.URL | None:

@@ -14,7 +14,7 @@ from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
 from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.indices import tend
-from hierindex.store.prefilter import at_least, prefilter
+from hierindex.store.prefilter import SUMMARIES, prefilter
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES, as_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table, turn
@@ -45,10 +45,11 @@ async def delete_nodes(
             return
         gone = {node.node_id for node in going}
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
-        summaries = await snapshot.select("id", "text", where=at_least(1))
+        summaries = await snapshot.select("id", "text", where=SUMMARIES)
         staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
-        await asyncio.to_thread(forget, table.uri, texts, staying)
-        await _delete_rows(gone, snapshot, table)
+        with table.named_refusals():
+            await asyncio.to_thread(forget, table.uri, texts, staying)
+            await _delete_rows(gone, snapshot, table)
 
 
 async def doomed(

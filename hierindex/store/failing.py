@@ -16,12 +16,10 @@ from hierindex.store.filters import (
     is_of_node,
     residual,
 )
-from hierindex.store.prefilter import Prefilter, at_least, is_chunk, prefilter
+from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
 from hierindex.store.schema import LOST_CHILD
 
 if TYPE_CHECKING:
-    from lancedb.expr import Expr
-
     from hierindex.store.snapshot import Snapshot
 
 MOST_IDS = 1_000_000  # in the cached results of all filters
@@ -32,7 +30,7 @@ class Outside(NamedTuple):
     """Ids of the summaries that fail; `others` is the condition that excludes them."""
 
     ids: frozenset[str]
-    others: "Expr"
+    others: Prefilter
 
 
 async def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bool) -> Outside:
@@ -80,7 +78,7 @@ async def _residuals(
     """Group summaries by the filters on chunks that remain once their own columns are known."""
     if is_of_node(filters) is False:
         return [(filters, (await snapshot.parents_of_summaries()).keys())]
-    rows = (await snapshot.select(*OF_NODE, where=at_least(1))).to_pylist()
+    rows = (await snapshot.select(*OF_NODE, where=SUMMARIES)).to_pylist()
     remaining: dict[str, MetadataFilters | bool] = {}
     ids: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -108,7 +106,7 @@ async def _above_failing(snapshot: "Snapshot", filters: MetadataFilters) -> set[
     """Return the ids of the parents of the chunks that fail."""
     fails = ~prefilter(filters)
     columns = ["parent_ids", *(() if fails.exact else FILTERED)]
-    rows = (await snapshot.select(*columns, where=fails & Prefilter(is_chunk()))).to_pylist()
+    rows = (await snapshot.select(*columns, where=fails & CHUNKS)).to_pylist()
     if not fails.exact:
         rows = _failing_rows(rows, filters)
     return {parent for row in rows for parent in row["parent_ids"]}
@@ -129,7 +127,7 @@ def _failing_rows(rows: list[dict[str, Any]], filters: MetadataFilters) -> list[
 
 async def incomplete(snapshot: "Snapshot") -> Set[str]:
     """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
-    rows = await snapshot.select("id", "child_ids", "stale", where=at_least(1))
+    rows = await snapshot.select("id", "child_ids", "stale", where=SUMMARIES)
     of = {
         row["id"] for row in rows.to_pylist() if row["stale"] == LOST_CHILD or not row["child_ids"]
     }
@@ -144,11 +142,7 @@ def _with_ancestors(of: Set[str], parents: Mapping[str, tuple[str, ...]]) -> Set
     return reached
 
 
-def _none_of(ids: Set[str], summaries: Set[str]) -> "Expr":
+def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
     """Return the condition that an id is none of these, written with the shorter list of ids."""
-    from lancedb.expr import col
-
     others = summaries - ids
-    if len(others) < len(ids):
-        return col("id").isin(sorted(others) or [""])  # no node has an empty id
-    return ~col("id").isin(sorted(ids) or [""])
+    return by_ids(others) if len(others) < len(ids) else ~by_ids(ids)

@@ -22,7 +22,7 @@ from hierindex.store.filters import (
     is_of_node,
     keys,
 )
-from hierindex.store.prefilter import Prefilter, is_chunk, prefilter
+from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, prefilter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,11 +96,10 @@ async def passing(
     parts = conjuncts(filters)
     of_node = all_of(part for part in parts if is_of_node(part))
     if not _has_level(of_node.filters, await snapshot.level_sizes()):
-        return Passing(filters, of_row & Prefilter(is_chunk()))
+        return Passing(filters, of_row & CHUNKS)
     of_chunks = all_of(part for part in parts if not is_of_node(part))
     failing = await outside(snapshot, of_chunks, partial=partial)
-    of_summary = prefilter(of_node) & Prefilter(failing.others)
-    where = of_row.where(is_chunk(), "level > 0") & of_summary.where(~is_chunk(), "level = 0")
+    where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & failing.others)
     return Passing(filters, where, of_node, failing.ids)
 
 

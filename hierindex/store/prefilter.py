@@ -8,7 +8,6 @@ import math
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from llama_index.core.vector_stores.types import (
@@ -35,129 +34,76 @@ Search = TypeVar("Search")
 
 @dataclass(frozen=True)
 class Prefilter:
-    """A conjunction of two conditions, of which a missing one is always true.
+    """A condition that LanceDB evaluates.
 
     Parameters
     ----------
-    typed : Expr, optional
-        On scalar columns.
-    listed : str, optional
-        SQL on the column of digests, made of hexadecimal digits and fixed words only: LanceDB's
-        expressions cannot test for members of a list.
+    sql : str
+        Written by LanceDB's expressions, or made of hexadecimal digests and fixed words only:
+        its expressions cannot test for members of a list. Empty if every row passes.
     exact : bool
         Whether it passes only rows that the filters pass.
     """
 
-    typed: "Expr | None" = None
-    listed: str | None = None
+    sql: str = ""
     exact: bool = True
-
-    @property
-    def passes_all(self) -> bool:
-        """Whether both conditions are missing."""
-        return self.typed is None and self.listed is None
 
     def narrow(self, search: Search) -> Search:
         """Add this condition to a LanceDB query."""
-        for part in (self.typed, self.listed):
-            if part is not None:
-                search = cast(Any, search).where(part)
-        return search
+        return cast(Any, search).where(self.sql) if self.sql else search
 
     def __and__(self, other: "Prefilter") -> "Prefilter":
         return all_of([self, other])
 
+    def __or__(self, other: "Prefilter") -> "Prefilter":
+        return any_of([self, other])
+
     def __invert__(self) -> "Prefilter":
-        if not self.exact or len(self._parts) != 1:
-            return ANYTHING
-        if self.typed is not None:
-            return Prefilter(typed=~self.typed)
-        return Prefilter(listed=f"NOT ({self.listed})")
-
-    def where(self, condition: "Expr", otherwise: str) -> "Prefilter":
-        """Apply this condition only to rows that meet another one; all others pass.
-
-        Parameters
-        ----------
-        condition : Expr
-            On scalar columns.
-        otherwise : str
-            SQL of its negation, in fixed words.
-        """
-        typed = None if self.typed is None else ~condition | self.typed
-        listed = None if self.listed is None else f"({otherwise} OR {self.listed})"
-        return Prefilter(typed, listed, self.exact)
-
-    @property
-    def _parts(self) -> list[str]:
-        return [name for name in ("typed", "listed") if getattr(self, name) is not None]
+        return Prefilter(f"NOT ({self.sql or 'true'})") if self.exact else ANYTHING
 
 
 ANYTHING = Prefilter(exact=False)
+CHUNKS, SUMMARIES = Prefilter("level = 0"), Prefilter("level > 0")
 
 
 def all_of(parts: Sequence[Prefilter]) -> Prefilter:
     """Combine conditions with AND."""
-    typed = [part.typed for part in parts if part.typed is not None]
-    listed = [part.listed for part in parts if part.listed is not None]
-    return Prefilter(
-        reduce(lambda a, b: a & b, typed) if typed else None,
-        _joined(" AND ", listed) if listed else None,
-        all(part.exact for part in parts),
-    )
+    return Prefilter(_joined(" AND ", parts), all(part.exact for part in parts))
 
 
 def any_of(parts: Sequence[Prefilter]) -> Prefilter:
     """Combine one or more conditions with OR."""
-    typed = [part.typed for part in parts if part.typed is not None]
-    listed = [part.listed for part in parts if part.listed is not None]
-    # (a & b) | (c & d) implies (a | c) & (b | d).
-    one_part = {name for part in parts for name in part._parts}
-    return Prefilter(
-        reduce(lambda a, b: a | b, typed) if len(typed) == len(parts) else None,
-        _joined(" OR ", listed) if len(listed) == len(parts) else None,
-        all(part.exact for part in parts) and len(one_part) == 1,
-    )
+    conditions = _joined(" OR ", parts) if all(part.sql for part in parts) else ""
+    return Prefilter(conditions, all(part.exact for part in parts))
 
 
-def _joined(word: str, conditions: Sequence[str]) -> str:
-    return conditions[0] if len(conditions) == 1 else f"({word.join(conditions)})"
+def _joined(word: str, parts: Sequence[Prefilter]) -> str:
+    conditions = [part.sql for part in parts if part.sql]
+    return f"({word.join(conditions)})" if len(conditions) > 1 else "".join(conditions)
 
 
 def by_ids(node_ids: Collection[str]) -> Prefilter:
     """Return the condition that a node has one of these ids."""
     from lancedb.expr import col
 
-    ids = sorted(node_id for node_id in node_ids if is_unicode(node_id))
-    return Prefilter(col("id").isin(ids or [""]))  # no node has an empty id
+    plain = sorted(filter(_is_plain, node_ids))
+    quoted = [hash_entry("node", node_id) for node_id in node_ids if not _is_plain(node_id)]
+    named = _typed(col("id").isin(plain or [""]))  # no node has an empty id
+    return named | _listed(quoted) if quoted else named
 
 
 def beginning(start: str) -> Prefilter:
     """Return the condition that a node's id begins with a prefix."""
     from lancedb.expr import col, lit
 
-    if not is_unicode(start):
-        return by_ids([])
-    return Prefilter((col("id") >= lit(start)) & (col("id") <= lit(start + chr(sys.maxunicode))))
+    if not _is_plain(start):
+        return ANYTHING
+    return _typed((col("id") >= lit(start)) & (col("id") <= lit(start + chr(sys.maxunicode))))
 
 
-def at_least(level: int) -> Prefilter:
-    """Return the condition that a node is at this level or above."""
-    from lancedb.expr import col, lit
-
-    return Prefilter(col("level") >= lit(level))
-
-
-def is_chunk() -> "Expr":
-    """Return the condition that a node is at level 0."""
-    from lancedb.expr import col, lit
-
-    return col("level") == lit(0)
-
-
-def is_unicode(text: str) -> bool:
-    """Return whether a text is free of lone surrogates, which a table cannot store."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+def _is_plain(text: str) -> bool:
+    """Return whether LanceDB reads a text in a condition as it is; it unescapes quotes twice."""
+    return not any(character == "'" or "\ud800" <= character <= "\udfff" for character in text)
 
 
 def prefilter(filters: MetadataFilters | None) -> Prefilter:
@@ -177,11 +123,11 @@ def prefilter(filters: MetadataFilters | None) -> Prefilter:
 
 def _of_one(f: MetadataFilter) -> Prefilter:
     if f.key in TYPE_OF:
-        return _typed(f)
+        return _scalar(f)
     return _grounded(f) if f.key == GROUNDING else _keyed(f)
 
 
-def _typed(f: MetadataFilter) -> Prefilter:
+def _scalar(f: MetadataFilter) -> Prefilter:
     from lancedb.expr import col, lit
 
     kind = TYPE_OF[f.key]
@@ -190,15 +136,15 @@ def _typed(f: MetadataFilter) -> Prefilter:
         return ANYTHING
     if kind is int and any(abs(value) > 2**31 - 1 for value in values):
         return ANYTHING
-    if kind is str and not all(map(is_unicode, values)):
+    if kind is str and not all(map(_is_plain, values)):
         return ANYTHING
     match f.operator:
         case Op.IN:
-            return Prefilter(col(f.key).isin(values))
+            return _typed(col(f.key).isin(values))
         case Op.NIN:
-            return Prefilter(~col(f.key).isin(values))
+            return _typed(~col(f.key).isin(values))
         case operator if operator in COMPARED and not isinstance(f.value, list):
-            return Prefilter(getattr(col(f.key), COMPARED[operator])(lit(values[0])))
+            return _typed(getattr(col(f.key), COMPARED[operator])(lit(values[0])))
     return ANYTHING
 
 
@@ -211,7 +157,7 @@ def _grounded(f: MetadataFilter) -> Prefilter:
         return ANYTHING
     column = col(GROUNDING)
     within = getattr(column, COMPARED[f.operator])(lit(float(f.value)))
-    return Prefilter(within & (column >= lit(0.0)))  # -1 means none
+    return _typed(within & (column >= lit(0.0)))  # -1 means none
 
 
 def _keyed(f: MetadataFilter) -> Prefilter:
@@ -249,4 +195,9 @@ def _is_nan(value: Any) -> bool:
 
 
 def _listed(digests: Iterable[str], *, exact: bool = True) -> Prefilter:
-    return Prefilter(listed=has_any(digests), exact=exact)
+    return Prefilter(has_any(digests), exact)
+
+
+def _typed(condition: "Expr") -> Prefilter:
+    """A condition on scalar columns."""
+    return Prefilter(condition.to_sql())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
 from hierindex.store.prefilter import Prefilter
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from lancedb.rerankers import Reranker
     from lancedb.table import AsyncTable
 
-RRF = 60  # Cormack, Clarke and Buettcher 2009
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 MOST_KNOWN = 1_000  # cached conditions
 WIDER = 8  # factor by which the limit grows while too few rows pass
@@ -109,10 +109,7 @@ async def fused(
     import pyarrow as pa
 
     found = await asyncio.gather(nearest(scope, vector, dense), matching(scope, text, sparse))
-    scores: dict[str, float] = {}
-    for rows, weight in zip(found, (alpha, 1.0 - alpha), strict=True):
-        for rank, node_id in enumerate(rows["id"].to_pylist(), 1):
-            scores[node_id] = scores.get(node_id, 0.0) + weight * (RRF + 1) / (RRF + rank)
+    scores = reciprocal_ranks([rows["id"].to_pylist() for rows in found], (alpha, 1.0 - alpha))
     rows = pa.concat_tables([table.select([*NODE_COLUMNS, "score"]) for table in found])
     ids = rows["id"].to_pylist()
     at = {node_id: i for i, node_id in reversed(list(enumerate(ids)))}
@@ -149,22 +146,13 @@ async def diverse(
     relevance = rows["score"].to_numpy()  # (n_candidates,)
     X = np.array(rows["vector"].to_pylist(), dtype=np.float64).reshape(len(relevance), -1)
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    chosen: list[int] = []
-    scores: list[float] = []
-    overlap = np.zeros(len(relevance))
-    for _ in range(min(n_rows, len(relevance))):
-        marginal = threshold * relevance - (1.0 - threshold) * overlap
-        marginal[chosen] = -np.inf
-        best = int(marginal.argmax())
-        overlap = X @ X[best] if not chosen else np.maximum(overlap, X @ X[best])
-        chosen.append(best)
-        scores.append(float(marginal[best]))
+    chosen, scores = diversified(X, relevance, n_rows, 1.0 - threshold)
     return _scored(rows.take(chosen), np.array(scores))
 
 
 async def _few_pass(scope: Scope) -> bool:
     """Return whether so few rows pass that a partial search of the index would miss some."""
-    if scope.where.passes_all:
+    if not scope.where.sql:
         return False
     few: dict[str, bool] = scope.known.setdefault("few", {})
     condition = f"{scope.passes.filters!r} {len(scope.passes.outside)}"

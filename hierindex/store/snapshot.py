@@ -16,7 +16,7 @@ from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
 from hierindex.store.filters import filters_of
 from hierindex.store.modes import answer, check_query
 from hierindex.store.passing import passing
-from hierindex.store.prefilter import Prefilter, at_least, beginning, by_ids
+from hierindex.store.prefilter import SUMMARIES, Prefilter, beginning, by_ids
 from hierindex.store.schema import NODE_COLUMNS, check_dimension, node_of, report_of, to_nodes
 from hierindex.store.search import Scope
 
@@ -187,8 +187,8 @@ class Snapshot:
 
     async def ids_beginning(self, start: str) -> list[str]:
         """Return the ids that begin with a prefix."""
-        ids: list[str] = (await self.select("id", where=beginning(start)))["id"].to_pylist()
-        return ids
+        ids = (await self.select("id", where=beginning(start)))["id"].to_pylist()
+        return [node_id for node_id in ids if node_id.startswith(start)]
 
     async def batches(self, *columns: str) -> "AsyncIterator[pa.RecordBatch]":
         """Yield columns of all rows, in batches of up to 8,192.
@@ -263,7 +263,7 @@ class Snapshot:
         """
 
         async def read() -> dict[str, tuple[str, ...]]:
-            rows = await self.select("id", "parent_ids", where=at_least(1))
+            rows = await self.select("id", "parent_ids", where=SUMMARIES)
             pairs = zip(rows["id"].to_pylist(), rows["parent_ids"].to_pylist(), strict=True)
             return {node_id: tuple(ids) for node_id, ids in pairs}
 
@@ -284,7 +284,7 @@ class Snapshot:
             for level, size in reversed((await self.level_sizes()).items()):
                 n_nodes += size
                 lowest = level if n_nodes <= MOST_KEPT else lowest
-            places = await self._places(at_least(lowest))
+            places = await self._places(Prefilter(f"level >= {lowest:d}"))
             return {place.id: place for place in places}
 
         return await self.once("upper", read)

@@ -1,8 +1,10 @@
 """A LanceDB table: its connection, its newest version, and writes to it."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 creating = Lock()
 A_MOMENT = 0.005  # seconds
 LOCK = ".create.lock"  # file that a process locks while it creates a table
+OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
 
 
 class Table:
@@ -46,7 +49,9 @@ class Table:
         self._connection: AsyncConnection | None = None
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
         self._folder = None if "://" in uri else Path(uri).absolute()
-        if self._folder is not None and self._folder.is_file():
+        with self.named_refusals():
+            is_file = self._folder is not None and self._folder.is_file()
+        if is_file:
             raise InputError(f"An index must be a folder, but {uri!r} is a file; name a folder.")
 
     @property
@@ -74,12 +79,32 @@ class Table:
         """Open the newest version of the table; None if it does not exist."""
         if self._folder is not None and not self._folder.is_dir():  # connecting would create it
             return None
+        with self.named_refusals():
+            try:
+                return await (await self.connect()).open_table(self.name)
+            except ValueError as error:
+                if "not found" in str(error):
+                    return None
+                raise
+
+    @contextmanager
+    def named_refusals(self) -> Iterator[None]:
+        """Turn what the operating system refuses into one sentence.
+
+        Raises
+        ------
+        InputError
+            If the disk is full, the folder cannot be entered, and so on.
+        """
         try:
-            return await (await self.connect()).open_table(self.name)
-        except ValueError as error:
-            if "not found" in str(error):
-                return None
-            raise
+            yield
+        except (OSError, RuntimeError, ValueError) as error:
+            said = OS_CODE.search(str(error))
+            code = int(said[1] or said[2]) if said else getattr(error, "errno", None)
+            if code is None:
+                raise
+            reason = os.strerror(code)
+            raise InputError(f"The index {self.uri!r} cannot be used: {reason}.") from error
 
     async def snapshot(self) -> Snapshot:
         """Return the newest version for reading; snapshots of one version share a cache.
@@ -110,8 +135,9 @@ class Table:
         FormatError
             If another version of hierindex wrote the table.
         """
-        made = None if await self.open() else await self._made_of(new_table(rows))
-        await tend(made or await self._merged(rows))
+        with self.named_refusals():
+            made = None if await self.open() else await self._made_of(new_table(rows))
+            await tend(made or await self._merged(rows))
 
     async def _merged(self, rows: "pa.Table") -> "AsyncTable":
         """Upsert rows into the existing table."""
@@ -126,12 +152,13 @@ class Table:
 
     async def replace(self, rows: "pa.Table") -> int:
         """Replace all rows in one commit and return LanceDB's version number."""
-        exists = await self.open() is not None
-        table = await (await self.connect()).create_table(
-            self.name, rows, mode="overwrite" if exists else "create"
-        )
-        await tend(table)
-        return int(await table.version())
+        with self.named_refusals():
+            exists = await self.open() is not None
+            table = await (await self.connect()).create_table(
+                self.name, rows, mode="overwrite" if exists else "create"
+            )
+            await tend(table)
+            return int(await table.version())
 
     async def drop(self) -> None:
         """Drop the table if it exists."""

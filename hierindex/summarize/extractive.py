@@ -163,12 +163,13 @@ def _cut(sentence: Sentence, budget: Budget) -> list[Sentence]:
     middle = len(text) // 2
     middle = max(text.rfind(" ", 1, middle), 0) or middle
     halves = stripped(text, 0, middle), stripped(text, middle, len(text))
-    return [part for at, to in halves if at < to for part in _cut(_part(sentence, at, to), budget)]
-
-
-def _part(sentence: Sentence, at: int, to: int) -> Sentence:
-    quote = sentence.quote.part(sentence.quote.at + at, sentence.quote.at + to)
-    return replace(sentence, text=sentence.text[at:to], quote=quote)
+    start, quote = sentence.quote.at, sentence.quote
+    parts = [
+        replace(sentence, text=text[at:to], quote=quote.part(start + at, start + to))
+        for at, to in halves
+        if at < to
+    ]
+    return [piece for part in parts for piece in _cut(part, budget)]
 
 
 def _numbers(names: Sequence[Hashable]) -> Ints1d:

@@ -3,12 +3,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import modest, seeds, unit_vectors, vectors
+from strategies import seeds, unit_vectors, vectors
 
 from hierindex.core.relevance import MOST_DENSE, centroid_similarity, lexrank, opening
 
 
-@modest
 @given(vectors(), st.booleans(), st.sampled_from([0.0, 0.5, 0.85]), seeds())
 def test_lexrank_is_stationary(S, sparse, damping, seed):
     S = np.abs(S).astype(np.float64)  # as sparse ones are
@@ -28,7 +27,6 @@ def test_many_sparse_sentences_rank_as_many_dense_ones():
     assert lexrank(csr_array(S)) == pytest.approx(lexrank(S))
 
 
-@modest
 @given(vectors(least_rows=1))
 def test_lexrank_of_any_vectors_is_a_distribution(S):
     p = lexrank(S)
@@ -49,7 +47,6 @@ def test_without_a_graph_the_walk_is_where_it_starts():
     assert lexrank(csr_array(np.zeros((2, 1))), restart) == pytest.approx([0.75, 0.25])
 
 
-@modest
 @given(vectors())
 def test_centroid_similarity_is_the_cosine_with_the_mean(S):
     S = S.astype(np.float64)

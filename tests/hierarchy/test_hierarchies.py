@@ -446,8 +446,8 @@ def test_summaries_are_refused_but_their_chunks_are_not() -> None:
         ({"rule": "optimal"}, "rule is wrong: it must be one of TargetSize, .* got 'optimal'."),
         ({"rule": Percentile}, "rule is wrong: it must be one of TargetSize, .* got <class"),
         ({"rule": {"class_name": "Cosine", "threshold": 2}}, "rule is wrong: threshold must be in"),
-        ({"rule": {"class_name": "Cosine", "x": 2}}, "rule is wrong: Cosine cannot be made of"),
-        ({"rule": {"class_name": "Cosine"}}, "rule is wrong: Cosine cannot be made of"),
+        ({"rule": {"class_name": "Cosine", "x": 2}}, "Cosine cannot be created with"),
+        ({"rule": {"class_name": "Cosine"}}, "Cosine cannot be created with"),
         ({"seed": -1}, "seed is wrong: input should be greater than or equal to 0, got -1"),
         ({"mixture": {"n_dims": 0}}, "mixture is wrong: n_dims must be a whole number"),
         (
@@ -482,7 +482,7 @@ class TestSerialisation:
         hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), rule=Percentile())
         data = hierarchy.to_dict()
         assert data["rule"]["class_name"].endswith("<locals>.Percentile")
-        with pytest.raises(InputError, match="or pass rule= with your own, got"):
+        with pytest.raises(InputError, match="or pass your own as rule=, got"):
             SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding())
         again = SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding(), rule=Percentile())
         chunks = chunks_of([Document(text=text_of("reef"), doc_id="reef")])

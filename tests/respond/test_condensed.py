@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from store.trees import record, tree
-from strategies import modest
 
 from hierindex.respond.passages import Passage, along_the_tree, condensed, joined, together
 from hierindex.retrieve.retrieved import RetrievedNode
@@ -34,7 +33,6 @@ def passages(draw, max_size=8):
     ]
 
 
-@modest
 @given(passages())
 def test_a_walk_keeps_every_branch_together(found):
     walked = along_the_tree(found)
@@ -51,14 +49,12 @@ def branches(found, above):
     return list(dict.fromkeys(below))
 
 
-@modest
 @given(passages())
 def test_branches_come_in_the_order_of_their_first_passage(found):
     for above in {p.path[:depth] for p in found for depth in range(len(p.path))}:
         assert branches(along_the_tree(found), above) == branches(found, above)
 
 
-@modest
 @given(passages())
 def test_a_walk_walked_again_is_the_same(found):
     walked = along_the_tree(found)

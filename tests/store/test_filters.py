@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import (
@@ -138,14 +138,12 @@ def nested(leaves):
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(nested(single | on_columns))
 def test_the_rows_found_are_those_whose_metadata_passes(store, filters):
     assert found(store, filters) == expected(filters)
     assert {node.node_id for node in store.get_nodes(filters=filters)} == expected(filters)
 
 
-@settings(max_examples=150, deadline=None)
 @given(nested(on_columns))
 def test_an_expression_finds_what_python_finds(store, filters):
     assert found(store, filters) == expected(filters)
@@ -283,7 +281,6 @@ def test_conditions(filters, passes):
     assert holds(filters, LEAF) is passes
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
         st.builds(

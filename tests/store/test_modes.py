@@ -13,7 +13,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
-from strategies import few, seeds
+from strategies import seeds
 
 from hierindex.errors import InputError
 from hierindex.store import indices, search
@@ -89,7 +89,6 @@ def test_no_words_are_syntax(store, words):
     assert len(ask(store, Mode.HYBRID, words).ids) == len(TEXTS)
 
 
-@few
 @given(st.text(max_size=20))
 def test_any_words_are_welcome(store, words):
     result = ask(store, Mode.TEXT_SEARCH, words, vector=None)
@@ -141,7 +140,6 @@ def test_a_reranker_of_lancedb(store, reranker):
         assert by_option.similarities == pytest.approx([2 * s / 61 for s in plain.similarities])
 
 
-@few
 @given(seeds(), st.sampled_from([None, 0.0, 0.3, 1.0]), st.integers(1, 12))
 def test_mmr_chooses_what_is_alike_the_question_and_unlike_the_rest(
     tmp_path_factory, seed, threshold, top_k

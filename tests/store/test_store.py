@@ -21,7 +21,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 from store.trees import HIERARCHIES, columns_of, linked, record, tree
-from strategies import few, seeds
+from strategies import seeds
 
 from hierindex.errors import FormatError, IndexNotFoundError, InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
@@ -89,7 +89,6 @@ batches = st.lists(
 )
 
 
-@few
 @given(batches)
 def test_any_row_of_additions_is_a_dictionary(tmp_path_factory, batches):
     store = HierarchyStore(tmp_path_factory.mktemp("index"))
@@ -278,7 +277,6 @@ def test_what_is_not_there_is_asked_for_in_a_sentence(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@few
 @given(seeds(), st.integers(1, 8), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_scores_are_cosines_best_first(tmp_path_factory, seed, n_dims, scale):
     rng = np.random.default_rng(seed)
@@ -451,7 +449,6 @@ reports = st.dictionaries(
 )
 
 
-@few
 @given(reports)
 def test_a_report_is_kept_as_given(tmp_path_factory, report):
     folder = tmp_path_factory.mktemp("index")

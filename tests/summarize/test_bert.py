@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import transformers
 from fakes import HashingEmbedding
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from summarize.groups import budget_of, check_extract, check_summary, children, group_of
 from tiny_models import SENTENCES, save_tiny_bert
@@ -58,7 +58,6 @@ def test_it_picks_what_the_library_picks(model, n_sentences):
     check_extract(fewer, group, budget_of(n_words))
 
 
-@settings(max_examples=25, deadline=None)
 @given(children(), st.integers(1, 30))
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_extracts_are_verbatim_in_order_and_within_the_budget(texts, n_words):

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.utils import get_tokenizer
-from strategies import modest
 from summarize.groups import (
     budget_of,
     check_extract,
@@ -35,7 +34,6 @@ LONG = " ".join(f"word{i}" for i in range(60)) + "."
 
 
 @each_extractor
-@modest
 @given(st.lists(children(), max_size=4), st.integers(1, 30))
 def test_extracts_are_verbatim_in_order_and_within_the_budget(extractor, texts, n_words):
     groups, budget = [group_of(*of) for of in texts], budget_of(n_words)
@@ -45,7 +43,6 @@ def test_extracts_are_verbatim_in_order_and_within_the_budget(extractor, texts, 
 
 
 @each_extractor
-@modest
 @given(children(), st.integers(1, 30))
 def test_a_summary_is_its_sentences_joined(extractor, texts, n_words):
     group, budget = group_of(*texts), budget_of(n_words)
@@ -57,7 +54,6 @@ def test_a_summary_is_its_sentences_joined(extractor, texts, n_words):
     check_summary(summary, budget)
 
 
-@modest
 @given(children(), st.integers(12, 40))
 @example(["道路 keeper one letter. 道路 storm two harbour. 道路 storm three letters."], 18)
 def test_the_budget_holds_for_tokens_of_a_language_model(texts, n_tokens):
@@ -71,7 +67,6 @@ def test_the_budget_holds_for_tokens_of_a_language_model(texts, n_tokens):
     check_summary(summary, budget)
 
 
-@modest
 @given(st.lists(children(), min_size=2, max_size=4), st.integers(1, 30), st.randoms())
 def test_a_summary_depends_on_nothing_but_its_group(texts, n_words, random):
     groups, summarizer = [group_of(*of) for of in texts], ExtractiveSummarizer()
@@ -133,7 +128,6 @@ def test_every_group_has_an_extract(extractor, text, n):
         check_extract(extract, group, budget)
 
 
-@modest
 @given(children(), st.integers(1, 8))
 def test_sentences_over_the_budget_are_cut_and_nothing_else_is(texts, n_words):
     budget = budget_of(n_words)

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
-from strategies import modest
 from summarize.groups import WORDS
 
 from hierindex.summarize.sentences import TOKEN
@@ -12,7 +11,6 @@ from hierindex.summarize.tf_idf import tf_idf
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), max_size=12)
 
 
-@modest
 @given(TEXTS)
 def test_tf_idf_is_scikit_learn_s(texts):
     S = tf_idf(texts)

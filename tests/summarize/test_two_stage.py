@@ -11,7 +11,6 @@ from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.llms import MockLLM
 from llama_index.llms.openai_like import OpenAILike
-from strategies import modest
 from summarize.groups import (
     RewriterOf,
     budget_of,
@@ -43,7 +42,6 @@ def fails_on_storms(text):
     return None if "lamp is new" in text else "The keeper wrote letters to the harbour."
 
 
-@modest
 @given(
     st.lists(children(), min_size=1, max_size=3),
     st.integers(1, 30),
