@@ -5,13 +5,13 @@ from typing import Literal, NamedTuple, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_number, is_whole, require
-from hierindex.embed.embedder import check_same_model
+from hierindex.core.ranking import diversified
+from hierindex.embed.embedder import check_same_model, unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.errors import InputError
 from hierindex.retrieve.auto import choose_levels
@@ -243,12 +243,9 @@ async def _diverse(
 ) -> list[NodeWithScore]:
     by_id = {node.node.node_id: node for node in found}
     nodes = await search.snapshot.nodes(list(by_id))
-    vectors = [node.get_embedding() for node in nodes]
-    ids = [node.node_id for node in nodes]
-    _, order = get_top_k_mmr_embeddings(
-        search.embedding, vectors, similarity_top_k=len(ids), embedding_ids=ids, mmr_threshold=mmr
-    )
-    return [by_id[node_id] for node_id in order]
+    X = unit_vectors([search.embedding, *(node.get_embedding() for node in nodes)])
+    rows, _ = diversified(X[1:], X[1:] @ X[0], len(nodes), 1.0 - mmr)
+    return [by_id[nodes[row].node_id] for row in rows]
 
 
 def _check_question(query_bundle: QueryBundle) -> None:

@@ -491,6 +491,20 @@ def test_mmr_finds_what_is_less_alike(tmp_path, embed_model):
     assert nodes[2].node_id not in ids(plain)
 
 
+def test_mmr_compares_with_all_that_stands_before(tmp_path):
+    vectors = {
+        "a": (1, 0, 0),
+        "again": (0.999, 0.045, 0),
+        "b": (0.5, 0.866, 0),
+        "c": (0.5, 0, 0.866),
+    }
+    store = HierarchyStore(tmp_path)
+    store.add([TextNode(id_=i, text=i, embedding=[*map(float, v)]) for i, v in vectors.items()])
+    question = QueryBundle("?", embedding=[1.0, 0.0, 0.0])
+    found = HierarchyRetriever(store, HashingEmbedding(dim=3), top_k=4, mmr=0.4).retrieve(question)
+    assert [node.node.node_id for node in found] == ["a", "b", "c", "again"]
+
+
 def test_a_postprocessor_sees_more_than_is_taken(store, embed_model):
     seen = []
 
