@@ -86,7 +86,8 @@ def _fitted(Z: Floats2d, shape: Shape, number: int) -> "GaussianMixture":
     from sklearn.mixture import GaussianMixture
 
     with warnings.catch_warnings():
-        # One that has not converged has a high criterion, so it is not chosen.
+        # What has not converged is compared by the criterion as it is; where the number is given,
+        # there is nothing to compare, and it is used.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return GaussianMixture(
             number,

@@ -225,12 +225,13 @@ class Embedder:
         Repeated texts are embedded once, and those that the cache `memory` holds not at all.
         """
         known, batches = _wanted(texts, memory, TEXTS_PER_CALL)
+        total = len({*texts})
         for batch in batches:
             with named_errors(self.embed_model):
                 vectors = self.embed_model.get_text_embedding_batch(batch)
             X = unit_vectors(vectors)
             _learnt(known, batch, X, memory)
-            progress("embed", len(known), len({*texts}))
+            progress("embed", len(known), total)
         return _stacked(texts, known)
 
     async def aembed(
@@ -247,12 +248,13 @@ class Embedder:
         ):
             return await asyncio.to_thread(self.embed, texts, progress=progress, memory=memory)
         known, batches = await asyncio.to_thread(_wanted, texts, memory, TEXTS_AT_ONCE)
+        total = len({*texts})
         for batch in batches:
             with named_errors(self.embed_model):
                 vectors = await self.embed_model.aget_text_embedding_batch(batch)
             X = unit_vectors(vectors)
             await asyncio.to_thread(_learnt, known, batch, X, memory)
-            progress("embed", len(known), len({*texts}))
+            progress("embed", len(known), total)
         return _stacked(texts, known)
 
 

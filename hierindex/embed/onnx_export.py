@@ -67,8 +67,8 @@ def exported_folder(
     """
     cache = user_cache_path("hierindex", appauthor=False) / "onnx"
     try:
-        digests = FileDigests(cache.parent)
-        folder = _found_or_made(cache / _digest(source, prompts_of, digests), digests, load)
+        with FileDigests(cache.parent) as digests:
+            folder = _found_or_made(cache / _digest(source, prompts_of, digests), digests, load)
     except OSError as error:
         logger.warning("The embedding model runs on torch: %s cannot be used (%s).", cache, error)
         return None
