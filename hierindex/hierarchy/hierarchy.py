@@ -4,8 +4,9 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
@@ -19,13 +20,12 @@ from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import Grouper
 from hierindex.embed.embedder import Embedder, fingerprint
-from hierindex.embed.hashed import HashedEmbedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Models, adrive, drive
+from hierindex.hierarchy.expected import Expected, expected_trees
 from hierindex.hierarchy.growth import Grown, Growth, ParentEmbedding, Recipe, grow_nodes
 from hierindex.hierarchy.metadata import Merge
-from hierindex.hierarchy.slices import refuse_slices
 from hierindex.progress import Progress, silent
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
 from hierindex.summarize.rehearsal import rehearsed
@@ -112,6 +112,10 @@ class Hierarchy(TransformComponent):
         self._caps()  # fails now instead of after the embedding
         self._summarizer = as_summarizer(summarizer)
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        ForkingPickler.register(cls, _refuse_slices)
+
     @property
     def embedder(self) -> Embedder:
         """Embedding model with its window and tokenizer; loaded on first use if given by name."""
@@ -137,7 +141,7 @@ class Hierarchy(TransformComponent):
         Raises
         ------
         InputError
-            If nodes are not chunks with text, or the pipeline hands over a slice of them.
+            If nodes are not chunks with text. A pipeline with num_workers is refused, too.
         """
         with self._cache() as cache:
             grown = self.grow(nodes, cache)
@@ -179,19 +183,19 @@ class Hierarchy(TransformComponent):
         growth, models = self._begin(nodes, cache), self._models(cache)
         return await adrive(growth, models, progress or self.progress)
 
-    def rehearsal(self, *, quick: bool = False) -> Self:
-        """Return a copy that counts the requests to its rewriting model instead of sending them.
-
-        Parameters
-        ----------
-        quick : bool
-            Whether to replace the embedding model by hashed words, too.
-        """
+    def rehearsal(self) -> Self:
+        """Return a copy that counts the requests to its rewriting model instead of sending them."""
         rehearsal = self.model_copy()
         rehearsal._is_rehearsal = True
         rehearsal._summarizer = rehearsed(self._summarizer)
-        rehearsal._embedder = HashedEmbedder(self.embedder.embed_model) if quick else self.embedder
         return rehearsal
+
+    def expected(self, chunks: Sequence[BaseNode]) -> tuple[Expected, Expected]:
+        """Return bounds of the tree over one or more chunks, by arithmetic on their tokens.
+
+        A rehearsal's bounds include what the rewriting model would cost.
+        """
+        return expected_trees(chunks, self._recipe(), self._summarizer)
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return everything that determines the tree; models by name, no addresses, no keys."""
@@ -241,7 +245,6 @@ class Hierarchy(TransformComponent):
         return ByMixture(self.seed, self._caps(), self.mixture)
 
     def _begin(self, nodes: Sequence[BaseNode], cache: Cache) -> Growth:
-        refuse_slices()
         known = not self._compares_vectors or self.embedder.fingerprint is not None
         return grow_nodes(nodes, self._recipe(), cache.texts if known else None)
 
@@ -283,3 +286,16 @@ class Hierarchy(TransformComponent):
             metadata_rules=self.metadata_rules,
             is_rehearsal=self._is_rehearsal,
         )
+
+
+def _refuse_slices(hierarchy: Hierarchy) -> NoReturn:
+    """Refuse to be sent to another process, as `IngestionPipeline.run(num_workers=2)` does.
+
+    Each process would make one tree of its slice of the nodes. Only `multiprocessing` asks here;
+    `pickle` and `copy` do not.
+    """
+    raise InputError(
+        "A hierarchy needs all nodes at once, and IngestionPipeline with num_workers slices them; "
+        "run the pipeline without num_workers, or make the hierarchy in the process that has all "
+        "nodes."
+    )

@@ -3,9 +3,12 @@
 import asyncio
 import copy
 import json
+import multiprocessing
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import ImageNode, NodeRelationship, TextNode
+from llama_index.core.schema import BaseNode, ImageNode, NodeRelationship, TextNode
 from loopback import LoopbackServer
 from store.trees import columns_of
 
@@ -578,6 +581,23 @@ class TestInAPipeline:
             pipeline.run(nodes=chunks_of(documents_of("a", "b")), num_workers=2)
         with pytest.raises(InputError, match="num_workers slices them"):
             asyncio.run(pipeline.arun(nodes=chunks_of(documents_of("a", "b")), num_workers=2))
+
+    def test_in_a_process_of_its_own_whoever_calls_a_hierarchy_is_served(self, monkeypatch) -> None:
+        def my_transformations_worker() -> list[BaseNode]:
+            return SemanticHierarchy(embed_model=HashingEmbedding())(chunks_of(documents_of("a")))
+
+        monkeypatch.setattr(multiprocessing, "parent_process", object)
+        assert my_transformations_worker()
+
+    def test_a_subclass_is_refused_too_but_may_be_pickled_by_others(self) -> None:
+        class Mine(SemanticHierarchy):
+            pass
+
+        with pytest.raises(InputError, match="num_workers slices them"):
+            ForkingPickler.dumps(Mine(embed_model=HashingEmbedding()))
+        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
+        again = pickle.loads(pickle.dumps(hierarchy))  # noqa: S301
+        assert again.to_dict() == copy.deepcopy(hierarchy).to_dict() == hierarchy.to_dict()
 
 
 def test_relations_are_what_llama_index_expects() -> None:
