@@ -13,7 +13,7 @@ from hierindex.embed.embedder import fingerprint
 from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.progress import Progress
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
 
 Number = int | tuple[int, int]

@@ -1,4 +1,4 @@
-"""A tree along each document: consecutive chunks of like meaning form parents.
+"""Build a tree that groups consecutive chunks of similar meaning.
 
 Usage: python pipelines/semantic.py FOLDER INDEX "QUESTION" [LEVEL]
 """
@@ -11,15 +11,15 @@ from llama_index.core.ingestion import IngestionPipeline
 from hierindex import (
     HierarchicalIndex,
     HierarchyStore,
-    Optimal,
     SemanticHierarchy,
     load_embed_model,
     sentence_splitter,
 )
+from hierindex.rules import Optimal
 
 
 def main(folder: str, uri: str, question: str, level: str = "1") -> None:
-    """Fill an index from a folder of texts and ask one of its levels."""
+    """Index a folder of texts and query one level."""
     embed_model = load_embed_model()
     pipeline = IngestionPipeline(
         transformations=[
@@ -29,7 +29,7 @@ def main(folder: str, uri: str, question: str, level: str = "1") -> None:
         ],
         vector_store=HierarchyStore(uri),
     )
-    # Ids that stay the same from run to run make the nodes' ids stay the same, too.
+    # Stable document ids keep the node ids stable between runs.
     documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
     nodes = pipeline.run(documents=documents)
     print(f"{len(documents)} documents, {len(nodes)} nodes")

@@ -5,16 +5,17 @@ import os
 import re
 import resource
 import socket
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 from shutil import copytree
 
 import pytest
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import Document, TextNode
 from llama_index.core.utils import get_tokenizer
 from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
+from processes import started
+from store.trees import columns_of
 from tenacity import wait_none
 from typer.main import get_command
 
@@ -31,6 +32,7 @@ from hierindex.respond.extractive import MIN_SCORE
 from hierindex.settings import Settings
 from hierindex.store.filters import holds
 
+pytestmark = pytest.mark.usefixtures("models_read_once")
 TEXT = "\n\n".join(
     f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
     for i in range(12)
@@ -313,10 +315,11 @@ def test_same_command_same_ids(hierindex, folder, tmp_path) -> None:
     """Also in another process, and at every level."""
     args = ["build", str(folder), "--chunk-size", "64", "--method", "raptor", "--index"]
     assert hierindex(*args, "one")[0] == 0
-    command = [sys.executable, "-m", "hierindex.cli.app", *args, "two"]
-    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    other = started([*args, "two"], tmp_path)
+    other.join()
+    assert other.exitcode == 0
     ids = [
-        sorted(zip(*HierarchyStore(uri).columns("level", "id").values(), strict=True))
+        sorted(zip(*columns_of(HierarchyStore(uri), "level", "id").values(), strict=True))
         for uri in ("one", "two")
     ]
     assert ids[0] == ids[1]
@@ -490,8 +493,9 @@ def test_demo(hierindex, monkeypatch) -> None:
     documents = [d for d in demo_documents() if len(d.text) > 3000]
     assert len({d.doc_id for d in documents}) > 10
     asked = {"sklearn.cluster", "sklearn.metrics", "sklearn.linear_model"}
-    first = sorted(documents, key=lambda document: document.doc_id not in asked)[:8]
-    monkeypatch.setattr("hierindex.demo.demo_documents", lambda: first)
+    first = sorted(documents, key=lambda document: document.doc_id not in asked)[:6]
+    short = [Document(id_=d.doc_id, text=d.text[:6000]) for d in first]
+    monkeypatch.setattr("hierindex.demo.demo_documents", lambda: short)
     for _ in range(2):
         status, out, err = hierindex("demo")
         assert (status, err) == (0, "")
@@ -619,7 +623,7 @@ BAD_COMMANDS = {
     "file as index": (
         ["build", "letters", "--index", "letters/calm.md"],
         2,
-        "An index is a folder, 'letters/calm.md' is a file",
+        "An index must be a folder, but 'letters/calm.md' is a file",
     ),
     "format": (["export", "html", "--index", "index", "--to", "W"], 2, "must be one of document-"),
     "no index to export": (["export", "json", "--index", "none", "--to", "W"], 2, "holds no index"),

@@ -1,4 +1,4 @@
-"""What needs LangChain to be installed."""
+"""Conversion of nodes to LangChain documents, and the LangChain retriever."""
 
 from typing import Any
 
@@ -10,25 +10,20 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore
 
-from hierindex.retrieve.found import Found
+from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.plain import plain
+from hierindex.store.description import describe
 
 
 def document_of(node: BaseNode, **more: Any) -> Document:
-    """A node as a document, with more metadata."""
-    values = plain(node)
+    """Convert a node to a document with additional metadata."""
+    values = describe(node)
     text, node_id, metadata = (values.pop(key) for key in ("text", "id", "metadata"))
     return Document(text, id=node_id, metadata={**metadata, **values, **more})
 
 
 class HierarchyDocumentRetriever(BaseRetriever):
-    """A `HierarchyRetriever` for LangChain.
-
-    Parameters
-    ----------
-    retriever : HierarchyRetriever
-    """
+    """A LangChain retriever that wraps a `HierarchyRetriever`."""
 
     retriever: HierarchyRetriever
 
@@ -44,5 +39,5 @@ class HierarchyDocumentRetriever(BaseRetriever):
 
 
 def _found(found: NodeWithScore) -> Document:
-    path = found.path if isinstance(found, Found) else []
+    path = found.path if isinstance(found, RetrievedNode) else []
     return document_of(found.node, score=found.score, path=path)

@@ -1,18 +1,18 @@
-"""The nodes of a tree in an order that does not depend on how it was written."""
+"""Reading of all nodes in a reproducible order."""
 
 from llama_index.core.schema import BaseNode, TextNode
 
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.store.async_first import wait_for
 from hierindex.store.schema import NODE_COLUMNS, documents_of, to_nodes
 from hierindex.store.snapshot import Snapshot
+from hierindex.threads import wait_for
 
 NO_NODES = "The index is empty: there is nothing to export."
 
 
 def ordered_nodes(snapshot: Snapshot) -> list[TextNode]:
-    """All nodes without vectors: level by level, by documents, by place in them, by id.
+    """Return all nodes without vectors, sorted by level, documents, place in them and id.
 
     Raises
     ------

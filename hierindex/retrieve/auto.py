@@ -5,11 +5,8 @@ from math import log
 from statistics import fmean
 from typing import NamedTuple
 
-from llama_index.core.base.base_selector import BaseSelector
 from llama_index.core.schema import NodeWithScore
-from llama_index.core.tools.types import ToolMetadata
 
-from hierindex.errors import ModelError
 from hierindex.record import NodeRecord
 from hierindex.retrieve.search import Search
 
@@ -61,34 +58,10 @@ def _stands_out(found: Sequence[NodeWithScore], n_nodes: Mapping[int, int]) -> d
     """By how much the best of each level does."""
     best: dict[int, float] = {}
     for node in found:  # best first
-        best.setdefault(NodeRecord.from_metadata(node.node.metadata).level, node.get_score())
+        best.setdefault(NodeRecord.from_metadata(node.metadata).level, node.get_score())
     scores, total = [node.get_score() for node in found], sum(n_nodes.values())
     falls = fmean(scores) - scores[-1] if scores else 0.0
     return {
         level: (score - scores[-1]) / (falls or 1.0) + log(total / n_nodes[level]) / 2
         for level, score in best.items()
     }
-
-
-async def select_levels(search: Search, selector: BaseSelector) -> Choice:
-    """The levels that a LlamaIndex selector chooses, as `LLMMultiSelector` does.
-
-    It is told of each level how many nodes it has.
-    """
-    n_nodes = await search.snapshot.level_sizes()
-    levels = sorted(n_nodes)
-    choices = [
-        ToolMetadata(name=f"level {level}", description=_described(level, n_nodes[level]))
-        for level in levels
-    ]
-    result = await selector.aselect(choices, search.question)
-    chosen = {levels[s.index]: s.reason for s in result.selections if s.index in range(len(levels))}
-    if not chosen:
-        raise ModelError(f"The selector chose none of the levels {levels[0]} to {levels[-1]}.")
-    why = "; ".join(f"level {level}: {reason}" for level, reason in chosen.items())
-    return Choice(tuple(sorted(chosen)), why)
-
-
-def _described(level: int, n_nodes: int) -> str:
-    what = "parts of the documents as they stand" if level == 0 else "summaries"
-    return f"{n_nodes} {what}; the higher the level, the more each of its nodes stands for"

@@ -1,4 +1,4 @@
-"""Tables of LlamaIndex's own LanceDB adapter, read without it."""
+"""Tables that LlamaIndex's own `LanceDBVectorStore` wrote, read without importing it."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from llama_index.core.schema import BaseNode
 
 from hierindex.errors import InputError
-from hierindex.store.location import Location
+from hierindex.store.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 BATCH = 5_000  # rows
 
 
-async def adapter_nodes(table: Location) -> AsyncIterator[list[BaseNode]]:
-    """The nodes of a table that `LanceDBVectorStore` wrote, a batch at a time.
+async def adapter_nodes(table: Table) -> AsyncIterator[list[BaseNode]]:
+    """Yield the nodes of a table that `LanceDBVectorStore` wrote, in batches.
 
     Raises
     ------
     InputError
-        If there is no such table, or it has another layout.
+        If the table does not exist or has another layout.
     """
     from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
-    opened = await table.table()
+    opened = await table.open()
     if opened is None:
-        raise InputError(f"{table.uri!r} holds no table {table.table_name!r}.")
+        raise InputError(f"{table.uri!r} holds no table {table.name!r}.")
     if not _is_the_adapters(await opened.schema()):
         raise InputError(
-            f"Table {table.table_name!r} in {table.uri!r} was not written by LlamaIndex's "
-            "LanceDBVectorStore: it must have the columns id, vector and metadata, with "
-            "_node_content in the last."
+            f"Table {table.name!r} in {table.uri!r} was not written by LlamaIndex's "
+            "LanceDBVectorStore: it must have the columns id, vector and metadata, and "
+            "metadata must contain _node_content."
         )
     columns = ["id", "vector", "metadata"]
     batches = await opened.query().select(columns).to_batches(max_batch_length=BATCH)

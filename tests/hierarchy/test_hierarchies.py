@@ -19,6 +19,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import BaseNode, ImageNode, NodeRelationship, TextNode
 from loopback import LoopbackServer
+from store.trees import columns_of
 
 from hierindex import (
     DocumentHierarchy,
@@ -29,17 +30,16 @@ from hierindex import (
     LLMRewriter,
     Mixture,
     NodeRecord,
-    Percentile,
     RaptorHierarchy,
     SalientSentences,
     SemanticHierarchy,
-    TargetSize,
     TwoStageSummarizer,
     WindowWarning,
 )
 from hierindex.cache.file import open_cache
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.client import load_llm
+from hierindex.rules import Percentile, TargetSize
 
 TOPICS = [
     text.split()
@@ -225,7 +225,7 @@ def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
     "other",
     [
         {"summary_tokens": 30},
-        {"summarizer": ExtractiveSummarizer(SalientSentences(method="mmr"))},
+        {"summarizer": ExtractiveSummarizer(SalientSentences(method="lexrank"))},
         {"embed_model": HashingEmbedding(model_name="other")},
     ],
 )
@@ -298,11 +298,11 @@ def test_source_stays_where_there_is_one() -> None:
 
 
 def test_own_keys_never_reach_a_text() -> None:
-    documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
+    documents = [Document(text=text_of("a"), id_="a", metadata={"level": "advanced"})]
     nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks_of(documents))
     for node in nodes:
-        assert node.get_content("llm").startswith("title: Alpha\n\n")
-        assert "level" not in node.get_content("llm").partition("\n\n")[0]
+        assert node.get_content("llm").startswith("level: advanced\n\n")
+        assert "hierindex" not in node.get_content("llm").partition("\n\n")[0]
         if record(node).level:
             assert node.get_content("embed") == node.text
 
@@ -421,7 +421,7 @@ def test_a_seed_gives_one_tree(seed) -> None:
     ("node", "message"),
     [
         (ImageNode(), "text nodes"),
-        (TextNode(text="x", metadata={"level": "advanced"}), "'level'.*rename"),
+        (TextNode(text="x", metadata={"hierindex_level": "b"}), "'hierindex_level'.*rename"),
     ],
     ids=["image", "reserved key"],
 )
@@ -449,8 +449,8 @@ def test_summaries_are_refused_but_their_chunks_are_not() -> None:
         ({"rule": "optimal"}, "rule is wrong: it must be one of TargetSize, .* got 'optimal'."),
         ({"rule": Percentile}, "rule is wrong: it must be one of TargetSize, .* got <class"),
         ({"rule": {"class_name": "Cosine", "threshold": 2}}, "rule is wrong: threshold must be in"),
-        ({"rule": {"class_name": "Cosine", "x": 2}}, "rule is wrong: Cosine cannot be made of"),
-        ({"rule": {"class_name": "Cosine"}}, "rule is wrong: Cosine cannot be made of"),
+        ({"rule": {"class_name": "Cosine", "x": 2}}, "Cosine cannot be created with"),
+        ({"rule": {"class_name": "Cosine"}}, "Cosine cannot be created with"),
         ({"seed": -1}, "seed is wrong: input should be greater than or equal to 0, got -1"),
         ({"mixture": {"n_dims": 0}}, "mixture is wrong: n_dims must be a whole number"),
         (
@@ -485,7 +485,7 @@ class TestSerialisation:
         hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), rule=Percentile())
         data = hierarchy.to_dict()
         assert data["rule"]["class_name"].endswith("<locals>.Percentile")
-        with pytest.raises(InputError, match="or pass rule= with your own, got"):
+        with pytest.raises(InputError, match="or pass your own as rule=, got"):
             SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding())
         again = SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding(), rule=Percentile())
         chunks = chunks_of([Document(text=text_of("reef"), doc_id="reef")])
@@ -532,7 +532,9 @@ class TestInAPipeline:
             vector_store=store,
         )
         nodes = pipeline.run(documents=documents_of(*"abc"))
-        assert Counter(store.columns("level")["level"]) == Counter(record(n).level for n in nodes)
+        assert Counter(columns_of(store, "level")["level"]) == Counter(
+            record(n).level for n in nodes
+        )
 
         index = VectorStoreIndex.from_vector_store(store, embed_model=embed_model)
         engine = index.as_query_engine(
@@ -546,9 +548,9 @@ class TestInAPipeline:
             transformations=[SemanticHierarchy(embed_model=HashingEmbedding())], vector_store=store
         )
         pipeline.run(nodes=chunks_of(documents_of("a", "b")))
-        before = sorted(store.columns("id")["id"])
+        before = sorted(columns_of(store, "id")["id"])
         pipeline.run(nodes=chunks_of(documents_of("a", "b")))
-        assert sorted(store.columns("id")["id"]) == before
+        assert sorted(columns_of(store, "id")["id"]) == before
 
     def test_a_cache_keeps_what_models_made(self, tmp_path) -> None:
         """Of a run and the next, sync or async, with another pipeline and another model object."""

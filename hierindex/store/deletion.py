@@ -1,0 +1,155 @@
+"""Deletion of rows and of the links to them."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.schema import MetadataMode, TextNode
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+
+from hierindex.cache.file import forget
+from hierindex.record import NodeRecord
+from hierindex.store.failing import incomplete
+from hierindex.store.filters import DOCUMENTS
+from hierindex.store.hashed_metadata import has_any, hash_entry
+from hierindex.store.indices import tend
+from hierindex.store.prefilter import SUMMARIES, prefilter
+from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES, as_table
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table import Table, turn
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
+deleting = Lock()
+
+
+async def delete_document(table: Table, document: str) -> None:
+    """Delete the chunks of a document and every summary derived from them."""
+    contains = MetadataFilter(key=DOCUMENTS, value=[document], operator=FilterOperator.ANY)
+    where = prefilter(MetadataFilters(filters=[contains]))
+    rows = (await (await table.snapshot()).select("id", DOCUMENTS, where=where)).to_pylist()
+    await delete_nodes(table, [row["id"] for row in rows if document in row[DOCUMENTS]], None)
+
+
+async def delete_nodes(
+    table: Table, node_ids: Collection[str] | None, filters: MetadataFilters | None
+) -> None:
+    """Delete nodes by ids, by filters or by both, together with their links and cache entries."""
+    async with turn(deleting):  # a later deletion must see the links that this one removes
+        snapshot = await table.snapshot()
+        going = await doomed(snapshot, node_ids, filters)
+        if not going:
+            return
+        gone = {node.node_id for node in going}
+        texts = [node.get_content(MetadataMode.EMBED) for node in going]
+        summaries = await snapshot.select("id", "text", where=SUMMARIES)
+        staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
+        with table.named_refusals():
+            await asyncio.to_thread(forget, table.uri, texts, staying)
+            await _delete_rows(gone, snapshot, table)
+
+
+async def doomed(
+    snapshot: Snapshot, node_ids: Collection[str] | None, filters: MetadataFilters | None
+) -> list[TextNode]:
+    """Return the nodes that a deletion by ids, by filters or by both removes.
+
+    A deletion by filters alone also removes a summary that has lost a child and is derived from
+    a document of a deleted chunk, because its text may contain that chunk.
+    """
+    going = await snapshot.nodes(node_ids, filters, partial_summaries=True)
+    if node_ids is not None:
+        return going
+    ids = {node.node_id for node in going}
+    columns = await snapshot.columns("id", "level", "documents", node_ids=ids)
+    rows = zip(columns["level"], columns["documents"], strict=True)
+    documents = {document for level, of in rows if level == 0 for document in of}
+    lost = await snapshot.nodes(await incomplete(snapshot) - ids)
+    of = [NodeRecord.from_metadata(node.metadata).documents for node in lost]
+    also = [node for node, own in zip(lost, of, strict=True) if not documents.isdisjoint(own)]
+    return [*going, *also]
+
+
+async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
+    """Delete rows and the links to them, in one commit."""
+    links = await snapshot.select(*LINKS)
+    near = await snapshot.rows(linked_to(links, gone), columns=NAMES)
+    condition = has_any(hash_entry("node", node_id) for node_id in gone)
+    newest = await table.open()
+    assert newest is not None  # it has rows
+    if near:
+        rows = as_table(unlinked(near, gone, highest_level(links, gone)))
+        merge = newest.merge_insert("id").when_matched_update_all()
+        await merge.when_not_matched_by_source_delete(condition).execute(rows)
+    else:
+        await newest.delete(condition)
+    await tend(newest)
+
+
+def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:
+    """Return the ids of the remaining rows that are linked to a deleted one.
+
+    Parameters
+    ----------
+    rows : Table
+        With the columns `LINKS`.
+    gone : set[str]
+        Ids of the deleted rows.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    going = pa.array(sorted(gone), pa.string())
+    linked: set[str] = set()
+    for name in ("parent_ids", "child_ids"):
+        column = rows[name]
+        lost = pc.is_in(pc.list_flatten(column), value_set=going)
+        at = pc.filter(pc.list_parent_indices(column), lost)
+        linked.update(rows["id"].take(at).to_pylist())
+    for name in ("previous_id", "next_id"):
+        linked.update(rows["id"].filter(pc.is_in(rows[name], value_set=going)).to_pylist())
+    return sorted(linked - gone)
+
+
+def highest_level(rows: "pa.Table", gone: set[str]) -> int:
+    """Return the highest `level_max` of the remaining rows; 0 if none remain."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    stays = pc.invert(pc.is_in(rows["id"], value_set=pa.array(sorted(gone), pa.string())))
+    return pc.max(pc.filter(rows["level_max"], stays)).as_py() or 0
+
+
+def unlinked(rows: Sequence[dict[str, Any]], gone: set[str], top: int) -> list[dict[str, Any]]:
+    """Remove links to deleted rows, and mark rows that lost a parent or a child as stale.
+
+    The weights of the remaining parents are rescaled to sum to 1. A row that has lost all
+    parents becomes a root: its `level_max` is `top`.
+    """
+    return [_unlinked(row, gone, top) for row in rows]
+
+
+def _unlinked(row: dict[str, Any], gone: set[str], top: int) -> dict[str, Any]:
+    pairs = zip(row["parent_ids"], row["parent_weights"], strict=True)
+    parents = [(parent, weight) for parent, weight in pairs if parent not in gone]
+    total = sum(weight for _, weight in parents)
+    children = [child for child in row["child_ids"] if child not in gone]
+    lost_parent = len(parents) < len(row["parent_ids"])
+    stale = row["stale"]
+    if len(children) < len(row["child_ids"]):
+        stale = LOST_CHILD
+    elif lost_parent:
+        stale = stale or LOST_PARENT
+    return {
+        **row,
+        "parent_ids": [parent for parent, _ in parents],
+        "parent_weights": [weight / total for _, weight in parents],
+        "child_ids": children,
+        "previous_id": "" if row["previous_id"] in gone else row["previous_id"],
+        "next_id": "" if row["next_id"] in gone else row["next_id"],
+        "level_max": top if lost_parent and not parents else row["level_max"],
+        "stale": stale,
+    }

@@ -1,0 +1,312 @@
+"""The LlamaIndex vector store of a tree."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryResult,
+)
+
+from hierindex.cache.file import cache_file, remove
+from hierindex.errors import InputError
+from hierindex.store.adapter import adapter_nodes
+from hierindex.store.deletion import delete_document, delete_nodes
+from hierindex.store.schema import new_table, to_table
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table import Table
+from hierindex.threads import wait_for
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.db import DBConnection
+    from lancedb.rerankers import Reranker
+
+
+class HierarchyStore(BasePydanticVectorStore):
+    """A LlamaIndex vector store that keeps all levels of a tree in one LanceDB table.
+
+    Parameters
+    ----------
+    uri : str or Path
+        A folder, or a URI of an object store that LanceDB supports.
+    table_name : str
+    storage_options : dict[str, str], optional
+        Credentials, region and endpoint of the object store. They are kept out of `to_dict`, the
+        repr and every file that the store writes.
+    reranker : lancedb.rerankers.Reranker, optional
+        Replaces reciprocal rank fusion in hybrid queries; `query(..., reranker=)` overrides it.
+
+    Raises
+    ------
+    InputError
+        If `uri` is a file.
+
+    Notes
+    -----
+    The score of a result depends on the query's mode:
+
+    * `default`: cosine similarity to the question's embedding, in [-1, 1].
+    * `text_search`: BM25 of the question's words, positive and unbounded. Quotes and operators
+      are treated as punctuation. Words are split by Unicode's rules, and by a dictionary in
+      Chinese, Japanese and Thai; accents, case, English endings and English stop words are
+      ignored.
+    * `hybrid`: reciprocal rank fusion of both, in [0, 1], with `alpha` 0.5 by default:
+      `61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words))`. A reranker
+      gives scores of its own.
+    * `mmr`: `mmr_threshold` (0.5 by default) times the cosine similarity, minus
+      `1 - mmr_threshold` times the highest cosine similarity to an earlier result.
+
+    Results are ordered by score. Up to 20,000 rows, the search compares all vectors; in larger
+    tables, an index chooses candidates, whose scores are exact. Filters never leave fewer results
+    than there are rows that pass.
+
+    Filters are evaluated per chunk, on its metadata and its document's. A summary passes if every
+    chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, if
+    any chunk under it passes. The keys `id`, `kind`, `level`, `level_max` (a node belongs to every
+    cut from `level` to `level_max`) and `grounding` refer to the node itself, `documents` to a
+    chunk's documents, and `whole_document` to the document all of whose chunks a node holds.
+    Metadata keys of these names are `metadata.level` and so on.
+
+    Sync methods run the async ones on LanceDB's event loop, so they also work inside a running
+    loop. Each call reads one version of the table; use `snapshot` to read one in several calls.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    stores_text: bool = True
+    uri: str
+    table_name: str = Field(default="nodes")
+
+    _table: Table = PrivateAttr()
+    _reranker: "Reranker | None" = PrivateAttr(default=None)
+
+    def __init__(
+        self,
+        uri: str | Path,
+        table_name: str = "nodes",
+        *,
+        storage_options: dict[str, str] | None = None,
+        reranker: "Reranker | None" = None,
+        **kwargs: Any,
+    ) -> None:
+        table = Table(str(uri), table_name, storage_options)
+        super().__init__(uri=str(uri), table_name=table_name, **kwargs)  # type: ignore[call-arg]
+        self._table = table
+        self._reranker = reranker
+
+    @property
+    def client(self) -> "DBConnection":
+        """A sync LanceDB connection to the database."""
+        return self._table.client()
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises the class."""
+        return "HierarchyStore"
+
+    async def asnapshot(self) -> Snapshot:
+        """Return the current version of the table, which later writes do not change.
+
+        Raises
+        ------
+        FormatError
+            If another version of hierindex wrote the table.
+        """
+        return await self._table.snapshot()
+
+    def snapshot(self) -> Snapshot:
+        """See `asnapshot`."""
+        return wait_for(self.asnapshot())
+
+    def batches(self, *columns: str) -> "Iterator[pa.RecordBatch]":
+        """See `Snapshot.batches`."""
+        batches = self.snapshot().batches(*columns)
+
+        async def next_batch() -> "pa.RecordBatch | None":
+            return await anext(batches, None)
+
+        while (batch := wait_for(next_batch())) is not None:
+            yield batch
+
+    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+        """Insert nodes, replacing those with the same id, and return their ids.
+
+        Raises
+        ------
+        InputError
+            If a node has no embedding, or one of another dimension than the table's.
+        FormatError
+            If another version of hierindex wrote the table.
+        """
+        if nodes:
+            await self._table.upsert(to_table(nodes))
+        return [node.node_id for node in nodes]
+
+    def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+        """See `async_add`."""
+        return wait_for(self.async_add(nodes))
+
+    async def areplace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
+        """Replace all nodes in one commit, then create the indices.
+
+        A reader sees the old tree or the new one, never a mixture.
+
+        Parameters
+        ----------
+        nodes : Sequence[BaseNode]
+            At least one.
+        report : dict
+            Of the build; stored with the table, see `Snapshot.report`.
+
+        Returns
+        -------
+        int
+            The generation: LanceDB's version number of the table.
+        """
+        return await self._table.replace(new_table(to_table(nodes), report))
+
+    def replace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
+        """See `areplace`."""
+        return wait_for(self.areplace(nodes, report))
+
+    async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
+        """Delete a document's chunks and every summary derived from them.
+
+        Links to the deleted nodes are removed. A node that lost a parent or a child is marked in
+        the column `stale` until it is written again; `HierarchicalIndex.info` counts these nodes.
+        """
+        await delete_document(self._table, ref_doc_id)
+
+    def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
+        """See `adelete`."""
+        wait_for(self.adelete(ref_doc_id))
+
+    async def adelete_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **delete_kwargs: Any,
+    ) -> None:
+        """Delete the nodes with these ids that pass the filters, and the links to them.
+
+        A deletion by filters includes every summary with a passing chunk under it, so that no
+        remaining text reveals a deleted one. A deletion by ids keeps the summaries of a chunk and
+        marks them as stale.
+
+        Raises
+        ------
+        InputError
+            If neither ids nor filters are given; `clear` deletes everything.
+        """
+        if node_ids is None and not (filters and filters.filters):
+            raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
+        await delete_nodes(self._table, node_ids, filters)
+
+    def delete_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **delete_kwargs: Any,
+    ) -> None:
+        """See `adelete_nodes`."""
+        wait_for(self.adelete_nodes(node_ids, filters))
+
+    async def aclear(self) -> None:
+        """Drop the table and delete its cache."""
+        await self._table.drop()
+        remove(cache_file(self.uri))
+
+    def clear(self) -> None:
+        """See `aclear`."""
+        wait_for(self.aclear())
+
+    async def aget_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **kwargs: Any,
+    ) -> list[BaseNode]:
+        """Return nodes with embeddings, by ids (in their order), by filters, by both, or all.
+
+        `kwargs` may contain `partial_summaries`; see the class.
+        """
+        return list(await (await self.asnapshot()).nodes(node_ids, filters, **kwargs))
+
+    def get_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **kwargs: Any,
+    ) -> list[BaseNode]:
+        """See `aget_nodes`."""
+        return wait_for(self.aget_nodes(node_ids, filters, **kwargs))
+
+    async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """Return the best nodes that pass the query's filters, ordered by score; see the class.
+
+        Parameters
+        ----------
+        query : VectorStoreQuery
+            In mode `default`, `hybrid`, `text_search` or `mmr`. A hybrid query returns
+            `hybrid_top_k` results (default: `similarity_top_k`), fused from `similarity_top_k`
+            results by vectors and `sparse_top_k` by words; at least 50 of each are fused where
+            `hybrid_top_k` or `sparse_top_k`, respectively, is not given.
+        **kwargs
+            `partial_summaries`, see the class; `reranker`, for hybrid; `mmr_prefetch_k`, the number
+            of candidates for mmr, or `mmr_prefetch_factor` (default: 4), that number divided by
+            `similarity_top_k`. Others are ignored.
+
+        Raises
+        ------
+        InputError
+            If the mode is not supported, its embedding or words are missing, or the embedding is
+            not finite or has another dimension than the table's.
+        """
+        reranker = kwargs.pop("reranker", None) or self._reranker
+        return await (await self.asnapshot()).query(query, reranker, **kwargs)
+
+    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """See `aquery`."""
+        return wait_for(self.aquery(query, **kwargs))
+
+    async def aimport_lancedb(
+        self,
+        uri: str | Path,
+        table_name: str = "vectors",
+        *,
+        storage_options: dict[str, str] | None = None,
+    ) -> int:
+        """Add the nodes of a table that LlamaIndex's `LanceDBVectorStore` wrote.
+
+        The adapter need not be installed, and its table is not changed.
+
+        Returns
+        -------
+        int
+            Number of nodes.
+
+        Raises
+        ------
+        InputError
+            If the table does not exist or has another layout.
+        """
+        n_nodes = 0
+        async for nodes in adapter_nodes(Table(str(uri), table_name, storage_options)):
+            n_nodes += len(await self.async_add(nodes))
+        return n_nodes
+
+    def import_lancedb(
+        self,
+        uri: str | Path,
+        table_name: str = "vectors",
+        *,
+        storage_options: dict[str, str] | None = None,
+    ) -> int:
+        """See `aimport_lancedb`."""
+        return wait_for(self.aimport_lancedb(uri, table_name, storage_options=storage_options))
