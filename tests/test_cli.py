@@ -21,7 +21,7 @@ from hierindex.cli.app import app, main
 from hierindex.cli.where import filters_of
 from hierindex.demo import demo_documents
 from hierindex.respond.compare import ANSWERING
-from hierindex.respond.extractive import MIN_SCORE
+from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.settings import Settings
 from hierindex.store.filters import holds
 

@@ -21,8 +21,8 @@ from hierindex.llm.checks import check_said
 from hierindex.llm.record import Call, Calls
 from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
-from hierindex.respond.extractive import CITATIONS, NO_ANSWER, REFUSED, SCORE
-from hierindex.respond.tree import SUMMARIES
+from hierindex.respond.bounded_tree import SUMMARIES
+from hierindex.respond.extractive_synthesizer import CITATIONS, NO_ANSWER, REFUSED, SCORE
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.timing import Stopwatch
 

@@ -24,8 +24,8 @@ from llama_index.core.response_synthesizers.no_text import NoText
 
 from hierindex.errors import InputError
 from hierindex.llm.served import served
-from hierindex.respond.extractive import ExtractiveSynthesizer
-from hierindex.respond.tree import BoundedTreeSummarize
+from hierindex.respond.bounded_tree import BoundedTreeSummarize
+from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 EXTRACTIVE = "extractive"

@@ -8,8 +8,8 @@ from unicodedata import category
 import sentencex
 
 from hierindex.record import Quote
-from hierindex.summarize.blocks import split_blocks
 from hierindex.summarize.claims import Excerpt
+from hierindex.summarize.markup_blocks import split_blocks
 
 MAX_CHARS = 600  # of a sentence; a table or a megabyte without a full stop is cut into such pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that is looked at in one go

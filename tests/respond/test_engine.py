@@ -22,7 +22,7 @@ from hierindex.llm.served import served
 from hierindex.llm.usage import Usage
 from hierindex.respond.answer import answered, retrieved
 from hierindex.respond.engine import MODES, WITHOUT_LLM, query_engine
-from hierindex.respond.extractive import NO_ANSWER
+from hierindex.respond.extractive_synthesizer import NO_ANSWER
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
 
