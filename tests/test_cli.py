@@ -713,7 +713,7 @@ def test_compare_refuses_a_mode_before_it_loads_a_model(
 def test_compare_of_an_empty_question_or_no_index(hierindex, index) -> None:
     assert hierindex("compare", " ", "--index", index)[::2] == (
         2,
-        "hierindex: The question is empty; ask something.\n",
+        "hierindex: The question is empty; pass some text.\n",
     )
     status, out, err = hierindex("compare", STORM, "--index", "none")
     assert (status, out) == (2, "")

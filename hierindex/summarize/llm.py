@@ -89,7 +89,7 @@ class LLMRewriter:
         require(allowed, "token_limit", "an integer of at least 1", token_limit)
         if token_limit is not None and "max_tokens" not in type(llm).model_fields:
             raise InputError(
-                f"token_limit needs a model with max_tokens; {type(llm).__name__} has no such setting."
+                f"token_limit needs a model with max_tokens, which {type(llm).__name__} lacks."
             )
         check_prompt(prompt)
         self.llm = without_retries(llm, timeout)

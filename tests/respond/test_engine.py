@@ -386,7 +386,7 @@ def test_where_nothing_was_found_nothing_answers(tmp_path, embed_model, server, 
     ("options", "says"),
     [
         ({"text_qa_template": PromptTemplate("{context_str} for {reader}")}, "field 'reader'"),
-        ({"variables": {"reader": "x"}}, "variables are for the fields of a template"),
+        ({"variables": {"reader": "x"}}, "variables fill the fields of a template"),
     ],
     ids=["no value", "no template"],
 )
