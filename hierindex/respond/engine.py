@@ -180,5 +180,5 @@ def synthesizer_of(
     if mode in WITHOUT_LLM:  # the default would be OpenAI's
         return WITHOUT_LLM[mode](llm=llm or MockLLM(), **options)
     assert llm is not None  # checked by choose_mode
-    options.setdefault("callback_manager", llm.callback_manager)  # the default is another
+    options.setdefault("callback_manager", llm.callback_manager)  # not the model's by default
     return SYNTHESIZERS[mode](llm=served(llm), **options)

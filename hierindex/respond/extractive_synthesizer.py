@@ -83,9 +83,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         min_score: float | None = MIN_SCORE,
     ) -> None:
         super().__init__(llm=MockLLM())  # the default would be OpenAI's
-        require(
-            is_whole(answer_tokens, 1), "answer_tokens", "an integer of at least 1", answer_tokens
-        )
+        valid = is_whole(answer_tokens, 1)
+        require(valid, "answer_tokens", "an integer of at least 1", answer_tokens)
         within = min_score is None or (is_number(min_score) and 0 <= min_score <= 1)
         require(within, "min_score", "a number in [0, 1]", min_score)
         self._embedder = Embedder(embed_model)

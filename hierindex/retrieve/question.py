@@ -61,7 +61,6 @@ class Search:
     async def _in_context(
         self, filters: MetadataFilters | None, among: Sequence[str] | None
     ) -> list[NodeWithScore]:
-        """Search by vectors and by words, then rank the results in context."""
         by_meaning, by_words = await asyncio.gather(
             self._asked(MODES["dense"], CANDIDATES, filters, among),
             self._asked(MODES["text"], CANDIDATES, filters, among),

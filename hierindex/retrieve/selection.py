@@ -59,7 +59,6 @@ def complete_parents(found: Sequence[NodeWithScore]) -> set[str]:
 
 
 def _counter() -> Count:
-    """Return a function that counts the tokens of a node, each node once."""
     tokens, known = get_tokenizer(), dict[str, int]()
 
     def count(found: NodeWithScore) -> int:

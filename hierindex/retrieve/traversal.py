@@ -58,7 +58,6 @@ async def _roots(search: Search, most: int) -> list[str]:
 
 
 def _nearest(question: Sequence[float], places: Sequence[Place], n: int) -> Sequence[Place]:
-    """Return at most n places, those most similar to the question."""
     if len(places) <= n:
         return places
     X = np.stack([place.vector for place in places])  # (n_places, n_dims)

@@ -66,7 +66,6 @@ def resolve_claims(
 
 
 def _parts(excerpt: Excerpt, quotes: Sequence[Quote]) -> Iterator[Quote]:
-    """Yield the parts of a child's quotes within an excerpt."""
     for quote in quotes:
         at, to = max(quote.at, excerpt.at), min(quote.to, excerpt.to)
         if at < to:

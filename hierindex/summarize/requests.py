@@ -97,7 +97,6 @@ class Requests:
         return rewrite
 
     async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
-        """Return the model's rewrite, or the reason for its failure."""
         calls = Calls(self.service.name, self.record)
         try:
             written = await self._written(text, calls)

@@ -237,7 +237,6 @@ class Seq2SeqRewriter:
             yield {text: output.strip() for text, output in zip(batch, written, strict=True)}
 
     def _batches(self, texts: Sequence[str]) -> list[list[str]]:
-        """Group texts of similar length, longest first."""
         counts = {text: self._count(text) for text in texts}
         batches: list[list[str]] = []
         for text in sorted(counts, key=lambda text: counts[text], reverse=True):

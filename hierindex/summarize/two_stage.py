@@ -169,7 +169,6 @@ class TwoStageSummarizer:
     def _extracts(
         self, groups: Sequence[Group], budget: Budget
     ) -> tuple[list[list[Sentence]], list[str]]:
-        """Return the extracts of the groups, as sentences and as texts."""
         extracts = list(map(list, groups))
         if self.extract_tokens is not None:
             within = Budget(self.extract_tokens, budget.count)
@@ -217,7 +216,6 @@ class TwoStageSummarizer:
         return summaries
 
     def _fault(self, rewrite: Rewrite, summary: Summary | None) -> str | None:
-        """Return the reason why a rewrite failed, or None."""
         if summary is None:
             return rewrite.reason or "it was empty"
         least = 0 if self.min_grounding is None else round(self.min_grounding, DIGITS)
