@@ -35,9 +35,9 @@ from .record import Quote as Quote
 from .record import Span as Span
 from .respond.answer import Answer as Answer
 from .respond.answer import Source as Source
+from .respond.bounded_tree import BoundedTreeSummarize as BoundedTreeSummarize
 from .respond.compare import Comparison as Comparison
-from .respond.extractive import ExtractiveSynthesizer as ExtractiveSynthesizer
-from .respond.tree import BoundedTreeSummarize as BoundedTreeSummarize
+from .respond.extractive_synthesizer import ExtractiveSynthesizer as ExtractiveSynthesizer
 from .retrieve.retrieved import RetrievedNode as RetrievedNode
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
 from .split import sentence_splitter as sentence_splitter

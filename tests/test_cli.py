@@ -28,7 +28,7 @@ from hierindex.demo import demo_documents
 from hierindex.errors import InputError
 from hierindex.export.target import new
 from hierindex.respond.compare import ANSWERING
-from hierindex.respond.extractive import MIN_SCORE
+from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.settings import Settings
 from hierindex.store.filters import holds
 
@@ -896,7 +896,7 @@ def test_compare_refuses_a_mode_before_it_loads_a_model(
 def test_compare_of_an_empty_question_or_no_index(hierindex, index) -> None:
     assert hierindex("compare", " ", "--index", index)[::2] == (
         2,
-        "hierindex: The question is empty; ask something.\n",
+        "hierindex: The question is empty; pass some text.\n",
     )
     status, out, err = hierindex("compare", STORM, "--index", "none")
     assert (status, out) == (2, "")

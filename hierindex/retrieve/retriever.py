@@ -18,9 +18,9 @@ from hierindex.retrieve.auto import choose_levels
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import check_levels, check_mode, levels_of
 from hierindex.retrieve.merging import merged
+from hierindex.retrieve.question import BY, By, Search, cuts
 from hierindex.retrieve.retrieved import placed
-from hierindex.retrieve.search import BY, By, Search, cuts
-from hierindex.retrieve.selection import selected, told
+from hierindex.retrieve.selection import complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
@@ -219,7 +219,7 @@ class HierarchyRetriever(BaseRetriever):
         if self._merge or self._mmr is not None or self._postprocessors:
             return await self._best(search, levels, spare)
         found = await self._best(search, levels, self._top_k)
-        return await self._best(search, levels, spare) if told(found) else found
+        return await self._best(search, levels, spare) if complete_parents(found) else found
 
     async def _best(self, search: Search, levels: Sequence[int], n: int) -> list[NodeWithScore]:
         match self._mode:

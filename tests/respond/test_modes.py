@@ -335,7 +335,7 @@ WRONG = {
         {"num_children": -1},
         "num_children must be an integer of",
     ),
-    "images": ("tree_summarize", {"multimodal": True}, "multimodal is not for tree summarise"),
+    "images": ("tree_summarize", {"multimodal": True}, "reads only text; omit multimodal"),
     "short": (
         "extractive",
         {"answer_tokens": 0},

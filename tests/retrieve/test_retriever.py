@@ -25,8 +25,8 @@ from hierindex.errors import HierindexError, InputError, LevelError
 from hierindex.hierarchy.transforms import DocumentHierarchy
 from hierindex.record import NodeRecord
 from hierindex.retrieve.auto import choose_levels
+from hierindex.retrieve.question import Search
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.retrieve.search import Search
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for

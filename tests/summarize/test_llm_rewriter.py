@@ -541,7 +541,7 @@ def test_a_token_limit_counts_what_was_spent_before(rewrite):
 def test_a_deadline_ends_it_and_leaves_what_was_written(rewrite):
     kept = Kept()
     server = LoopbackServer(latency=0.1)
-    with server, pytest.raises(LimitError, match=r"0\.35 s, is over"):
+    with server, pytest.raises(LimitError, match=r"0\.35 s is over"):
         rewrite(
             server, TEXTS * 20, concurrency=2, deadline=0.35, resources=Resources(completions=kept)
         )
