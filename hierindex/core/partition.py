@@ -8,9 +8,9 @@ import warnings
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
+from hierindex.core.blas import one_thread
 from hierindex.core.membership import Floats2d, Ints1d
 from hierindex.core.rows import canonical_order, distinct_rows, unit_rows
-from hierindex.core.threads import one_thread
 from hierindex.errors import InputError
 
 # Rows clustered together. UMAP's neighbours cost O(n^2): with its layout 0.8 s for 2,000 rows, 7 s

@@ -80,9 +80,9 @@ def test_minus_zero_is_zero():
 @pytest.mark.parametrize(
     ("X", "n_tokens", "document", "message"),
     [
-        (np.eye(2), [1], [0, 0], "as many in all arrays, got 2 vectors, 1 token counts, 2 doc"),
-        (np.eye(2), [1, 1], [0], "as many in all arrays, got 2 vectors, 2 token counts, 1 doc"),
-        (np.eye(2)[:1], [1, 1], [0, 0], "as many in all arrays, got 1 vectors"),
+        (np.eye(2), [1], [0, 0], "the same length, got 2 vectors, 1 token counts, 2 doc"),
+        (np.eye(2), [1, 1], [0], "the same length, got 2 vectors, 2 token counts, 1 doc"),
+        (np.eye(2)[:1], [1, 1], [0, 0], "the same length, got 1 vectors"),
     ],
 )
 def test_rows_are_as_many_in_all_arrays(X, n_tokens, document, message):
