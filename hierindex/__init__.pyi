@@ -34,6 +34,8 @@ from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
 from .hierarchy.transforms import SemanticHierarchy as SemanticHierarchy
 from .index import HierarchicalIndex as HierarchicalIndex
+from .read import FileReader as FileReader
+from .read import read_documents as read_documents
 from .record import NodeRecord as NodeRecord
 from .record import Span as Span
 from .respond.extractive import ExtractiveSynthesizer as ExtractiveSynthesizer

@@ -8,7 +8,7 @@ questions it answers.
 
 import sys
 
-from llama_index.core import Document, SimpleDirectoryReader
+from llama_index.core import Document
 from llama_index.core.ingestion import IngestionPipeline
 
 from hierindex import (
@@ -18,6 +18,7 @@ from hierindex import (
     LLMRewriter,
     TwoStageSummarizer,
     load_embed_model,
+    read_documents,
     sentence_splitter,
 )
 from hierindex.llm.client import load_llm
@@ -30,8 +31,7 @@ def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
     if model_and_address:
         rewriter = LLMRewriter(load_llm(*model_and_address), prompt=QUESTIONS_PROMPT)
         summarizer = TwoStageSummarizer(rewriter, extract_tokens=None)
-    documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
-    chunks = sentence_splitter(embed_model)(documents)
+    chunks = sentence_splitter(embed_model)(read_documents(folder)[0])
     alone = [  # each a document of its own, so that each has a summary
         Document(id_=f"{chunk.ref_doc_id}#{i}", text=chunk.get_content())
         for i, chunk in enumerate(chunks)
