@@ -30,6 +30,8 @@ from .index import HierarchicalIndex as HierarchicalIndex
 from .llm.record import Call as Call
 from .llm.usage import Usage as Usage
 from .progress import Progress as Progress
+from .read import FileReader as FileReader
+from .read import read_documents as read_documents
 from .record import NodeRecord as NodeRecord
 from .record import Quote as Quote
 from .record import Span as Span

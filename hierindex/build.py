@@ -19,7 +19,7 @@ from hierindex.errors import FormatError, InputError, SourceError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
-from hierindex.read import Skipped, read_sources
+from hierindex.read import Skipped, read_documents, well_formed
 from hierindex.record import NodeRecord
 from hierindex.split import sentence_splitter, split_documents
 from hierindex.store.vector_store import HierarchyStore
@@ -155,10 +155,10 @@ def _documents(
     sources: Sequence[Source], progress: Progress
 ) -> tuple[list[Document], list[Skipped]]:
     paths = [source for source in sources if not isinstance(source, Document)]
-    given = [source for source in sources if isinstance(source, Document)]
+    given = [well_formed(source) for source in sources if isinstance(source, Document)]
     blank = [Skipped(d.doc_id, "holds only blanks") for d in given if not d.text.strip()]
     given = [document for document in given if document.text.strip()]
-    read, skipped = read_sources(paths, progress=progress) if paths or not given else ([], [])
+    read, skipped = read_documents(*paths, progress=progress) if paths or not given else ([], [])
     documents = [*read, *given]
     repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
     if repeated:

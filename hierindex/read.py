@@ -5,21 +5,25 @@ reads them, of HTML the text of its elements, of PDF that of its pages with a fo
 between. Citations count characters of it.
 """
 
+import codecs
+import json
 import logging
-import re
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
+from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
 from hierindex.errors import SourceError
 from hierindex.progress import Progress, silent
 from hierindex.record import PAGE_BREAK, PAGES
 
+HEAD = 65_536  # bytes; what does not begin like text is not loaded
 MAX_LINE = 1_000_000  # characters; what has a longer line is data, not text
-UTF_8 = "utf-8"
+MAX_TITLE = 1000  # characters; each chunk carries it
 FILE_NAME, TITLE = "file_name", "title"
 
 
@@ -35,46 +39,57 @@ class UnreadableError(Exception):
     """Why one file is passed over."""
 
 
-def read_sources(
-    sources: Sequence[str | Path], *, progress: Progress = silent
+def read_documents(
+    *sources: str | Path, progress: Progress = silent
 ) -> tuple[list[Document], list[Skipped]]:
-    """Documents of files and folders, in the order of the sources and of their paths.
+    """Read files and folders of text, Markdown, HTML and PDF, each file as one document.
 
     Parameters
     ----------
-    sources : Sequence[str or Path]
-        A folder is read with all its folders, hidden ones left out.
+    *sources : str or Path
+        A folder is read with its subfolders. Hidden files and folders are left out, and
+        links to folders are not followed.
+    progress : Progress, optional
+        Called after each file.
 
     Returns
     -------
     documents : list[Document]
-        A document's id is its file's path relative to the folder it was found in.
+        In the order of the sources and of their paths. A document's id is its file's path
+        relative to the folder it was found in; bytes that are not UTF-8 are escaped.
     skipped : list[Skipped]
-        Binary, empty and unreadable files.
+        The path and the reason of each file that cannot be read as text.
 
     Raises
     ------
     SourceError
         If a source does not exist, if two files have the same id, or if no file is left.
     """
+    files: dict[str, Path] = {}
     for source in sources:
-        if not Path(source).exists():
-            raise SourceError(f"There is no file or folder {str(source)!r}.")
-    files = [found for source in sources for found in _files(Path(source))]
-    seen: dict[str, Path] = {}
-    for document_id, path in files:
-        if document_id in seen:
-            raise SourceError(
-                f"Two sources hold a document {document_id!r}: {seen[document_id]} and {path}; "
-                "name a folder above both, or rename one."
-            )
-        seen[document_id] = path
-    documents, skipped = [], []
-    for i, (document_id, path) in enumerate(files, start=1):
+        if not str(source):
+            raise SourceError("A source is empty; '.' names the folder you are in.")
         try:
-            documents.append(_read(document_id, path))
-        except (UnreadableError, OSError) as error:
+            Path(source).stat()
+        except (OSError, ValueError):
+            raise SourceError(
+                f"There is no file or folder {str(source)!r} that can be read."
+            ) from None
+        for document_id, path in _files(Path(source)):
+            if document_id in files:
+                raise SourceError(
+                    f"Two sources hold a document {document_id!r}: {str(files[document_id])!r} and "
+                    f"{str(path)!r}; name a folder above both, or rename one."
+                )
+            files[document_id] = path
+    documents, skipped = [], []
+    for i, (document_id, path) in enumerate(files.items(), start=1):
+        try:
+            documents.append(_read(path, document_id))
+        except UnreadableError as error:
             skipped.append(Skipped(document_id, str(error)))
+        except OSError as error:
+            skipped.append(Skipped(document_id, f"cannot be read ({error.strerror})"))
         progress("read", i, len(files))
     if not documents:
         named = ", ".join(repr(str(source)) for source in sources)
@@ -83,109 +98,217 @@ def read_sources(
     return documents, skipped
 
 
+class FileReader(BaseReader):
+    """LlamaIndex reader that reads a file as `read_documents` does, as one document.
+
+    For `SimpleDirectoryReader(folder, file_extractor={".html": reader, ".pdf": reader})`.
+    """
+
+    def load_data(
+        self,
+        file: str | Path,
+        extra_info: Mapping[str, Any] | None = None,
+        fs: Any = None,
+    ) -> list[Document]:
+        """Read one file.
+
+        Parameters
+        ----------
+        file : str or Path
+        extra_info : Mapping, optional
+            Metadata to add to the document's own.
+        fs : fsspec.AbstractFileSystem, optional
+            Where the file is; the local file system by default.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read as text.
+        """
+        document_id = _valid(str(file))
+        try:
+            if fs is None:
+                document = _read(Path(file), document_id)
+            else:
+                with fs.open(str(file)) as opened:
+                    document = _document(opened, document_id)
+        except UnreadableError as error:
+            raise SourceError(f"{document_id!r} {error}.") from error
+        document.metadata = {**(extra_info or {}), **document.metadata}
+        return [well_formed(document)]
+
+
 def _files(source: Path) -> Iterator[tuple[str, Path]]:
-    if source.is_file():
-        yield source.name, source
-        return
-    for path in sorted(source.rglob("*")):
-        inside = path.relative_to(source)
-        hidden = any(part.startswith(".") or part.endswith(".lance") for part in inside.parts)
-        if path.is_file() and not hidden:
-            yield inside.as_posix(), path
+    """Whatever is no folder, in order of paths, by id; and folders that cannot be opened."""
+    waiting = [source]
+    while waiting:
+        path = waiting.pop()
+        inside = path.name if path == source else path.relative_to(source).as_posix()
+        try:
+            if path != source and path.is_symlink():
+                raise NotADirectoryError
+            entries = sorted(path.iterdir(), reverse=True)
+        except OSError:
+            yield _valid(inside), path
+        else:
+            waiting += [p for p in entries if p.name[0] != "." and p.suffix != ".lance"]
 
 
-def _read(document_id: str, path: Path) -> Document:
-    read = READERS.get(path.suffix.lower(), _read_text)
-    document = read(path.read_bytes())
-    if not document.text.strip():
-        raise UnreadableError("is empty" if not document.text else "holds only blanks")
-    longest = max(map(len, document.text.splitlines()))
+def _valid(name: str) -> str:
+    r"""A file name as valid UTF-8, each other byte of it escaped.
+
+    >>> _valid("caf\udce9")
+    'caf\\xe9'
+    """
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _read(path: Path, document_id: str) -> Document:
+    path.stat()  # whoever opens a pipe waits for its other end
+    if path.is_dir():
+        link = path.is_symlink()
+        raise UnreadableError("is a link to a folder" if link else "is a folder without permission")
+    if not path.is_file():
+        raise UnreadableError("is a pipe, a socket or a device")
+    with path.open("rb") as file:
+        return _document(file, document_id)
+
+
+def _document(file: BinaryIO, document_id: str) -> Document:
+    name = Path(document_id).name
+    text, metadata = READERS.get(Path(name).suffix.lower(), _read_text)(file)
+    if not text.strip():
+        raise UnreadableError("is empty" if not text else "holds only blanks")
+    longest = max(map(len, text.splitlines()))
     if longest > MAX_LINE:
         raise UnreadableError(f"has a line of {longest:,} characters, more than {MAX_LINE:,}")
-    document.id_ = document_id
-    document.metadata = {FILE_NAME: path.name, **document.metadata}
-    document.excluded_embed_metadata_keys = list(document.metadata)
-    document.excluded_llm_metadata_keys = [key for key in document.metadata if key != FILE_NAME]
+    metadata = {FILE_NAME: name, **metadata}
+    document = Document(id_=document_id, text=text, metadata=metadata)
+    document.excluded_embed_metadata_keys = list(metadata)
+    document.excluded_llm_metadata_keys = [key for key in metadata if key != FILE_NAME]
+    return well_formed(document)
+
+
+def well_formed(document: Document) -> Document:
+    """The document, or a copy without the lone surrogates that no UTF-8 holds.
+
+    The two halves of a character become the character, any other half U+FFFD.
+    """
+    values = json.dumps(document.to_dict(), ensure_ascii=False, default=str)
+    try:
+        values.encode()
+    except UnicodeEncodeError:
+        values = values.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return type(document).from_json(values)
     return document
 
 
-def _read_text(data: bytes) -> Document:
-    text, encoding = _decoded(data)
-    if "\0" in text:
-        raise UnreadableError("is not text")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return Document(text=text, metadata={} if encoding == UTF_8 else {"encoding": encoding})
-
-
-def _decoded(data: bytes) -> tuple[str, str]:
-    """Text and encoding: UTF-8, or what a byte order mark or else the bytes themselves tell."""
+def _read_text(file: BinaryIO) -> tuple[str, dict[str, Any]]:
+    """Text, and its encoding if that is not UTF-8: a byte order mark's, or the likeliest."""
     from charset_normalizer import from_bytes, is_binary
+    from charset_normalizer.utils import any_specified_encoding
 
+    data = file.read(HEAD)
+    if b"\0" in data and not data.startswith(WITH_ZEROS):
+        raise UnreadableError("is not text")
+    data += file.read()
+    metadata = {}
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         best = None if is_binary(data) else from_bytes(data).best()
-        if best is None or (b"\0" in data and not best.bom):
+        if best is None:
             raise UnreadableError("is not text") from None
-        if best.multi_byte_usage or best.coherence or best.bom:
-            return str(best), best.encoding
-        return data.decode("cp1252", errors="replace"), "cp1252"  # too short to tell; likeliest
-    return text, UTF_8
+        declared = any_specified_encoding(data) == best.encoding
+        if declared or best.multi_byte_usage or best.coherence or best.bom:
+            text, metadata = str(best), {"encoding": best.encoding}
+        else:  # too short to tell
+            text, metadata = data.decode("cp1252", "replace"), {"encoding": "cp1252"}
+    if "\0" in text:
+        raise UnreadableError("is not text")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), metadata
 
 
-def _read_html(data: bytes) -> Document:
-    from bs4 import BeautifulSoup
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of text that looks like a path, of XML read as HTML
-        soup = BeautifulSoup(data, "html.parser")
-    title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    for element in soup(["script", "style", "template", "title"]):
-        element.decompose()
-    for element in soup(BLOCKS):
-        element.insert_before("\n")
-        element.insert_after("\n")
-    lines = (" ".join(line.split()) for line in soup.get_text().splitlines())
-    text = "\n".join(line for line in lines if line)
-    return Document(text=text, metadata={TITLE: title} if title else {})
+WITH_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+"""How text may begin that has zero bytes; UTF-32's other mark begins with one of them."""
 
 
-BLOCKS = re.compile(
-    "^(address|article|aside|blockquote|br|caption|d[dlt]|div|figcaption|footer|form|h[1-6]|header|hr"
-    "|li|main|nav|ol|p|pre|section|summary|table|t[dhr]|ul)$"
+def _read_html(file: BinaryIO) -> tuple[str, dict[str, Any]]:
+    """Return the text of the elements, each block on lines of its own, and the title."""
+    from lxml import etree
+
+    html, metadata = _read_text(file)
+    parser = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
+    )
+    root = etree.fromstring(html.encode("utf-8", "replace"), parser)
+    if any("Excessive depth" in error.message for error in parser.error_log):
+        raise UnreadableError("has HTML elements nested more than 2,048 deep")
+    if root is None:
+        return "", metadata
+    lines: list[str] = []
+    inline: list[str] = []
+    depth = {"pre": 0, "hidden": 0}
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        if element.tag in BLOCKS:
+            lines += _lines("".join(inline), keep_blanks=depth["pre"] > 0)
+            inline.clear()
+        kind = "hidden" if element.tag in HIDDEN else element.tag
+        if kind in depth:
+            depth[kind] += 1 if event == "start" else -1
+        text = element.text if event == "start" else element.tail
+        if text and not depth["hidden"]:
+            inline.append(text)
+    lines += _lines("".join(inline))
+    if title := root.findtext(".//title", "").strip():
+        metadata[TITLE] = title
+    return "\n".join(line for line in lines if line.strip()), metadata
+
+
+def _lines(text: str, *, keep_blanks: bool = False) -> list[str]:
+    if keep_blanks:
+        return text.strip("\n").split("\n")
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+HIDDEN = frozenset({"script", "style", "template", "title"})
+BLOCKS = frozenset(
+    "address article aside blockquote br caption dd div dl dt figcaption footer form h1 h2 h3 h4 "
+    "h5 h6 header hr li main nav ol p pre section summary table td th tr ul".split()
 )
 
 
-def _read_pdf(data: bytes) -> Document:
-    from io import BytesIO
-
+def _read_pdf(file: BinaryIO) -> tuple[str, dict[str, Any]]:
     from pypdf import PdfReader
-    from pypdf.errors import DependencyError, PyPdfError
+    from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
+    begins = file.read(1024)
+    file.seek(max(0, file.seek(0, os.SEEK_END) - HEAD))
+    if b"%PDF-" not in begins or b"%%EOF" not in file.read():  # pypdf reads all lines to find it
+        raise UnreadableError("cannot be read as PDF")
     notes = logging.getLogger("pypdf")  # of what it mends, or raises as well
     level = notes.level
     notes.setLevel(logging.CRITICAL)
     try:
-        pages = [_whole(page.extract_text()) for page in PdfReader(BytesIO(data)).pages]
-    except (PyPdfError, DependencyError, *MALFORMED) as error:
-        raise UnreadableError(f"cannot be read as PDF ({error})") from error
+        pages = [page.extract_text().replace(PAGE_BREAK, " ") for page in PdfReader(file).pages]
+    except (DependencyError, FileNotDecryptedError) as error:
+        raise UnreadableError("is an encrypted PDF") from error
+    except (PyPdfError, *MALFORMED) as error:
+        raise UnreadableError("cannot be read as PDF") from error
     finally:
         notes.setLevel(level)
     if not "".join(pages).strip():
         raise UnreadableError("is a PDF without text")
-    return Document(text=PAGE_BREAK.join(pages), metadata={PAGES: len(pages)})
+    return PAGE_BREAK.join(pages), {PAGES: len(pages)}
 
 
-def _whole(page: str) -> str:
-    """A page's text without a form feed, and without the halves of UTF-16 that pypdf may leave."""
-    text = page.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text.replace(PAGE_BREAK, " ")
+MALFORMED = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError),
+    *(TypeError, ValueError),
+)
+"""What pypdf raises for a file whose objects are not what they should be."""
 
-
-MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What pypdf stumbles over in a file whose objects are not what they should be."""
-
-READERS: dict[str, Callable[[bytes], Document]] = {
+READERS: dict[str, Callable[[BinaryIO], tuple[str, dict[str, Any]]]] = {
     ".html": _read_html,
     ".htm": _read_html,
     ".pdf": _read_pdf,

@@ -51,6 +51,8 @@ class PlacedSentenceSplitter(SentenceSplitter):
                 continue
             ends[parent.node_id] = at + len(node.text)
             node.start_char_idx, node.end_char_idx = start + at, start + ends[parent.node_id]
+            if parent.source_node is None:
+                _number([node], parent)
         return nodes
 
     def _get_metadata_str(self, node: BaseNode) -> str:
@@ -138,16 +140,19 @@ def split_documents(
     chunks: list[BaseNode] = []
     for i, document in enumerate(documents, start=1):
         found = splitter([document])
-        if PAGES in document.metadata:
-            _number(found, document.text)
+        _number(found, document)
         chunks += found
         progress("split", i, len(documents))
     return chunks
 
 
-def _number(chunks: Sequence[BaseNode], text: str) -> None:
-    """Give each chunk its first page, counted from 1."""
+def _number(chunks: Sequence[BaseNode], document: BaseNode) -> None:
+    """Give each chunk of a document with pages its first page, counted from 1."""
+    if PAGES not in document.metadata:
+        return
+    text = document.get_content(MetadataMode.NONE)
     for chunk in chunks:
         if isinstance(chunk, TextNode) and chunk.start_char_idx is not None:
             chunk.metadata[PAGE] = 1 + text.count(PAGE_BREAK, 0, chunk.start_char_idx)
-            chunk.excluded_embed_metadata_keys = [*chunk.excluded_embed_metadata_keys, PAGE]
+            if PAGE not in chunk.excluded_embed_metadata_keys:
+                chunk.excluded_embed_metadata_keys = [*chunk.excluded_embed_metadata_keys, PAGE]

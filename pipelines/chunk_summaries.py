@@ -8,7 +8,7 @@ questions it answers.
 
 import sys
 
-from llama_index.core import Document, SimpleDirectoryReader
+from llama_index.core import Document
 from llama_index.core.ingestion import IngestionPipeline
 
 from hierindex import (
@@ -18,6 +18,7 @@ from hierindex import (
     LLMRewriter,
     TwoStageSummarizer,
     load_embed_model,
+    read_documents,
     sentence_splitter,
 )
 from hierindex.llm.client import load_llm
@@ -30,7 +31,7 @@ def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
     if model_and_address:
         rewriter = LLMRewriter(load_llm(*model_and_address), prompt=QUESTIONS_PROMPT)
         summarizer = TwoStageSummarizer(rewriter, extract_tokens=None)
-    documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
+    documents, _ = read_documents(folder)
     chunks = sentence_splitter(embed_model)(documents)
     alone = [  # as documents, so that each chunk has a summary
         Document(id_=f"{chunk.ref_doc_id}#{i}", text=chunk.get_content())

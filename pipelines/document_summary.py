@@ -10,7 +10,6 @@ of the best document.
 import sys
 from typing import Any
 
-from llama_index.core import SimpleDirectoryReader
 from llama_index.core.ingestion import IngestionPipeline
 
 from hierindex import (
@@ -21,6 +20,7 @@ from hierindex import (
     NodeRecord,
     TwoStageSummarizer,
     load_embed_model,
+    read_documents,
     sentence_splitter,
 )
 from hierindex.llm.client import load_llm
@@ -39,7 +39,7 @@ def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
     hierarchy = DocumentHierarchy(
         embed_model=embed_model, summarizer=summarizer, group_documents=False, cache=uri
     )
-    documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
+    documents, _ = read_documents(folder)
     IngestionPipeline(
         transformations=[sentence_splitter(embed_model), embed_model, hierarchy],
         vector_store=HierarchyStore(uri),

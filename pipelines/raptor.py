@@ -5,7 +5,6 @@ Usage: python pipelines/raptor.py FOLDER INDEX "QUESTION"
 
 import sys
 
-from llama_index.core import SimpleDirectoryReader
 from llama_index.core.ingestion import IngestionPipeline
 
 from hierindex import (
@@ -13,6 +12,7 @@ from hierindex import (
     HierarchyStore,
     RaptorHierarchy,
     load_embed_model,
+    read_documents,
     sentence_splitter,
 )
 
@@ -28,9 +28,9 @@ def main(folder: str, uri: str, question: str) -> None:
         ],
         vector_store=HierarchyStore(uri),
     )
-    documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
+    documents, skipped = read_documents(folder)
     nodes = pipeline.run(documents=documents)
-    print(f"{len(documents)} documents, {len(nodes)} nodes")
+    print(f"{len(documents)} documents, {len(skipped)} files skipped, {len(nodes)} nodes")
 
     index = HierarchicalIndex.open(uri, embed_model)
     level = max(0, len(index.info()["levels"]) - 2)

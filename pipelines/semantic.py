@@ -5,7 +5,6 @@ Usage: python pipelines/semantic.py FOLDER INDEX "QUESTION" [LEVEL]
 
 import sys
 
-from llama_index.core import SimpleDirectoryReader
 from llama_index.core.ingestion import IngestionPipeline
 
 from hierindex import (
@@ -13,6 +12,7 @@ from hierindex import (
     HierarchyStore,
     SemanticHierarchy,
     load_embed_model,
+    read_documents,
     sentence_splitter,
 )
 from hierindex.rules import Optimal
@@ -29,10 +29,9 @@ def main(folder: str, uri: str, question: str, level: str = "1") -> None:
         ],
         vector_store=HierarchyStore(uri),
     )
-    # Stable document ids keep the node ids stable between runs.
-    documents = SimpleDirectoryReader(folder, recursive=True, filename_as_id=True).load_data()
+    documents, skipped = read_documents(folder)
     nodes = pipeline.run(documents=documents)
-    print(f"{len(documents)} documents, {len(nodes)} nodes")
+    print(f"{len(documents)} documents, {len(skipped)} files skipped, {len(nodes)} nodes")
 
     index = HierarchicalIndex.open(uri, embed_model)
     print(index.as_query_engine(level=int(level), top_k=5).query(question))

@@ -19,7 +19,7 @@ from hierindex.read import (
     FILE_NAME,
     MAX_LINE,
     Skipped,
-    read_sources,
+    read_documents,
 )
 from hierindex.record import PAGE, PAGES
 from hierindex.split import (
@@ -95,7 +95,7 @@ def written(tmp_path):
 
 
 def read_one(written, name, data):
-    (document,), skipped = read_sources([written({name: data})])
+    (document,), skipped = read_documents(written({name: data}))
     assert not skipped
     assert document.id_ == name
     assert document.metadata[FILE_NAME] == name
@@ -144,7 +144,7 @@ def test_text_equals_what_open_reads(tmp_path_factory, lines, end):
     path = tmp_path_factory.mktemp("text") / "a.txt"
     path.write_bytes(("x" + end.join(lines)).replace("\0", "").encode())
     if not path.read_bytes().startswith(codecs.BOM_UTF8):
-        assert read_sources([path])[0][0].text == path.read_text(encoding="utf-8")
+        assert read_documents(path)[0][0].text == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -168,17 +168,17 @@ def test_text_equals_what_open_reads(tmp_path_factory, lines, end):
 )
 def test_what_is_no_document_is_skipped_with_a_reason(written, name, data, reason):
     folder = written({name: data, "good.md": "# Good\n"})
-    (document,), skipped = read_sources([folder])
+    (document,), skipped = read_documents(folder)
     assert document.id_ == "good.md"
     assert [s.path for s in skipped] == [name]
     assert reason in skipped[0].reason
     with pytest.raises(SourceError, match=name):
-        read_sources([folder / name])
+        read_documents(folder / name)
 
 
 def test_broken_pdfs_are_told_once(written, capfd):
     folder = written({"a.pdf": b"hello", "good.md": "# Good\n"})
-    _, skipped = read_sources([folder])
+    _, skipped = read_documents(folder)
     assert len(skipped) == 1
     assert capfd.readouterr() == ("", "")
 
@@ -199,7 +199,7 @@ def test_a_folder_is_read_with_its_folders_in_order(written):
         }
     )
     told = []
-    documents, skipped = read_sources([folder], progress=lambda *at: told.append(at))
+    documents, skipped = read_documents(folder, progress=lambda *at: told.append(at))
     assert [d.id_ for d in documents] == [
         "a/b/c.md",
         "a/no_suffix",
@@ -214,7 +214,7 @@ def test_a_folder_is_read_with_its_folders_in_order(written):
 def test_sources_keep_their_order_and_a_hidden_one_may_be_named(written):
     folder = written({"one/b.txt": "b", "two/a.txt": "a", ".hidden/c.txt": "c"})
     sources = [folder / "two", str(folder / "one" / "b.txt"), folder / ".hidden"]
-    assert [d.id_ for d in read_sources(sources)[0]] == ["a.txt", "b.txt", "c.txt"]
+    assert [d.id_ for d in read_documents(*sources)[0]] == ["a.txt", "b.txt", "c.txt"]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_sources_keep_their_order_and_a_hidden_one_may_be_named(written):
 def test_sources_that_cannot_be_read(written, monkeypatch, files, sources, told):
     monkeypatch.chdir(written(files))
     with pytest.raises(SourceError, match=told):
-        read_sources(sources)
+        read_documents(*sources)
 
 
 def test_markdown_is_kept(written):
@@ -488,8 +488,8 @@ def test_the_window_is_that_of_the_model(embed_model, splitter):
 def test_reading_warns_of_nothing(written):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        read_sources(
-            [written({"a.html": "a/b.html", "b.htm": "http://x.y/", "c.pdf": pdf_of("x")})]
+        read_documents(
+            *[written({"a.html": "a/b.html", "b.htm": "http://x.y/", "c.pdf": pdf_of("x")})]
         )
     assert not caught
 
@@ -498,4 +498,4 @@ def test_reading_warns_of_nothing(written):
 def test_a_few_binary_bytes_are_no_text(tmp_path, data):
     (tmp_path / "a.txt").write_bytes(data)
     with pytest.raises(SourceError, match="is not text"):
-        read_sources([tmp_path])
+        read_documents(tmp_path)

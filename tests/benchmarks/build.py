@@ -90,9 +90,9 @@ def tree(method, model, documents, uri):
 
 def measure(configuration: str, folder: str) -> dict:
     import hierindex
-    from hierindex.read import read_sources
+    from hierindex.read import read_documents
 
-    documents, _ = read_sources([folder])
+    documents, _ = read_documents(folder)
     method, _, backend = configuration.partition("-")
     with tempfile.TemporaryDirectory() as uri:
         if method == "flat":

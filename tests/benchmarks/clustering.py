@@ -127,9 +127,9 @@ def segmentation(X) -> None:
 def main(folder: str) -> None:
     from llama_index.core.node_parser import SentenceSplitter
 
-    from hierindex.read import read_sources
+    from hierindex.read import read_documents
 
-    documents, _ = read_sources([folder])
+    documents, _ = read_documents(folder)
     chunks = SentenceSplitter(chunk_size=256, chunk_overlap=20)(documents)
     X = embedded([chunk.text for chunk in chunks])
     print(folder)

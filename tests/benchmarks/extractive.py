@@ -29,7 +29,7 @@ from llama_index.core.bridge.pydantic import Field
 
 from hierindex import load_embed_model, sentence_splitter
 from hierindex.embed.embedder import Embedder
-from hierindex.read import read_sources
+from hierindex.read import read_documents
 from hierindex.record import Quote, Span
 from hierindex.summarize.bert import BertExtractor
 from hierindex.summarize.extractive import METHODS, Extractor, SalientSentences, fitting_sentences
@@ -181,7 +181,7 @@ def interval(scores: np.ndarray) -> str:
 
 
 def groups_of(folder: str, model) -> list[list[Sentence]]:
-    documents, _ = read_sources([folder])
+    documents, _ = read_documents(folder)
     chunks = sentence_splitter(model)(documents)
     return [
         [
