@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
-from hierindex import DocumentHierarchy, Optimal, Percentile, RaptorHierarchy, SemanticHierarchy
+from hierindex import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
+from hierindex.rules import Optimal, Percentile
 
 WORDS = "harbour sail mast anchor flour yeast oven dough nova orbit comet moon".split()
 KINDS = {
