@@ -79,7 +79,7 @@ RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "m
 
 
 def load_settings(**flags: Any) -> Settings:
-    """Settings with the flags that were given, those that are not None.
+    """Settings with the flags that were given, those that are not None and not empty.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def load_settings(**flags: Any) -> Settings:
     >>> load_settings(method="raptor", seed=None).method
     'raptor'
     """
-    given = {name: value for name, value in flags.items() if value is not None}
+    given = {name: value for name, value in flags.items() if value not in (None, [])}
     defaults = {
         rival: Settings.model_fields[rival].default
         for flag, rival in RIVALS.items()

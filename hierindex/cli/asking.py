@@ -9,19 +9,10 @@ import typer
 from hierindex.cli import options
 from hierindex.cli.output import print_result
 
-RETRIEVAL = {
-    "mode",
-    "level",
-    "by",
-    "top_k",
-    "token_budget",
-    "beam",
-    "n_documents",
-    "whole_documents",
-    "merge",
-    "mmr",
-    "partial_summaries",
-}
+RETRIEVAL = set(
+    "mode level by top_k token_budget beam n_documents whole_documents merge mmr"
+    " partial_summaries".split()
+)
 """Settings that are the retriever's options."""
 
 
@@ -49,27 +40,7 @@ def query(
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a question, at one level or at all."""
-    from hierindex.settings import load_settings
-
-    settings = load_settings(
-        mode=mode,
-        level=level or None,
-        by=by,
-        partial_summaries=partial_summaries,
-        top_k=top_k,
-        token_budget=token_budget,
-        beam=beam,
-        n_documents=n_documents,
-        whole_documents=whole_documents,
-        merge=merge,
-        mmr=mmr,
-        response_mode=response_mode,
-        min_score=min_score,
-        llm=llm,
-        llm_base_url=llm_base_url,
-        llm_concurrency=llm_concurrency,
-        llm_timeout=llm_timeout,
-    )
+    settings = options.settings_of(locals())
     with _without_garbage_collection():
         from hierindex.cli.llm import served_llm_of
         from hierindex.cli.text import answered
@@ -100,7 +71,7 @@ def compare(
     partial_summaries: options.PartialSummaries = None,
     top_k: options.TopK = None,
     token_budget: options.TokenBudget = None,
-    response_mode: options.ResponseModes = None,
+    response_modes: options.ResponseModes = None,
     min_score: options.MinScore = None,
     llm: options.Model = None,
     llm_base_url: options.BaseUrl = None,
@@ -109,21 +80,7 @@ def compare(
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a question in several response modes, side by side, of the same nodes."""
-    from hierindex.settings import load_settings
-
-    settings = load_settings(
-        mode=mode,
-        level=level or None,
-        by=by,
-        partial_summaries=partial_summaries,
-        top_k=top_k,
-        token_budget=token_budget,
-        min_score=min_score,
-        llm=llm,
-        llm_base_url=llm_base_url,
-        llm_concurrency=llm_concurrency,
-        llm_timeout=llm_timeout,
-    )
+    settings = options.settings_of(locals())
     from hierindex.cli.llm import served_llm_of
     from hierindex.cli.text import compared
     from hierindex.cli.where import filters_of
@@ -133,7 +90,7 @@ def compare(
     comparison = HierarchicalIndex.open(index).compare(
         question,
         llm=served_llm_of(settings),
-        response_modes=response_mode,
+        response_modes=response_modes,
         synthesizer={"min_score": settings.min_score},
         filters=filters_of(where or ()),
         **settings.model_dump(include=RETRIEVAL),

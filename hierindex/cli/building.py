@@ -39,30 +39,7 @@ def build(
     as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of one."""
-    from hierindex.settings import load_settings
-
-    settings = load_settings(
-        method=method,
-        embed_model=embed_model,
-        summarizer=summarizer,
-        llm=llm,
-        llm_base_url=llm_base_url,
-        llm_concurrency=llm_concurrency,
-        max_llm_tokens=max_llm_tokens,
-        llm_timeout=llm_timeout,
-        llm_deadline=llm_deadline,
-        llm_completion_tokens=llm_completion_tokens,
-        llm_record=llm_record,
-        prompt=prompt,
-        min_grounding=min_grounding,
-        grounding=grounding,
-        strict=strict,
-        prompt_price=prompt_price,
-        completion_price=completion_price,
-        chunk_size=chunk_size,
-        max_levels=max_levels,
-        seed=seed,
-    )
+    settings = options.settings_of(locals())
     from hierindex.cli.choose import hierarchy_of
     from hierindex.cli.progress import shown_progress
     from hierindex.cli.text import built, estimated, timed

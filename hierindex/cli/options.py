@@ -1,9 +1,12 @@
 """What the commands can be told; the settings say what each is by default."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from hierindex.settings import Settings
 
 Index = Annotated[Path, typer.Option("--index", help="Folder of the index.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -116,3 +119,10 @@ ResponseModes = Annotated[
     typer.Option("--response-mode", help="Compare this mode; may be given again. By default all."),
 ]
 ResponseMode = Annotated[str | None, typer.Option(help="extractive, or one of LlamaIndex's.")]
+
+
+def settings_of(arguments: dict[str, Any]) -> "Settings":
+    """Return the settings with those of a command's arguments that are settings."""
+    from hierindex.settings import Settings, load_settings
+
+    return load_settings(**{k: v for k, v in arguments.items() if k in Settings.model_fields})
