@@ -31,6 +31,7 @@ from .llm.record import Call as Call
 from .llm.usage import Usage as Usage
 from .progress import Progress as Progress
 from .read import FileReader as FileReader
+from .read import Skipped as Skipped
 from .read import read_documents as read_documents
 from .record import NodeRecord as NodeRecord
 from .record import Quote as Quote

@@ -261,7 +261,7 @@ def _read_html(file: BinaryIO) -> tuple[str, dict[str, Any]]:
             inline.append(text)
     lines += _lines("".join(inline))
     if title := root.findtext(".//title", "").strip():
-        metadata[TITLE] = title
+        metadata[TITLE] = title[:MAX_TITLE]
     return "\n".join(line for line in lines if line.strip()), metadata
 
 
