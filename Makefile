@@ -12,16 +12,14 @@ test: $(READY)  ## everything that CI checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q --cov --cov-report=
-	$(BIN)/coverage report --include='hierindex/core/*' --fail-under=100
-	$(BIN)/coverage report --skip-covered --sort=cover
+	$(BIN)/pytest -q -n 2 --dist worksteal --cov
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test-slow: $(READY)  ## every method on whole corpora, in HIERINDEX_CORPORA
-	$(BIN)/pytest -q -m slow
+test-slow: $(READY)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
+	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=thorough
 
 bench: $(READY)  ## prints times and ratios: make bench CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench CORPUS=folder"; exit 2; }

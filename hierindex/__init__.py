@@ -3,7 +3,24 @@
 The public names stand in `__init__.pyi`; each is imported when it is first used.
 """
 
+import warnings
+from importlib import import_module
+from typing import Any
+
 import lazy_loader
 
 __version__ = "0.1.0"
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+RULES = "Cosine Gradient Interquartile Optimal Percentile StandardDeviation TargetSize"
+MOVED = {name: ("hierindex.rules", name) for name in RULES.split()}
+MOVED["Found"] = ("hierindex", "RetrievedNode")
+"""Names of older versions, and where they are now."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MOVED:
+        return _public(name)
+    module, new = MOVED[name]
+    warnings.warn(f"hierindex.{name} is now {module}.{new}.", DeprecationWarning, stacklevel=2)
+    return getattr(import_module(module), new)

@@ -22,8 +22,8 @@ from hierindex.progress import Progress
 from hierindex.read import Skipped, read_documents, well_formed
 from hierindex.record import NodeRecord
 from hierindex.split import sentence_splitter, split_documents
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch, Timing
 
 STAGES = ("read", "load", "split", "embed", "cluster", "summarize", "link", "write")

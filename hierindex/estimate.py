@@ -12,7 +12,7 @@ from hierindex.cache.file import Cache, cache_file, open_cache
 from hierindex.embed.embedder import fingerprint
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.progress import Progress
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
 
 WIDTH = 1.6  # of a quick estimate, down and up, where trees of words alone were compared with real

@@ -18,9 +18,9 @@ from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.plain import plain
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
@@ -183,7 +183,7 @@ class HierarchicalIndex:
         InputError
             If it has no such option, or options do not go together.
         """
-        known = signature(HierarchyRetriever).parameters.keys()
+        known = signature(HierarchyRetriever).parameters.keys() - {"store", "embed_model"}
         for name in options.keys() - known:
             raise InputError(
                 f"There is no option {name!r}; the retriever has {', '.join(sorted(known))}, and "
@@ -302,7 +302,7 @@ class HierarchicalIndex:
         return wait_for(overview(self.store.snapshot()))
 
     def node(self, node_id: str) -> BaseNode:
-        """The node with this id, or with the one id that begins so.
+        """The node with this id, or else the only one whose id begins with it.
 
         Raises
         ------
@@ -310,14 +310,15 @@ class HierarchicalIndex:
             If there is none, or more than one.
         """
         snapshot = self.store.snapshot()
-        ids = wait_for(snapshot.columns("id"))["id"]
-        begin = [found for found in ids if found.startswith(node_id)]
-        if len(begin) != 1:
+        ids = wait_for(snapshot.ids_beginning(node_id))
+        if node_id in ids:
+            ids = [node_id]
+        if len(ids) != 1:
             raise InputError(
-                f"{len(begin) or 'No'} nodes have an id that begins with {node_id!r}; "
+                f"{len(ids) or 'No'} nodes have an id that begins with {node_id!r}; "
                 "`hierindex query` and `hierindex info` show ids."
             )
-        return wait_for(snapshot.nodes(begin))[0]
+        return wait_for(snapshot.nodes(ids))[0]
 
     def describe(self, node_id: str) -> dict[str, Any]:
         """A node as plain values: text, level, kind, grounding, links, citations.

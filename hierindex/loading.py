@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from hierindex.errors import ModelError
 
@@ -31,6 +32,22 @@ def loading(message: str) -> Iterator[None]:
             yield
     except (OSError, ValueError, RuntimeError, AttributeError, SafetensorError) as error:
         raise ModelError(message) from error
+
+
+def load_transformer(kind: str, name: str, message: str, **options: Any) -> tuple[Any, Any]:
+    """A model of one of transformers' auto classes, by name or folder, and its tokenizer.
+
+    Raises
+    ------
+    ModelError
+        With this message, if the model is not there or not whole.
+    """
+    import transformers
+
+    with loading(message):
+        here = {"trust_remote_code": False, "local_files_only": only_local(name)}
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **here)
+        return getattr(transformers, kind).from_pretrained(name, **options, **here), tokenizer
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape, unescape
-from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +25,7 @@ from hierindex.record import PAGE_BREAK, PAGES
 
 HEAD = 65_536  # bytes; what does not begin like text is not loaded
 MAX_LINE = 1_000_000  # characters; what has a longer line is data, not text
+MAX_TITLE = 1000  # characters; each chunk carries it
 FILE_NAME, TITLE = "file_name", "title"
 
 
@@ -254,7 +254,7 @@ def _read_html(file: BinaryIO) -> tuple[str, dict[str, Any]]:
         if name in depth:
             depth[name] = max(0, depth[name] + (-1 if end else 1))
         if title and TITLE not in metadata and (title := _characters(title).strip()):
-            metadata[TITLE] = title
+            metadata[TITLE] = title[:MAX_TITLE]
     return "\n".join(line for line in lines if line.strip()), metadata
 
 
@@ -288,17 +288,15 @@ def _read_pdf(file: BinaryIO) -> tuple[str, dict[str, Any]]:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
-    data = file.read(1024)
-    if b"%PDF-" in data:
-        data += file.read()
-    if b"%%EOF" not in data:  # pypdf looks for it line by line
+    begins = file.read(1024)
+    file.seek(max(0, file.seek(0, os.SEEK_END) - HEAD))
+    if b"%PDF-" not in begins or b"%%EOF" not in file.read():  # pypdf reads all lines to find it
         raise UnreadableError("cannot be read as PDF")
     notes = logging.getLogger("pypdf")  # of what it mends, or raises as well
     level = notes.level
     notes.setLevel(logging.CRITICAL)
     try:
-        found = PdfReader(BytesIO(data)).pages
-        pages = [page.extract_text().replace(PAGE_BREAK, " ") for page in found]
+        pages = [page.extract_text().replace(PAGE_BREAK, " ") for page in PdfReader(file).pages]
     except (DependencyError, FileNotDecryptedError) as error:
         raise UnreadableError("is an encrypted PDF") from error
     except (PyPdfError, *MALFORMED) as error:

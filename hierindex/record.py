@@ -1,13 +1,14 @@
 """What a node knows of its place: its levels, its parents and the sources it stands on.
 
 A LlamaIndex node has one metadata dictionary, which vector stores filter, print and
-return. `NodeRecord` is what hierindex keeps there: `level`, `level_max` and `grounding` as
-plain numbers, so that any store can filter by them, and everything else as one JSON string
-under `hierindex`, so that a store that takes only scalars can hold it.
+return. `NodeRecord` is what hierindex keeps there: `hierindex_level`, `hierindex_level_max` and
+`hierindex_grounding` as plain numbers, so that any store can filter by them, and everything else
+as one JSON string under `hierindex`, so that a store that takes only scalars can hold it.
 """
 
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +21,12 @@ PAGE = "page"  # metadata key of a chunk's first page
 PAGE_LABEL = "page_label"  # that of a document which is one page, as LlamaIndex's PDF readers give
 PAGES = "pages"  # of a document: how many
 PAGE_BREAK = "\f"  # in a text, begins the next page
-RECORD_KEYS = (LEVEL, LEVEL_MAX, GROUNDING, DETAILS)
+RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_grounding", DETAILS)
+"""Metadata keys of a record."""
+
+OLD_KEYS = (LEVEL, LEVEL_MAX, GROUNDING, DETAILS)
+"""Those that versions up to 0.1 wrote in their place."""
+
 DETAIL_FIELDS = (
     "kind",
     "documents",
@@ -139,6 +145,14 @@ class NodeRecord:
         """
         if DETAILS not in metadata:
             return cls()
+        level, level_max, grounding, _ = record_keys(metadata)
+        if level == LEVEL:
+            warnings.warn(
+                f"Metadata keys {LEVEL!r}, {LEVEL_MAX!r} and {GROUNDING!r} of hierindex are now "
+                f"{', '.join(map(repr, RECORD_KEYS[:3]))}; build the nodes again.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
         details = json.loads(metadata[DETAILS])
         details["documents"] = tuple(details["documents"])
         details["parents"] = tuple((node_id, weight) for node_id, weight in details["parents"])
@@ -153,9 +167,9 @@ class NodeRecord:
             for at, to, source, verbatim, *beside in details["quotes"]
         )
         return cls(
-            level=metadata[LEVEL],
-            level_max=metadata[LEVEL_MAX],
-            grounding=metadata.get(GROUNDING),
+            level=metadata[level],
+            level_max=metadata[level_max],
+            grounding=metadata.get(grounding),
             **details,
         )
 
@@ -167,9 +181,16 @@ def as_metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
     """
     details = {key: fields[key] for key in DETAIL_FIELDS}
     text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
-    given = fields[GROUNDING]
-    grounding = {} if given is None else {GROUNDING: given}
-    return {LEVEL: fields[LEVEL], LEVEL_MAX: fields[LEVEL_MAX], **grounding, DETAILS: text}
+    values = (fields[LEVEL], fields[LEVEL_MAX], fields[GROUNDING], text)
+    entries = zip(RECORD_KEYS, values, strict=True)
+    return {key: value for key, value in entries if value is not None}
+
+
+def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:
+    """The keys under which a node's metadata carries a record; none where there is no record."""
+    if DETAILS not in metadata:
+        return ()
+    return RECORD_KEYS if RECORD_KEYS[0] in metadata else OLD_KEYS
 
 
 def user_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,7 +199,7 @@ def user_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     >>> user_metadata(NodeRecord().to_metadata() | {"author": "Ada", "price": float("nan")})
     {'author': 'Ada', 'price': None}
     """
-    own = RECORD_KEYS if DETAILS in metadata else ()
+    own = record_keys(metadata)
     kept = {key: value for key, value in metadata.items() if key not in own}
     entries: dict[str, Any] = json.loads(json.dumps(kept), parse_constant=lambda _: None)
     return entries

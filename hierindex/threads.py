@@ -6,11 +6,22 @@ from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextvars import ContextVar, copy_context
 from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
 _given_up: ContextVar[Event | None] = ContextVar("given_up", default=None)
+
+
+def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run on LanceDB's own event loop, as LanceDB's sync interface does.
+
+    The loop has a thread of its own, so that this also works where a loop is running, as in a
+    notebook. Only work of LanceDB belongs there, for all of it waits in one line.
+    """
+    from lancedb.background_loop import LOOP
+
+    return cast(T, LOOP.run(coroutine))  # type: ignore[no-untyped-call]
 
 
 def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:

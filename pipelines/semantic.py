@@ -10,12 +10,12 @@ from llama_index.core.ingestion import IngestionPipeline
 from hierindex import (
     HierarchicalIndex,
     HierarchyStore,
-    Optimal,
     SemanticHierarchy,
     load_embed_model,
     read_documents,
     sentence_splitter,
 )
+from hierindex.rules import Optimal
 
 
 def main(folder: str, uri: str, question: str, level: str = "1") -> None:

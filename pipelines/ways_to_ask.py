@@ -9,7 +9,7 @@ from typing import Any
 
 from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
-from hierindex import Found, HierarchicalIndex, NodeRecord
+from hierindex import HierarchicalIndex, NodeRecord, RetrievedNode
 
 SUMMARIES = MetadataFilters(filters=[MetadataFilter(key="kind", value="extractive")])
 WAYS: dict[str, dict[str, Any]] = {
@@ -46,7 +46,7 @@ def main(folder: str, uri: str, question: str) -> None:
             print(
                 f"  {each.score:6.3f}  level {record.level}  {place.document} {place.start}  {text}"
             )
-        if found and isinstance(found[0], Found) and found[0].why:
+        if found and isinstance(found[0], RetrievedNode) and found[0].why:
             print(f"  {found[0].why}")
 
 

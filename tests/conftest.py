@@ -11,20 +11,20 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import huggingface_hub.constants
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
-from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex import load_embed_model
+import hierindex
 
 # On a busy machine the first text takes seconds to draw; CI draws the same examples each time.
 settings.register_profile(
-    "shared",
+    "quick",
+    max_examples=12,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,
 )
-settings.load_profile("shared")
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
+settings.load_profile("quick")
 
 CORPORA = Path(
     os.environ.get("HIERINDEX_CORPORA", Path(__file__).parents[2] / "shared" / "corpora")
@@ -34,7 +34,18 @@ CORPORA = Path(
 @pytest.fixture(scope="session", autouse=True)
 def one_torch_thread():
     """Two threads on small tensors spend their time waiting for each other."""
+    import torch
+
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_certificates(tmp_path_factory):
+    """No test meets TLS, and each HTTP client would read all authorities for 0.05 s."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -60,9 +71,9 @@ def collected_clients(request):
 
 
 @pytest.fixture(scope="session")
-def embed_model() -> BaseEmbedding:
+def embed_model():
     """The bundled model, loaded once."""
-    return load_embed_model()
+    return hierindex.load_embed_model()
 
 
 @pytest.fixture

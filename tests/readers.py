@@ -9,7 +9,7 @@ from store.trees import NOUNS
 
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "the lantern met a falcon"
 OF_A = MetadataFilters(filters=[MetadataFilter(key="documents", value=["a.txt"], operator="any")])

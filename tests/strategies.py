@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import (
@@ -32,8 +31,6 @@ from hierindex.core.segments import Rule
 from hierindex.core.tree import Grouper, Tree, grow_tree
 
 SUMMARY_TOKENS = 20
-modest = settings(max_examples=25, deadline=None)
-few = settings(max_examples=12, deadline=None)  # where mixtures are fitted
 
 
 def noise(rng: Generator, n: int, d: int) -> Floats2d:
@@ -162,6 +159,14 @@ def grown(
             M = growth.send(levels[-1])
     except StopIteration as end:
         return end.value, levels
+
+
+def leaf_weights(leaves: Rows, tree: Tree, level: int) -> csr_array:
+    """Share of each leaf in each node of a level; rows sum to 1."""
+    weights = csr_array(eye_array(len(leaves)))
+    for layer in tree.layers[:level]:
+        weights = csr_array(weights @ layer)
+    return weights
 
 
 def parents(rows: Rows, M: Membership) -> Rows:

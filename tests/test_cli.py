@@ -11,6 +11,7 @@ from shutil import copytree
 import pytest
 from llama_index.core.utils import get_tokenizer
 from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
+from store.trees import columns_of
 from tenacity import wait_none
 from typer.main import get_command
 
@@ -135,7 +136,7 @@ def test_same_command_same_ids(hierindex, folder, tmp_path) -> None:
     command = [sys.executable, "-m", "hierindex.cli.app", *args, "two"]
     subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
     ids = [
-        sorted(zip(*HierarchyStore(uri).columns("level", "id").values(), strict=True))
+        sorted(zip(*columns_of(HierarchyStore(uri), "level", "id").values(), strict=True))
         for uri in ("one", "two")
     ]
     assert ids[0] == ids[1]

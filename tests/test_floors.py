@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
     {"errors", "record", "progress", "settings", "loading", "timing", "threads", "device"},
     {"core"},
-    {"cache", "llm"},
+    {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "split", "retrieve", "respond", "overview", "demo"},
     {"build", "estimate", "index", "export"},

@@ -20,7 +20,6 @@ from hierindex import (
     HierarchyStore,
     LLMRewriter,
     NodeRecord,
-    Percentile,
     RaptorHierarchy,
     SemanticHierarchy,
     TwoStageSummarizer,
@@ -31,6 +30,7 @@ from hierindex.embed.embedder import fingerprint
 from hierindex.errors import FallbackWarning
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.client import load_llm
+from hierindex.rules import Percentile
 from hierindex.split import sentence_splitter, split_documents
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])

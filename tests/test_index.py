@@ -7,8 +7,10 @@ import lancedb
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core import Document
+from llama_index.core.schema import TextNode
 from llama_index.llms.openai_like import OpenAILike
 from loopback import LoopbackServer
+from store.trees import columns_of
 
 from hierindex import (
     DocumentHierarchy,
@@ -97,16 +99,16 @@ def test_an_opened_index_is_the_built_one(folder, tmp_path) -> None:
 class TestBuildingAgain:
     def test_the_same_makes_no_model_call(self, folder, tmp_path) -> None:
         before = built(folder, tmp_path / "index")
-        ids = before.store.columns("id")
+        ids = columns_of(before.store, "id")
         made = hierarchy()
         after = HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=made, chunk_size=40)
         assert made.embedder.embed_model.batches == []
-        assert after.store.columns("id") == ids
+        assert columns_of(after.store, "id") == ids
         report = after.last_build
         assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, 3)
         assert report.generation > before.last_build.generation
         assert report.usage.cached_summaries == sum(
-            level > 0 for level in after.store.columns("level")["level"]
+            level > 0 for level in columns_of(after.store, "level")["level"]
         )
 
     def test_documents_are_replaced(self, folder, tmp_path) -> None:
@@ -117,7 +119,7 @@ class TestBuildingAgain:
         index = built(folder, tmp_path / "index")
         report = index.last_build
         assert (report.added, report.changed, report.removed, report.unchanged) == (1, 1, 1, 1)
-        documents = {d for row in index.store.columns("documents")["documents"] for d in row}
+        documents = {d for row in columns_of(index.store, "documents")["documents"] for d in row}
         assert documents == {"b.md", "deep/c.txt", "d.txt"}
 
     @pytest.mark.parametrize(
@@ -315,6 +317,25 @@ def test_node_is_found_by_the_beginning_of_its_id(folder, tmp_path) -> None:
     for wrong in ("", "not hexadecimal"):
         with pytest.raises(InputError, match="nodes have an id that begins with"):
             index.node(wrong)
+
+
+def test_a_node_is_found_by_its_id_though_others_begin_with_it(tmp_path) -> None:
+    store = HierarchyStore(tmp_path)
+    store.add([TextNode(id_=i, text=i, embedding=[1.0]) for i in ("doc-1", "doc-10", "doc-2")])
+    index = HierarchicalIndex(store)
+    assert index.node("doc-1").text == "doc-1"
+    assert index.node("doc-10").text == "doc-10"
+    for wrong in ("doc", "\ud800"):
+        with pytest.raises(InputError, match="nodes have an id that begins with"):
+            index.node(wrong)
+
+
+@pytest.mark.parametrize("name", ["store", "embed_model"])
+def test_an_index_asks_its_own_store_with_its_own_model(folder, tmp_path, name) -> None:
+    index = built(folder, tmp_path / "index")
+    for made in (index.as_retriever, index.as_query_engine):
+        with pytest.raises(InputError, match=f"There is no option '{name}'"):
+            made(**{name: None})
 
 
 def test_wrong_questions(folder, tmp_path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 from fakes import HashingEmbedding
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, NodeWithScore, TextNode
@@ -83,7 +83,6 @@ def check(node: TextNode, source: dict[str, Document]) -> None:
     ],
     ids=["overlap", "none", "ours"],
 )
-@settings(max_examples=12)
 @given(documents())
 def test_every_citation_is_found_at_its_place(kind, splitter, found):
     source = {document.node_id: document for document in found}

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 from fakes import HashingEmbedding
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, MetadataMode
@@ -139,7 +139,6 @@ def test_text_is_what_the_file_says(written, data, text):
     assert read_one(written, "a.txt", data).text == text
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(max_size=20), max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_text_equals_what_open_reads(tmp_path_factory, lines, end):
     path = tmp_path_factory.mktemp("text") / "a.txt"
@@ -365,7 +364,6 @@ MARKS_AT_THE_END_OF_A_CHUNK = PIECES[1] + PIECES[3] + PIECES[4]
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=300), min_size=1, max_size=8)
 
 
-@settings(max_examples=25, deadline=None)
 @given(TEXTS.map("".join).filter(str.strip))
 @example(MARKS_AT_THE_END_OF_A_CHUNK)
 def test_default_chunks_are_verbatim_and_fit_the_window(embed_model, splitter, text):
@@ -377,7 +375,6 @@ def test_default_chunks_are_verbatim_and_fit_the_window(embed_model, splitter, t
         assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
 
 
-@settings(max_examples=25, deadline=None)
 @given(TEXTS.map("".join).filter(str.strip))
 @example(MARKS_AT_THE_END_OF_A_CHUNK)
 def test_default_chunks_cover_the_document(splitter, text):
@@ -408,7 +405,6 @@ def test_chunks_do_not_overlap_also_where_a_document_repeats_itself(splitter, te
         assert before.end_char_idx <= after.start_char_idx
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from([*PIECES, " " * 30, "So. ", "\n"]), max_size=30).map("".join))
 def test_stretches_lose_nothing(text):
     with pytest.MonkeyPatch.context() as patch:

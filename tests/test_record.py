@@ -4,17 +4,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest
 
 from hierindex.record import (
-    DETAILS,
-    GROUNDING,
-    LEVEL,
-    LEVEL_MAX,
+    OLD_KEYS,
     RECORD_KEYS,
     NodeRecord,
     Quote,
     Span,
+    user_metadata,
 )
 
 NUMBERS = st.integers(0, 10**12)
@@ -37,7 +34,6 @@ RECORDS = st.builds(
 )
 
 
-@modest
 @given(RECORDS)
 def test_a_record_survives_metadata_and_json(record):
     metadata = record.to_metadata()
@@ -47,19 +43,38 @@ def test_a_record_survives_metadata_and_json(record):
     assert all(isinstance(span, Span) for span in again.citations)
 
 
-@modest
 @given(RECORDS)
 def test_metadata_is_scalars_and_has_no_grounding_that_nobody_looked_at(record):
     metadata = record.to_metadata()
-    looked_at = [] if record.grounding is None else [GROUNDING]
-    assert [*metadata] == [key for key in RECORD_KEYS if key != GROUNDING or looked_at]
-    assert metadata[LEVEL] is record.level
-    assert metadata[LEVEL_MAX] is record.level_max
-    assert metadata.get(GROUNDING) is record.grounding
-    assert isinstance(metadata[DETAILS], str)
+    level, level_max, grounding, details = RECORD_KEYS
+    assert set(metadata) == set(RECORD_KEYS) - ({grounding} if record.grounding is None else set())
+    assert metadata[level] is record.level
+    assert metadata[level_max] is record.level_max
+    assert metadata.get(grounding) is record.grounding
+    assert isinstance(metadata[details], str)
 
 
-@modest
+@given(RECORDS)
+def test_the_keys_of_older_versions_are_read_with_a_warning(record):
+    metadata = record.to_metadata()
+    old = {
+        key: metadata[new]
+        for key, new in zip(OLD_KEYS, RECORD_KEYS, strict=True)
+        if new in metadata
+    }
+    with pytest.warns(DeprecationWarning, match="'level'.*'hierindex_level'"):
+        assert NodeRecord.from_metadata(old | {"author": "Ada"}) == record
+    assert user_metadata(old | {"author": "Ada"}) == {"author": "Ada"}
+
+
+@pytest.mark.parametrize("record", [NodeRecord(level=2), NodeRecord(grounding=None)])
+def test_common_words_are_the_user_s(record):
+    own = {"level": "advanced", "level_max": 3, "grounding": "earth"}
+    metadata = own | record.to_metadata()
+    assert NodeRecord.from_metadata(metadata) == record
+    assert user_metadata(metadata) == own
+
+
 @given(RECORDS)
 def test_citations_are_the_distinct_known_sources_in_order(record):
     sources = [source for quote in record.quotes for source in quote.sources]
@@ -71,7 +86,7 @@ def test_citations_are_the_distinct_known_sources_in_order(record):
     assert doubled.citations == record.citations
 
 
-@pytest.mark.parametrize("metadata", [{}, {"file_name": "a.txt", LEVEL: 3}])
+@pytest.mark.parametrize("metadata", [{}, {"file_name": "a.txt", "level": 3}])
 def test_without_a_record_there_is_the_default(metadata):
     assert NodeRecord.from_metadata(metadata) == NodeRecord()
 
@@ -86,7 +101,6 @@ def test_a_page_is_told_where_there_is_one():
     assert Span("a", 1, 2, 3).to_json() == {"document": "a", "start": 1, "end": 2, "page": 3}
 
 
-@modest
 @given(st.text(min_size=1), st.data())
 def test_a_part_of_a_verbatim_quote_keeps_its_exact_source(document, data):
     def stretch(most):

@@ -16,7 +16,7 @@ BaseUrl = Annotated[
 
 Form = Annotated[str, typer.Argument(metavar="FORMAT", help="document-summary, parquet or json.")]
 To = Annotated[Path, typer.Option(help="A new file; of document-summary, a new folder.")]
-Sources = Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Files and folders.")]
+Sources = Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders.")]
 Method = Annotated[
     str | None, typer.Option(help="semantic, raptor or document; semantic by default.")
 ]

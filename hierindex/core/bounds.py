@@ -42,13 +42,7 @@ UNBOUNDED = Caps(max_tokens=sys.maxsize, max_children=sys.maxsize)
 
 
 def bounded(
-    M: Membership,
-    X: Floats2d,
-    n_tokens: Ints1d,
-    *,
-    max_tokens: int,
-    max_children: int,
-    document: Ints1d | None = None,
+    M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, *, document: Ints1d | None = None
 ) -> Membership:
     """Split groups over the caps, then let groups of one join their nearest group.
 
@@ -58,7 +52,7 @@ def bounded(
     X : (n_rows, n_dims) unit vectors
     n_tokens : (n_rows,) int
         A row counts in full in each group that it belongs to.
-    max_tokens, max_children : int
+    caps : Caps
         Hold for every group of two rows or more, also when the data will not split.
     document : (n_rows,) int, optional
         Given, groups are runs of rows in one document and stay so: they are split and
@@ -75,13 +69,13 @@ def bounded(
     Raises
     ------
     InputError
-        If the arrays differ in length, a row is not finite or no unit vector, or a cap is wrong.
+        If the arrays differ in length, a row is not finite or no unit vector.
 
     Notes
     -----
     O(n_rows * n_dims^2) for a split, O(singles * groups * n_dims) for the joins.
     """
-    caps, X = Caps(max_tokens, max_children), unit_rows(X)
+    X = unit_rows(X)
     if not M.shape[0] == len(X) == len(n_tokens):
         raise InputError(
             f"Rows must be as many in all arrays, got {M.shape[0]} memberships, {len(X)} vectors, "
@@ -173,12 +167,7 @@ def _join_singles(
         tokens[nearest] += tokens[g]
         total[nearest] += total[g]
     kept = np.flatnonzero(size)
-    orders = [np.argsort(groups[g]) for g in kept]
-    return from_groups(
-        [groups[g][order] for g, order in zip(kept, orders, strict=True)],
-        [weights[g][order] for g, order in zip(kept, orders, strict=True)],
-        M.shape[0],
-    )
+    return from_groups([groups[g] for g in kept], [weights[g] for g in kept], M.shape[0])
 
 
 def _neighbours(row: int, document: Ints1d) -> Ints1d:

@@ -66,7 +66,8 @@ class Percentile(GapRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require_percentile(self.percentile)
+        holds = is_number(self.percentile) and 0 <= self.percentile <= 100
+        require(holds, "percentile", "in [0, 100]", self.percentile)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
         """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
@@ -115,25 +116,18 @@ class Interquartile(_BelowMean):
 
 
 @dataclass(frozen=True)
-class Gradient(GapRule):
+class Gradient(Percentile):
     """Cut every gap where the similarity falls faster than this percentile of its gradient.
 
     For texts that are alike throughout: a change of pace marks a border where a low
     similarity does not. A document of two rows has no gradient and is not cut.
     """
 
-    percentile: float = 5.0  # LangChain's 95 of distances
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_percentile(self.percentile)
-
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
         """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
         if len(similarity) < 2:
             return np.empty(0, dtype=np.int64)
-        gradient = np.gradient(similarity).round(DIGITS)
-        return _below(gradient, np.percentile(gradient, self.percentile))
+        return super().weak_gaps(np.gradient(similarity).round(DIGITS))
 
 
 @dataclass(frozen=True)
@@ -158,8 +152,3 @@ GAP_RULES = (TargetSize, Percentile, StandardDeviation, Interquartile, Gradient,
 def _below(values: Floats1d, threshold: float) -> Ints1d:
     """Where rounded values are below a threshold: the mean of equal ones may come out above."""
     return np.flatnonzero(values < round(float(threshold), DIGITS))
-
-
-def _require_percentile(percentile: float) -> None:
-    holds = is_number(percentile) and 0 <= percentile <= 100
-    require(holds, "percentile", "in [0, 100]", percentile)

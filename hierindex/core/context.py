@@ -5,72 +5,37 @@ passage alone. How much to make of them shows in the scores: where the best pass
 question stand together, neighbours count for more than where each stands alone.
 """
 
+from collections.abc import Hashable, Sequence
+
 import numpy as np
 
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+from hierindex.core.ranking import finite, soft_maximum
 from hierindex.errors import InputError
 
-DENSE_SHARE = 0.6  # at 0.7 tech_books sections' hit@1 is 0.553 for 0.571; at 0.5 it is 0.547
 DECAY = 0.85  # a chunk further off: 6.7 chunks in sum on either side, as in a segment of a tree
 
 
-def blended(dense: Floats1d, lexical: Floats1d | None = None) -> Floats1d:
-    """Dense and lexical scores of the candidates of one question as one score.
+def places_of(
+    spans: Sequence[tuple[Hashable, float, float]],
+) -> tuple[Ints1d, Floats1d, Floats1d]:
+    """Documents of passages, numbered by first appearance, their starts and their ends.
 
-    0.6 of the standardised dense score and 0.4 of the standardised lexical one, standardised.
-
-    Parameters
-    ----------
-    dense : (n,) finite floats
-        Any similarity.
-    lexical : (n,) finite floats, optional
-        As BM25; 0 for a candidate that the search by words did not find.
-
-    Returns
-    -------
-    (n,) float64
-        Standard deviations above the mean of the candidates; all 0 where all are alike.
-
-    Raises
-    ------
-    InputError
-        If the arrays differ in length or a score is not finite.
-
-    Examples
-    --------
-    >>> blended(np.array([1.0, 1.0, 4.0])).round(2).tolist()
-    [-0.71, -0.71, 1.41]
+    >>> [found.tolist() for found in places_of([("b", 3, 9), ("a", 0, 4), ("b", 0, 3)])]
+    [[0, 1, 0], [3.0, 0.0, 0.0], [9.0, 4.0, 3.0]]
     """
-    dense = _finite(dense, "dense scores")
-    if lexical is None:
-        return _standardised(dense)
-    lexical = _finite(lexical, "lexical scores")
-    if len(lexical) != len(dense):
-        raise InputError(
-            f"There must be as many lexical as dense scores, got {len(lexical)} and {len(dense)}."
-        )
-    return _standardised(
-        DENSE_SHARE * _standardised(dense) + (1 - DENSE_SHARE) * _standardised(lexical)
-    )
+    number = {name: i for i, name in enumerate(dict.fromkeys(name for name, _, _ in spans))}
+    places = [(number[name], start, end) for name, start, end in spans]
+    document, start, end = np.array(places, dtype=np.float64).reshape(-1, 3).T
+    return document.astype(np.int64), start, end
 
 
 def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
-    """How near passages stand in reading order.
+    """How near passages stand in reading order, (n, n) float64 in [0, 1], 1 on the diagonal.
 
     0.85 to the power of the distance of their middles, in passages of mean length (of those
-    that have one); 0 between documents.
-
-    Parameters
-    ----------
-    document : (n,) int
-        Equal for passages of one document; a number of its own for one whose place is unknown.
-    start, end : (n,) finite floats
-        Where a passage begins and ends in its document, in characters.
-
-    Returns
-    -------
-    (n, n) float64 in [0, 1]
-        Symmetric, 1 on the diagonal.
+    that have one); 0 between documents. Places are as `places_of` gives them; a passage whose
+    place is unknown has a document of its own.
 
     Raises
     ------
@@ -82,7 +47,7 @@ def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
     >>> nearness(np.array([0, 0, 7]), np.array([0, 9, 0]), np.array([9, 18, 9])).tolist()
     [[1.0, 0.85, 0.0], [0.85, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    start, end = _finite(start, "starts"), _finite(end, "ends")
+    start, end = finite(start, "starts"), finite(end, "ends")
     if not len(document) == len(start) == len(end):
         raise InputError(
             f"Passages must be as many in all arrays, got {len(document)} documents, "
@@ -100,19 +65,8 @@ def reach(scores: Floats1d, K: Floats2d) -> float:
     """Over how many passages in a row the relevance of a question spreads.
 
     With p the softmax of the scores, as a belief which passage the question is about:
-    p' K p / p' p, how likely two draws from it are near each other, against being the same.
-
-    Parameters
-    ----------
-    scores : (n,) float64
-        As `blended` gives them; n > 0.
-    K : (n, n) float64
-        As `nearness` gives it.
-
-    Returns
-    -------
-    float in [1, n]
-        1 where no two likely passages are near each other.
+    p' K p / p' p, how likely two draws from it are near each other, against being the same:
+    from 1, where no two likely passages are near each other, to n. K is their `nearness`.
     """
     p = np.exp(scores - scores.max())
     return float(p @ K @ p / (p @ p))
@@ -122,19 +76,7 @@ def focus(scores: Floats1d, document: Ints1d) -> float:
     """How far one document is what a question is about.
 
     Of two draws from the softmax of the scores, how much likelier they are of one document than
-    of two; 0 if they are not.
-
-    Parameters
-    ----------
-    scores : (n,) float64
-        As `blended` gives them; n > 0.
-    document : (n,) int
-        Equal for passages of one document.
-
-    Returns
-    -------
-    float in [0, 1]
-        1 where all passages are of one document, or all that count.
+    of two: 0 if they are not, 1 where all passages that count are of one document.
     """
     p = np.exp(scores - scores.max())
     _, row = np.unique(document, return_inverse=True)
@@ -150,19 +92,8 @@ def in_context(scores: Floats1d, document: Ints1d, K: Floats2d) -> Floats1d:
     those near) / (1 + b), b the question's `reach`. Evidence that is read before, in passages
     whose own scores are higher, counts by the question's `focus` alone.
 
-    Parameters
-    ----------
-    scores : (n,) float64
-        As `blended` gives them.
-    document : (n,) int
-        Equal for passages of one document; a number of its own for one whose place is unknown.
-    K : (n, n) float64
-        As `nearness` gives it, of the same documents.
-
-    Returns
-    -------
-    (n,) float64
-        Not below `scores`; a passage alone in its document keeps its own.
+    Scores are as `blended` gives them, K as `nearness` does. The result, (n,) float64, is not
+    below them; a passage alone in its document keeps its own.
 
     Notes
     -----
@@ -188,26 +119,6 @@ def in_context(scores: Floats1d, document: Ints1d, K: Floats2d) -> Floats1d:
     if len(scores) == 0:
         return np.zeros(0)
     W = np.where(scores > scores[:, None], focus(scores, document), 1.0)  # (n, n), of columns
-    own = (scores + _soft_maximum(scores, W * (document[:, None] == document))) / 2
+    own = (scores + soft_maximum(scores, W * (document[:, None] == document))) / 2
     b = reach(scores, K)
-    return np.asarray((own + b * _soft_maximum(scores, W * K)) / (1 + b))
-
-
-def _soft_maximum(scores: Floats1d, M: Floats2d) -> Floats1d:
-    """log(M exp(scores)), not below the scores; M is 1 on its diagonal."""
-    top = scores.max()
-    with np.errstate(divide="ignore"):  # what is so far below that it vanishes keeps its score
-        return np.asarray(np.maximum(top + np.log(M @ np.exp(scores - top)), scores))
-
-
-def _standardised(x: Floats1d) -> Floats1d:
-    x = x - (x.mean() if len(x) else 0.0)
-    deviation = float(np.sqrt((x * x).mean())) if len(x) else 0.0
-    return x / deviation if deviation > 1e-12 else np.zeros(len(x))
-
-
-def _finite(x: Floats1d, what: str) -> Floats1d:
-    x = np.asarray(x, dtype=np.float64)
-    if not np.isfinite(x).all():
-        raise InputError(f"The {what} must be finite, got {x[~np.isfinite(x)][0]}.")
-    return x
+    return np.asarray((own + b * soft_maximum(scores, W * K)) / (1 + b))

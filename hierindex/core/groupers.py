@@ -29,14 +29,9 @@ class BySegment:
 
     def __call__(self, rows: Rows) -> Membership | None:
         """Segments within the caps; None where none holds two rows."""
-        M = bounded(
-            segment(rows.X, rows.document, rule=self.rule, n_tokens=rows.n_tokens, caps=self.caps),
-            rows.X,
-            rows.n_tokens,
-            max_tokens=self.caps.max_tokens,
-            max_children=self.caps.max_children,
-            document=rows.document,
-        )
+        X, n_tokens, document = rows.X, rows.n_tokens, rows.document
+        M = segment(X, document, rule=self.rule, n_tokens=n_tokens, caps=self.caps)
+        M = bounded(M, X, n_tokens, self.caps, document=document)
         return M if M.shape[1] < len(rows) else None
 
 
@@ -66,19 +61,11 @@ class ByMixture:
         if self.caps.hold(int(rows.n_tokens.sum()), len(rows)):
             return one_hot(np.zeros(len(rows), dtype=np.int64))
         if len(rows) <= self.max_pool:
-            return self._within_caps(mixture(rows.X, model=self.model, seed=self.seed), rows)
-        pools = partition(rows.X, max_rows=self.max_pool, seed=self.seed)
-        M = _each(groups_of(one_hot(pools.part)), rows, self._clusters)
-        return self._within_caps(M, rows)  # rows left alone may join a group of another pool
-
-    def _within_caps(self, M: Membership, rows: Rows) -> Membership:
-        return bounded(
-            M,
-            rows.X,
-            rows.n_tokens,
-            max_tokens=self.caps.max_tokens,
-            max_children=self.caps.max_children,
-        )
+            M = mixture(rows.X, model=self.model, seed=self.seed)
+        else:  # rows left alone may then join a group of another pool
+            pool = partition(rows.X, max_rows=self.max_pool, seed=self.seed)
+            M = _each(groups_of(one_hot(pool)), rows, self._clusters)
+        return bounded(M, rows.X, rows.n_tokens, self.caps)
 
 
 @dataclass(frozen=True)

@@ -46,61 +46,32 @@ def one_hot(labels: Ints1d) -> Membership:
 def from_groups(groups: Sequence[Ints1d], weights: Sequence[Floats1d], n_rows: int) -> Membership:
     """Membership of explicit groups, in canonical form.
 
-    Groups of the same rows become one, a group of one row that has another group is
-    dropped, rows are normalised to sum to 1, and columns are sorted by their rows.
-
-    Parameters
-    ----------
-    groups : n_groups arrays of row indices
-        Ascending, not empty; every row is in one of them at least.
-    weights : n_groups arrays of positive floats
-        Alike in shape.
-    n_rows : int
-
-    Returns
-    -------
-    (n_rows, n_groups) csr_array
+    Groups hold row indices in any order, their weights positive floats; every row is in one of
+    them at least. Groups of the same rows become one, a group of one row that has another group
+    is dropped, rows are normalised to sum to 1, and columns are sorted by their rows.
     """
     total: dict[tuple[int, ...], Floats1d] = {}
     for group, weight in zip(groups, weights, strict=True):
-        key = tuple(group.tolist())
-        total[key] = total.get(key, 0.0) + weight
+        ascending = np.argsort(group)
+        key = tuple(group[ascending].tolist())
+        total[key] = total.get(key, 0.0) + weight[ascending]
+    total.pop((), None)
     if not total:
         return csr_array((n_rows, 0))
     n_groups_of = np.bincount(np.concatenate([*map(np.array, total)]), minlength=n_rows)
     kept = sorted(rows for rows in total if len(rows) > 1 or n_groups_of[rows[0]] == 1)
     columns = np.repeat(np.arange(len(kept)), [len(rows) for rows in kept])
-    M = csr_array(
-        (
-            np.concatenate([total[rows] for rows in kept]),
-            (np.concatenate([*map(np.array, kept)]), columns),
-        ),
-        shape=(n_rows, len(kept)),
-    )
-    return normalised(M)
+    weight = np.concatenate([total[rows] for rows in kept])
+    places = np.concatenate([*map(np.array, kept)]), columns
+    return normalised(csr_array((weight, places), shape=(n_rows, len(kept))))
 
 
 def in_rows_of(M: Membership, order: Ints1d) -> Membership:
     """`M` of rows that were put into an order, for the rows as they were.
 
-    Parameters
-    ----------
-    M : (n_rows, n_groups) csr_array
-    order : (n_rows,) int
-        Row i of `M` is row order[i] of the result.
-
-    Returns
-    -------
-    (n_rows, n_groups) csr_array
-        Columns sorted by their rows.
+    Row i of `M` is row order[i] of the result, whose columns are sorted by their rows.
     """
-    groups, weights = [], []
-    for group, weight in zip(groups_of(M), weights_of(M), strict=True):
-        rows = order[group]
-        ascending = np.argsort(rows)
-        groups.append(rows[ascending])
-        weights.append(weight[ascending])
-    return from_groups(groups, weights, M.shape[0])
+    return from_groups([order[group] for group in groups_of(M)], weights_of(M), M.shape[0])
 
 
 def mean_cohesion(M: Membership, X: Floats2d) -> float:

@@ -158,9 +158,7 @@ def _strongest(P: csr_array, model: Mixture) -> Membership:
     joins = (rank == 0) | ((rank < model.max_parents) & (P.data[order] >= model.min_weight))
     kept = order[joins]
     M = csr_array((P.data[kept], (row[kept], P.indices[kept])), shape=P.shape)
-    groups = zip(groups_of(M), weights_of(M), strict=True)
-    rows, weights = zip(*((group, weight) for group, weight in groups if len(group)), strict=True)
-    return from_groups(rows, weights, P.shape[0])
+    return from_groups(groups_of(M), weights_of(M), P.shape[0])
 
 
 def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Floats2d:

@@ -1,11 +1,9 @@
 """Coarse split of large pools, so that the cost of clustering stays linear in the rows.
 
-Spherical k-means on a sample, and again within each part that is still too large. The
-centroids of all splits are kept: they take later rows to the same parts.
+Spherical k-means on a sample, and again within each part that is still too large.
 """
 
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,74 +21,11 @@ SAMPLE = 256  # rows that each centroid is learned from at most: the default of 
 BLOCK = 8192  # rows whose similarities to the centroids are held at once
 
 
-@dataclass(frozen=True)
-class Partition:
-    """Parts of a set of rows, and how to find the part of another row.
+def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d:
+    """Split rows into parts of near rows, of `max_rows` at most: each row's part, (n_rows,) int64.
 
-    Splits are nodes of a tree, numbered from the top: node i is nearest to its centroid
-    among the nodes that have the same parent. Those that are no parent are the parts.
-    """
-
-    part: Ints1d
-    """(n_rows,) number of each row's part, in [0, n_parts)."""
-    centroids: Floats2d
-    """(n_nodes, n_dims) unit vectors."""
-    parent: Ints1d
-    """(n_nodes,) number of each node's parent, less than its own; -1 at the top."""
-
-    @property
-    def n_parts(self) -> int:
-        """How many parts there are."""
-        return len(self._leaves)
-
-    @property
-    def _leaves(self) -> Ints1d:
-        return np.setdiff1d(np.arange(len(self.parent)), self.parent)
-
-    def assign(self, X: Floats2d) -> Ints1d:
-        """Part of each row: from the top, the nearest centroid, then the nearest below it.
-
-        Parameters
-        ----------
-        X : (n_rows, n_dims) unit vectors
-
-        Returns
-        -------
-        (n_rows,) int64
-            Of the rows that were split, their own `part`; but where too many for one part
-            were too alike to be told apart, the first of theirs.
-
-        Raises
-        ------
-        InputError
-            If a row is not finite or no unit vector, or of other dimensions than the centroids.
-        """
-        X = unit_rows(X)
-        n_dims = self.centroids.shape[1]
-        require(X.shape[1] == n_dims, "Rows", f"of {n_dims} dimensions", X.shape[1])
-        node = np.full(len(X), -1)
-        for split in (-1, *np.setdiff1d(self.parent, -1).tolist()):
-            below = np.flatnonzero(self.parent == split)
-            rows = np.flatnonzero(node == split)
-            node[rows] = below[_nearest(X[rows], self.centroids[below])]
-        return np.searchsorted(self._leaves, node)
-
-
-def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Partition:
-    """Split rows into parts of near rows, of `max_rows` at most.
-
-    Parameters
-    ----------
-    X : (n_rows, n_dims) unit vectors, one row at least
-        Rows are sorted before anything random, so that their order does not matter.
-    max_rows : int
-        Holds also where the data will not split: then like rows come apart.
-    seed : int
-        Of the samples and of k-means.
-
-    Returns
-    -------
-    Partition
+    `max_rows` holds also where the data will not split: then like rows come apart. Rows are sorted
+    before anything random, so that their order does not matter.
 
     Raises
     ------
@@ -109,26 +44,20 @@ def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Partit
         raise InputError("There are no rows to split.")
     order = canonical_order(X)
     X = X[order]
-    centroids, parent = [_unit(X.mean(axis=0, keepdims=True))], [-1]
-    parts: list[tuple[int, Ints1d]] = []
-    waiting = [(0, np.arange(len(X)))]
+    part, n_parts = np.empty(len(X), dtype=np.int64), 0
+    waiting = [np.arange(len(X))]
     while waiting:
-        node, rows = waiting.pop()
+        rows = waiting.pop()
         if len(rows) <= max_rows:
-            parts.append((node, rows))
-            continue
-        for centroid, inside in _split(X[rows], max_rows, seed):
-            waiting.append((len(parent), rows[inside]))
-            centroids.append(centroid)
-            parent.append(node)
-    part = np.empty(len(X), dtype=np.int64)
-    for number, (_, rows) in enumerate(sorted(parts, key=lambda found: found[0])):
-        part[order[rows]] = number
-    return Partition(part, np.concatenate(centroids), np.array(parent))
+            part[order[rows]] = n_parts
+            n_parts += 1
+        else:
+            waiting += [rows[inside] for inside in _split(X[rows], max_rows, seed)]
+    return part
 
 
-def _split(X: Floats2d, max_rows: int, seed: int) -> list[tuple[Floats2d, Ints1d]]:
-    """Centroid (1, n_dims) and row indices, ascending, of two parts or more."""
+def _split(X: Floats2d, max_rows: int, seed: int) -> list[Ints1d]:
+    """Row indices, ascending, of two parts or more."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -142,12 +71,11 @@ def _split(X: Floats2d, max_rows: int, seed: int) -> list[tuple[Floats2d, Ints1d
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # rows that are nearly equal
             means = KMeans(number, n_init=1, random_state=seed).fit(sample)
-        centroids = _unit(means.cluster_centers_)
-        label = _nearest(X, centroids)
+        label = _nearest(X, _unit(means.cluster_centers_))
         if np.ptp(label) > 0:
-            return [(centroids[[k]], np.flatnonzero(label == k)) for k in np.unique(label)]
-    runs = np.array_split(np.arange(len(X)), -(-len(X) // max_rows))
-    return [(X[:1], run) for run in runs]  # of rows that no centroid tells apart
+            return [np.flatnonzero(label == k) for k in np.unique(label)]
+    # Rows that no centroid tells apart.
+    return np.array_split(np.arange(len(X)), -(-len(X) // max_rows))
 
 
 def _nearest(X: Floats2d, centroids: Floats2d) -> Ints1d:

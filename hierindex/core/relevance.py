@@ -1,13 +1,11 @@
 """How much each sentence of a text says of the whole: scores in [0, 1] or cosines."""
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
-from hierindex.core.threads import one_thread
 
 DAMPING = 0.85  # the share of a step that follows the graph, as in PageRank
 MOST_DENSE = 500  # sentences; for fewer, many sparse products cost more than one dense matrix
@@ -107,48 +105,3 @@ def opening(document: Ints1d) -> Floats1d:
     place = np.empty(len(document))
     place[order] = 1 + np.arange(len(document)) - np.searchsorted(ordered, ordered)
     return 1 / place
-
-
-def theme_centrality(S: Floats2d | csr_array, n_themes: int, *, seed: int = 0) -> Floats1d:
-    """1 for the sentence nearest to the centre of each theme, less the further the others are.
-
-    Themes are the clusters of k-means; each centre in turn takes the nearest sentence that is
-    not taken, which is how bert-extractive-summarizer chooses.
-
-    Parameters
-    ----------
-    S : (n_sentences, n_dims) vectors, dense or sparse
-    n_themes : int
-        At least 1; no more than there are sentences are made.
-    seed : int
-        Where k-means begins.
-
-    Returns
-    -------
-    (n_sentences,) in (0, 1]
-        Exactly 1 for min(n_themes, n_sentences) of them. Of another, half of
-        1 / (1 + distance to the nearest centre).
-
-    Notes
-    -----
-    Miller, Leveraging BERT for Extractive Text Summarization on Lectures (2019).
-    """
-    if not S.shape[0]:
-        return np.zeros(0)
-    distance = _distances(S, min(n_themes, S.shape[0]), seed)
-    relevance = 0.5 / (1 + distance.min(axis=1))
-    free = np.ones(len(distance), dtype=bool)
-    for of_centre in distance.T:
-        nearest = int(np.argmin(np.where(free, np.round(of_centre, 9), np.inf)))
-        free[nearest] = False
-    return np.where(free, relevance, 1.0)
-
-
-def _distances(S: Floats2d | csr_array, n_centres: int, seed: int) -> Floats2d:
-    """(n_sentences, n_centres) distances to the centres of k-means."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
-    with one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct sentences than themes
-        return np.asarray(KMeans(n_centres, n_init=1, random_state=seed).fit_transform(S))

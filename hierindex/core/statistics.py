@@ -42,23 +42,10 @@ class LevelStatistics:
     """Mean simplified silhouette, in [-1, 1]; None also where there is one group."""
 
 
-def level_statistics(tree: Tree, levels: Sequence[Rows], *, seed: int = 0) -> list[LevelStatistics]:
-    """Statistics of each level, from the leaves up.
-
-    Parameters
-    ----------
-    tree : Tree
-    levels : n_levels Rows
-        The rows of each cut, as they were sent to `grow_tree`.
-    seed : int
-        Of the sample for the silhouette, where a level has more than 5,000 rows.
-
-    Returns
-    -------
-    list[LevelStatistics]
-    """
+def level_statistics(tree: Tree, levels: Sequence[Rows]) -> list[LevelStatistics]:
+    """Statistics of each level, from the leaves up; `levels` are the rows sent to `grow_tree`."""
     groupings = [(None,) * 4] + [
-        _grouping(M, rows.X, seed=seed) for M, rows in zip(tree.layers, levels, strict=False)
+        _grouping(M, rows.X) for M, rows in zip(tree.layers, levels, strict=False)
     ]
     return [
         LevelStatistics(level, len(rows), int(rows.n_tokens.sum()), *grouping)
@@ -66,7 +53,7 @@ def level_statistics(tree: Tree, levels: Sequence[Rows], *, seed: int = 0) -> li
     ]
 
 
-def _grouping(M: Membership, X: Floats2d, *, seed: int) -> tuple[float | None, ...]:
+def _grouping(M: Membership, X: Floats2d) -> tuple[float | None, ...]:
     """Fan-out, overlap, cohesion, silhouette."""
     n_children = np.bincount(M.indices, minlength=M.shape[1])
     families = n_children[n_children > 1]
@@ -74,7 +61,7 @@ def _grouping(M: Membership, X: Floats2d, *, seed: int) -> tuple[float | None, .
         float(families.mean()) if len(families) else None,
         M.nnz / M.shape[0],
         mean_cohesion(M, X),
-        silhouette(M, X, seed=seed),
+        silhouette(M, X),
     )
 
 

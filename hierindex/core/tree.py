@@ -3,11 +3,8 @@
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-from scipy.sparse import csr_array, eye_array
-
 from hierindex.core.membership import Membership
 from hierindex.core.rows import Rows
-from hierindex.errors import InputError
 
 Grouper = Callable[[Rows], Membership | None]
 """Groups a level's rows into the next level's; None when it has nothing left to do."""
@@ -22,7 +19,6 @@ class Tree:
     """
 
     layers: tuple[Membership, ...]
-    n_leaves: int
 
     @property
     def n_levels(self) -> int:
@@ -71,27 +67,4 @@ def grow_tree(
                 break
             layers.append(M)
             rows = yield M
-    return Tree(tuple(layers), len(leaves))
-
-
-def leaf_weights(tree: Tree, level: int) -> csr_array:
-    """Share of each leaf in each node of a level.
-
-    Returns
-    -------
-    (n_leaves, n_level) csr_array
-        The product of the layers below; rows sum to 1.
-
-    Raises
-    ------
-    InputError
-        If the tree has no such level.
-    """
-    if not 0 <= level < tree.n_levels:
-        raise InputError(f"level must be in [0, {tree.n_levels - 1}], got {level}.")
-    if level == 0:
-        return csr_array(eye_array(tree.n_leaves))
-    weights = tree.layers[0]
-    for layer in tree.layers[1:level]:
-        weights = csr_array(weights @ layer)
-    return weights
+    return Tree(tuple(layers))

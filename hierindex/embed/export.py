@@ -21,10 +21,10 @@ from platformdirs import user_cache_path
 from hierindex.core.membership import Floats2d
 from hierindex.embed.digests import FileDigests
 from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.onnx import INPUT, MODEL, TEXT, TOKENIZER, TOKENS, Card, OnnxEmbedding
+from hierindex.embed.onnx import INPUT, MODEL, TEXT, TOKENIZER, Card, OnnxEmbedding
 from hierindex.loading import quiet
 
-FORMAT = 4  # of an exported folder: another number, another export
+FORMAT = 5  # of an exported folder: another number, another export
 SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a vector
 ELSEWHERE = {"onnx", "openvino"}  # folders of a hub's model that this export does not read
 UNMASKED = "hierindex_unmasked"
@@ -126,7 +126,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _write_graph(transformer: Any, path: Path) -> None:
-    """The model from token ids of one text, without padding, to its tokens' and its own vector."""
+    """The model from token ids of one text, without padding, to its vector."""
     import torch
 
     _drop_mask(getattr(transformer[0], "model", None))
@@ -136,12 +136,11 @@ def _write_graph(transformer: Any, path: Path) -> None:
             super().__init__()
             self.steps = transformer
 
-        def forward(self, input_ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
             features: dict[str, torch.Tensor] = {INPUT: input_ids}
             for step in self.steps:
                 features = step(features)
-            vector = torch.nn.functional.normalize(features[TEXT], dim=-1)
-            return features[TOKENS], vector
+            return torch.nn.functional.normalize(features[TEXT], dim=-1)
 
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch about itself
@@ -150,7 +149,7 @@ def _write_graph(transformer: Any, path: Path) -> None:
             (torch.ones((1, 7), dtype=torch.int64),),
             path,
             input_names=[INPUT],
-            output_names=[TOKENS, TEXT],
+            output_names=[TEXT],
             dynamic_shapes={
                 INPUT: {1: torch.export.Dim("length", min=1, max=transformer.max_seq_length)}
             },

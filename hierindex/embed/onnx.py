@@ -4,31 +4,25 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
-
-from hierindex.core.membership import Floats1d, Floats2d
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
 MODEL, TOKENIZER, CARD = "model.onnx", "tokenizer.json", "card.json"
-INPUT, TOKENS, TEXT = "input_ids", "token_embeddings", "sentence_embedding"
+INPUT, TEXT = "input_ids", "sentence_embedding"
 # ONNX Runtime's fused layer normalisation took 11 ms of 82 for 254 tokens, the parts it fuses 4.
 SLOWER = ["SkipLayerNormFusion"]
-
-T = TypeVar("T")
-Part = tuple[int, int]
-Task = tuple[str, Sequence[Part]]
 
 
 @dataclass(frozen=True)
@@ -97,54 +91,20 @@ class OnnxEmbedding(BaseEmbedding):
         """The model's own tokenizer, which cuts nothing."""
         return whole_tokenizer((Path(self.folder) / TOKENIZER).read_text("utf-8"))
 
-    def embed_with_parts(
-        self, texts: Sequence[str], parts: Sequence[Sequence[Part]]
-    ) -> list[tuple[Floats1d, Floats2d]]:
-        """Each text's vector, and one for each part of it, from the same pass.
-
-        Parameters
-        ----------
-        texts : Sequence[str]
-        parts : Sequence[Sequence[tuple[int, int]]]
-            For each text, bounds of `text[start:end]`.
-
-        Returns
-        -------
-        list of (n_dims,) float32 and (n_parts, n_token_dims) float32
-            A part's is the mean over the tokens that begin in it; zeros where the model reads
-            none of them.
-        """
-        return self._longest_first(self._with_parts, list(zip(texts, parts, strict=True)))
-
-    def _with_parts(self, task: Task) -> tuple[Floats1d, Floats2d]:
-        text, parts = task
-        prompt = self._card.text_prompt
-        encoding = self._cutting_tokenizer.encode(prompt + text)
-        (tokens,), (vector,) = self._session.run([TOKENS, TEXT], {INPUT: _row(encoding.ids)})
-        starts = np.array([start - len(prompt) for start, _ in encoding.offsets])
-        starts[np.array(encoding.special_tokens_mask) == 1] = -1  # they stand nowhere
-        means = np.zeros((len(parts), tokens.shape[1]), dtype=np.float32)
-        for mean, (start, end) in zip(means, parts, strict=True):
-            if (within := (starts >= start) & (starts < end)).any():
-                mean[:] = tokens[within].mean(axis=0)
-        return vector, means
-
     def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        return self._longest_first(self._vector, [(text, ()) for text in texts])
+        """In order, but the longest text first: no core is left with it at the end."""
+        _ = self._session, self._cutting_tokenizer  # made here, and not once by each thread
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        with ThreadPoolExecutor(_n_cores()) as pool:
+            found = pool.map(self._vector, (texts[i] for i in order))
+            vectors = dict(zip(order, found, strict=True))
+        return [vectors[i] for i in range(len(texts))]
 
-    def _vector(self, task: Task) -> list[float]:
-        ids = self._cutting_tokenizer.encode(task[0]).ids
-        (found,) = self._session.run([TEXT], {INPUT: _row(ids)})
+    def _vector(self, text: str) -> list[float]:
+        ids = np.array([self._cutting_tokenizer.encode(text).ids], dtype=np.int64)
+        (found,) = self._session.run([TEXT], {INPUT: ids})
         vector: list[float] = found[0].tolist()
         return vector
-
-    def _longest_first(self, run: Callable[[Task], T], tasks: Sequence[Task]) -> list[T]:
-        """Results in order; no core is left with a long text at the end."""
-        _ = self._session, self._cutting_tokenizer  # made here, and not once by each thread
-        order = sorted(range(len(tasks)), key=lambda i: -len(tasks[i][0]))
-        with ThreadPoolExecutor(_n_cores()) as pool:
-            found = dict(zip(order, pool.map(run, (tasks[i] for i in order)), strict=True))
-        return [found[i] for i in range(len(tasks))]
 
     @cached_property
     def _cutting_tokenizer(self) -> "Tokenizer":
@@ -196,10 +156,6 @@ def whole_tokenizer(described: str) -> "Tokenizer":
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def _row(ids: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array([ids], dtype=np.int64)
 
 
 def _n_cores() -> int:

@@ -29,10 +29,9 @@ from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import DETAILS, NodeRecord
 from hierindex.retrieve.documents import WHOLE
-from hierindex.store.async_first import wait_for
-from hierindex.store.links import BESIDE
 from hierindex.store.schema import documents_of
 from hierindex.store.snapshot import Snapshot
+from hierindex.threads import wait_for
 
 
 def to_document_summary_index(
@@ -128,7 +127,8 @@ def _storage(index: HierarchicalIndex, embed_summaries: bool) -> StorageContext:
     snapshot = index.store.snapshot()
     chunks = _chunks(snapshot)
     for document, summary in _summaries(index, snapshot, chunks).items():
-        members = [_alone(chunk, document, BESIDE) for chunk in chunks[document]]
+        beside = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
+        members = [_alone(chunk, document, beside) for chunk in chunks[document]]
         told = _alone(summary, document)
         if told.node_id == members[0].node_id:
             told.id_ = f"{told.node_id}-summary"

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore
 
-from hierindex.retrieve.found import Found
+from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.plain import plain
 
@@ -44,5 +44,5 @@ class HierarchyDocumentRetriever(BaseRetriever):
 
 
 def _found(found: NodeWithScore) -> Document:
-    path = found.path if isinstance(found, Found) else []
+    path = found.path if isinstance(found, RetrievedNode) else []
     return document_of(found.node, score=found.score, path=path)

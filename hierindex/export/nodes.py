@@ -4,9 +4,9 @@ from llama_index.core.schema import BaseNode, TextNode
 
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.store.async_first import wait_for
 from hierindex.store.schema import NODE_COLUMNS, documents_of, to_nodes
 from hierindex.store.snapshot import Snapshot
+from hierindex.threads import wait_for
 
 NO_NODES = "The index is empty: there is nothing to export."
 

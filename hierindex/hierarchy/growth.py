@@ -7,7 +7,7 @@ and an async driver of a few lines each run it.
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +27,7 @@ from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
 from hierindex.hierarchy.whole import note_whole_documents
 from hierindex.llm.usage import Usage
 from hierindex.summarize.events import LevelSummarized
-from hierindex.summarize.sentences import split_sentences
+from hierindex.summarize.sentences import split_all
 from hierindex.summarize.summary import Budget, Group, Summary
 from hierindex.timing import Stopwatch, Timing
 
@@ -234,7 +234,9 @@ def _summaries(
     """A summary for each group; what is known is not written again."""
     known = {} if memory is None else memory.recall_summaries(keys)
     new = [i for i, key in enumerate(keys) if key not in known]
-    wanted = [_sentences(children[i]) for i in new]
+    wanted: list[Group] = [
+        split_all((c.node.text, c.record.quotes) for c in children[i]) for i in new
+    ]
     written: Sequence[Summary] = (
         (yield Summarize(wanted, _budget(recipe), f"summarize level {level}")) if new else []
     )
@@ -243,14 +245,6 @@ def _summaries(
         lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
         memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
     return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]
-
-
-def _sentences(children: Sequence[Draft]) -> Group:
-    return [
-        replace(sentence, child=i)
-        for i, child in enumerate(children)
-        for sentence in split_sentences(child.node.text, child.record.quotes)
-    ]
 
 
 def _budget(recipe: Recipe) -> Budget:

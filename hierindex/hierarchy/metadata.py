@@ -57,12 +57,14 @@ def merged_metadata(
 def value_range(values: list[Any]) -> list[Any]:
     """[least, greatest] of values and ranges; their distinct values where they have no order.
 
-    >>> value_range([3, [5, 9]])
-    [3, 9]
+    >>> value_range([3, [5, 9]]), value_range(["9", "10"])
+    ([3, 9], ['9', '10'])
     """
     flat = _flat(values)
     if not flat:
         return []
+    if all(isinstance(v, str) and v.isdecimal() for v in flat):  # labels of pages
+        return [min(flat, key=int), max(flat, key=int)]
     if all(isinstance(v, int | float) for v in flat) or all(isinstance(v, str) for v in flat):
         return [min(flat), max(flat)]
     return distinct(values)

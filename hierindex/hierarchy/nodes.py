@@ -19,7 +19,6 @@ from hierindex.core.identity import leaf_ids, parent_id
 from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge, merged_metadata
 from hierindex.record import (
-    DETAILS,
     PAGE,
     PAGE_BREAK,
     PAGE_LABEL,
@@ -27,8 +26,8 @@ from hierindex.record import (
     NodeRecord,
     Quote,
     Span,
+    record_keys,
 )
-from hierindex.store.links import BESIDE
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Summary
 
@@ -78,14 +77,13 @@ def _check(node: BaseNode) -> None:
         raise InputError(
             f"A hierarchy is built of text nodes, node {node.node_id} is a {type(node).__name__}."
         )
-    if DETAILS in node.metadata:
-        if NodeRecord.from_metadata(node.metadata).level > 0:
-            raise InputError(
-                f"Node {node.node_id} is a summary of an earlier hierarchy; pass only chunks."
-            )
-    elif taken := [key for key in RECORD_KEYS if key in node.metadata]:
+    if NodeRecord.from_metadata(node.metadata).level > 0:
         raise InputError(
-            f"Metadata key {taken[0]!r} of node {node.node_id} is one that hierindex writes; "
+            f"Node {node.node_id} is a summary of an earlier hierarchy; pass only chunks."
+        )
+    if taken := set(RECORD_KEYS) & node.metadata.keys() - set(record_keys(node.metadata)):
+        raise InputError(
+            f"Metadata key {min(taken)!r} of node {node.node_id} is one that hierindex writes; "
             "rename it."
         )
 
@@ -102,7 +100,7 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
         id_=node_id,
         text=text,
         embedding=node.embedding,
-        metadata={k: v for k, v in node.metadata.items() if k not in RECORD_KEYS},
+        metadata={k: v for k, v in node.metadata.items() if k not in record_keys(node.metadata)},
         excluded_embed_metadata_keys=_with_own(node.excluded_embed_metadata_keys),
         excluded_llm_metadata_keys=_with_own(node.excluded_llm_metadata_keys),
         metadata_template=node.metadata_template,
@@ -114,7 +112,7 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
         end_char_idx=None if start is None else start + len(text),
         relationships={NodeRelationship.SOURCE: node.source_node or source},
     )
-    for relation in BESIDE:
+    for relation in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT):
         beside = node.relationships.get(relation)
         if isinstance(beside, RelatedNodeInfo) and beside.node_id in renamed:
             leaf.relationships[relation] = RelatedNodeInfo(node_id=renamed[beside.node_id])

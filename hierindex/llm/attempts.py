@@ -2,9 +2,8 @@
 
 import time
 from dataclasses import replace
-from typing import Any, NoReturn
 
-from tenacity import RetryCallState, retry_if_exception
+from tenacity import RetryCallState, Retrying
 from tenacity.wait import wait_base, wait_random_exponential
 
 from hierindex.llm.checks import UnusableError
@@ -16,8 +15,8 @@ LATER = "try again later, a build goes on where it was"
 WAIT = wait_random_exponential(multiplier=0.5, max=20)
 
 
-def attempts(wait: wait_base, max_busy: float) -> dict[str, Any]:
-    """What `Retrying` and `AsyncRetrying` take, for one prompt.
+class Attempts:
+    """The attempts at one prompt.
 
     Parameters
     ----------
@@ -26,49 +25,45 @@ def attempts(wait: wait_base, max_busy: float) -> dict[str, Any]:
     max_busy : float
         Seconds in which the service may be busy for this prompt, though it answers others.
     """
-    n_failed = n_unusable = 0
-    busy_since: float | None = None
 
-    def again(error: BaseException) -> bool:
-        nonlocal n_failed, n_unusable
-        match error:
-            case UnusableError():
-                n_unusable += 1
-                return error.again and n_unusable < UNUSABLE
-            case RequestError(failure=Failure(kind="busy")):
-                return True  # until `too_long`, or until `Service` gives it up for all prompts
-            case RequestError(failure=Failure(kind="again")):
-                n_failed += 1
-                return n_failed < ATTEMPTS
-        return False
+    def __init__(self, wait: wait_base, max_busy: float) -> None:
+        self._wait = wait
+        self._max_busy = max_busy
+        self._state = RetryCallState(Retrying(), None, (), {})
+        self._n_failed = self._n_unusable = 0
+        self._busy_since: float | None = None
 
-    def pause(state: RetryCallState) -> float:
-        return wait(state) if _busy(state) is None else 0.0
+    def pause(self, error: UnusableError | RequestError) -> float:
+        """Seconds until the next attempt, after one that failed; raises where it was the last."""
+        if isinstance(error, RequestError) and error.failure.kind == "busy":
+            self._check_busy(error)
+            seconds = 0.0
+        elif self._helps(error):
+            seconds = self._wait(self._state)
+        else:
+            raise error
+        self._state.prepare_for_next_attempt()
+        return seconds
 
-    def too_long(state: RetryCallState) -> bool:
-        nonlocal busy_since
-        if (error := _busy(state)) is None:
-            return False
+    def _check_busy(self, error: RequestError) -> None:
+        """Refuse to ask a service that is busy for too long, or asks for too long a pause."""
         now = time.monotonic()
-        busy_since = now if busy_since is None else busy_since
-        return now - busy_since + error.failure.pause > max_busy
+        self._busy_since = now if self._busy_since is None else self._busy_since
+        seconds = now - self._busy_since
+        if seconds + error.failure.pause > self._max_busy:
+            reason = f"it {was_busy(seconds, error.failure)}"
+            raise RequestError(error.model, replace(error.failure, reason=reason)) from error
 
-    def give_up(state: RetryCallState) -> NoReturn:
-        error, seconds = _busy(state), time.monotonic() - (busy_since or 0.0)
-        assert error is not None  # or `too_long` was False
-        reason = f"it {was_busy(seconds, error.failure)}"
-        raise RequestError(error.model, replace(error.failure, reason=reason)) from error
-
-    retry = retry_if_exception(again)
-    return {"retry": retry, "wait": pause, "stop": too_long, "retry_error_callback": give_up}
+    def _helps(self, error: UnusableError | RequestError) -> bool:
+        """Whether another attempt may."""
+        if isinstance(error, UnusableError):
+            self._n_unusable += 1
+            return error.again and self._n_unusable < UNUSABLE
+        self._n_failed += 1
+        return error.failure.kind == "again" and self._n_failed < ATTEMPTS
 
 
 def was_busy(seconds: float, failure: Failure) -> str:
     """Why a busy service is waited for no longer, as the end of a sentence."""
     asks = f" and asks for {failure.pause:.0f} s more" if failure.pause else ""
     return f"was busy for {seconds:.0f} s: to every request {failure.reason}{asks}; {LATER}"
-
-
-def _busy(state: RetryCallState) -> RequestError | None:
-    error = None if state.outcome is None else state.outcome.exception()
-    return error if isinstance(error, RequestError) and error.failure.kind == "busy" else None

@@ -2,17 +2,11 @@
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from llama_index.core.base.llms.types import (
-    ChatMessage,
-    ChatResponse,
-    CompletionResponse,
-    ToolCallBlock,
-)
+from llama_index.core.base.llms.types import ChatResponse, CompletionResponse, ToolCallBlock
 from llama_index.core.callbacks.token_counting import get_tokens_from_response
 from llama_index.core.utils import get_tokenizer
 from pydantic import BaseModel
@@ -114,11 +108,12 @@ def start_record(path: str | Path) -> Path:
     return Path(path)
 
 
-def prompt_of(asked: str | Sequence[ChatMessage]) -> str:
-    """What a model is asked, as one text."""
+def prompt_of(*args: Any, **options: Any) -> str:
+    """What a model's method is asked, a prompt or messages, as one text."""
+    asked = args[0] if args else options.get("prompt", options.get("messages"))
     if isinstance(asked, str):
         return asked
-    return "\n\n".join(message.content or "" for message in asked)
+    return "\n\n".join(message.content or "" for message in asked or ())
 
 
 def _tokens(response: Response) -> tuple[int, int]:

@@ -2,14 +2,13 @@
 
 import asyncio
 from asyncio import AbstractEventLoop
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, partial, partialmethod
 from math import inf
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.llms import LLM
 from llama_index.core.llms.structured_llm import StructuredLLM
 from pydantic import BaseModel, ConfigDict, Field
@@ -26,71 +25,43 @@ from hierindex.threads import in_daemon_thread
 class Served(BaseModel):
     """The methods of a model that send requests; its own class comes behind this one."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, ignored_types=(partialmethod,))
     request_service: Service = Field(exclude=True, repr=False)
     request_records: tuple[Calls, ...] = Field(exclude=True, repr=False)
     loop_clients: WeakKeyDictionary[AbstractEventLoop, Any] = Field(exclude=True, repr=False)
 
-    def complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
-        """As the model's own."""
-        return self._ask("complete", prompt, formatted=formatted, **options)
-
-    def chat(self, messages: Sequence[ChatMessage], **options: Any) -> Any:
-        """As the model's own."""
-        return self._ask("chat", messages, **options)
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
-        """As the model's own."""
-        return self._stream("stream_complete", prompt, formatted=formatted, **options)
-
-    def stream_chat(self, messages: Sequence[ChatMessage], **options: Any) -> Any:
-        """As the model's own."""
-        return self._stream("stream_chat", messages, **options)
-
-    async def acomplete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
-        """As the model's own."""
-        return await self._aask("acomplete", prompt, formatted=formatted, **options)
-
-    async def achat(self, messages: Sequence[ChatMessage], **options: Any) -> Any:
-        """As the model's own."""
-        return await self._aask("achat", messages, **options)
-
-    async def astream_complete(self, prompt: str, formatted: bool = False, **options: Any) -> Any:
-        """As the model's own."""
-        return await self._astream("astream_complete", prompt, formatted=formatted, **options)
-
-    async def astream_chat(self, messages: Sequence[ChatMessage], **options: Any) -> Any:
-        """As the model's own."""
-        return await self._astream("astream_chat", messages, **options)
-
-    def _ask(self, method: str, asked: Any, **options: Any) -> Any:
-        send = partial(getattr(super(), method), asked, **options)
+    def _through(self, way: Callable[..., Any], method: str, /, *args: Any, **options: Any) -> Any:
+        send = partial(getattr(super(), method), *args, **options)
         if self.request_service.is_asking:
             return send()
-        return self.request_service.ask(prompt_of(asked), send, self._note)
+        return way(self.request_service, prompt_of(*args, **options), send, self._note)
 
-    def _stream(self, method: str, asked: Any, **options: Any) -> Any:
-        send = partial(getattr(super(), method), asked, **options)
-        if self.request_service.is_asking:
-            return send()
-        return self.request_service.stream(prompt_of(asked), send, self._note)
-
-    async def _aask(self, method: str, asked: Any, **options: Any) -> Any:
+    async def _aask(self, method: str, /, *args: Any, **options: Any) -> Any:
         model = super(Served, self._of_loop())
         if lacks_async(super(Served, type(self)), method):
-            block = partial(getattr(model, method.removeprefix("a")), asked, **options)
+            block = partial(getattr(model, method.removeprefix("a")), *args, **options)
             send: Any = partial(in_daemon_thread, block)
         else:
-            send = partial(getattr(model, method), asked, **options)
+            send = partial(getattr(model, method), *args, **options)
         if self.request_service.is_asking:
             return await send()
-        return await self.request_service.aask(prompt_of(asked), send, self._note, unchecked)
+        prompt = prompt_of(*args, **options)
+        return await self.request_service.aask(prompt, send, self._note, unchecked)
 
-    async def _astream(self, method: str, asked: Any, **options: Any) -> Any:
-        send = partial(getattr(super(Served, self._of_loop()), method), asked, **options)
+    async def _astream(self, method: str, /, *args: Any, **options: Any) -> Any:
+        send = partial(getattr(super(Served, self._of_loop()), method), *args, **options)
         if self.request_service.is_asking:
             return await send()
-        return self.request_service.astream(prompt_of(asked), send, self._note)
+        return self.request_service.astream(prompt_of(*args, **options), send, self._note)
+
+    complete = partialmethod(_through, Service.ask, "complete")
+    chat = partialmethod(_through, Service.ask, "chat")
+    stream_complete = partialmethod(_through, Service.stream, "stream_complete")
+    stream_chat = partialmethod(_through, Service.stream, "stream_chat")
+    acomplete = partialmethod(_aask, "acomplete")
+    achat = partialmethod(_aask, "achat")
+    astream_complete = partialmethod(_astream, "astream_complete")
+    astream_chat = partialmethod(_astream, "astream_chat")
 
     def _note(self, call: Call) -> None:
         for record in self.request_records:

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
-from tenacity import AsyncRetrying, Retrying
 from tenacity.wait import wait_base
 
 from hierindex.errors import HierindexError, ModelError
-from hierindex.llm.attempts import LATER, WAIT, attempts, was_busy
+from hierindex.llm.attempts import LATER, WAIT, Attempts, was_busy
 from hierindex.llm.checks import UnusableError
 from hierindex.llm.client import TIMEOUT
 from hierindex.llm.failures import (
     Failure,
+    RequestError,
     error_of,
     failure_of,
     is_refused,
@@ -36,6 +36,7 @@ CONCURRENCY = 4  # requests in flight; a local server handles few at a time
 MAX_BUSY = 60.0  # seconds in which a busy service may answer nothing, or not to one prompt
 CLOSING = 0.5  # seconds in which a client may end a request itself, and close its connection
 
+S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R", bound=Response)
 Note = Callable[[Call], None]
@@ -82,16 +83,8 @@ class Service:
         """Whether this is within a request of it: a model may answer a chat by a completion."""
         return _asking.get() is self
 
-    def ask(self, prompt: str, send: Callable[[], R], note: Note) -> R:
-        """The response to a request, tried again where that may help.
-
-        Parameters
-        ----------
-        prompt : str
-        send : callable
-            Sends it.
-        note : Note
-            Is given every attempt.
+    def ask(self, prompt: str, send: Callable[[], T], note: Note) -> T:
+        """The response to a request that is sent again where that may help; notes every attempt.
 
         Raises
         ------
@@ -100,17 +93,10 @@ class Service:
         ModelError
             If there will be none for any prompt.
         """
-        attempt: tuple[Request, R] = Retrying(**attempts(self.wait, MAX_BUSY))(
-            self._attempt, prompt, send, note
-        )
-        return attempt[1]
+        return self._sent(prompt, send, note)[1]
 
     async def aask(
-        self,
-        prompt: str,
-        send: Callable[[], Awaitable[R]],
-        note: Note,
-        check: Callable[[R], T],
+        self, prompt: str, send: Callable[[], Awaitable[R]], note: Note, check: Callable[[R], T]
     ) -> T:
         """As `ask`, for what a check makes of the response.
 
@@ -121,10 +107,7 @@ class Service:
         LimitError
             If the request might exceed the tokens; it is not sent.
         """
-        attempt: tuple[Request, T] = await AsyncRetrying(**attempts(self.wait, MAX_BUSY))(
-            self._aattempt, prompt, send, note, check
-        )
-        return attempt[1]
+        return (await self._asent(prompt, send, note, check))[1]
 
     def stream(self, prompt: str, send: Callable[[], Iterator[R]], note: Note) -> Iterator[R]:
         """As `ask`, piece by piece; what fails after the first piece is not tried again."""
@@ -133,10 +116,7 @@ class Service:
             pieces = send()
             return pieces, next(pieces, None)
 
-        attempt: tuple[Request, tuple[Iterator[R], R | None]] = Retrying(
-            **attempts(self.wait, MAX_BUSY)
-        )(self._attempt, prompt, begin, note, is_stream=True)
-        request, (pieces, piece) = attempt
+        request, (pieces, piece) = self._sent(prompt, begin, note, is_stream=True)
         with self._watched(request, note):
             request.response = piece
             while piece is not None:
@@ -153,10 +133,8 @@ class Service:
             pieces = await send()
             return pieces, await anext(pieces, None)
 
-        attempt: tuple[Request, tuple[AsyncIterator[R], R | None]] = await AsyncRetrying(
-            **attempts(self.wait, MAX_BUSY)
-        )(self._aattempt, prompt, begin, note, unchecked, is_stream=True)
-        request, (pieces, piece) = attempt
+        begun = await self._asent(prompt, begin, note, unchecked, is_stream=True)
+        request, (pieces, piece) = begun
         with self._watched(request, note):
             request.response = piece
             while piece is not None:
@@ -164,34 +142,46 @@ class Service:
                 yield piece
                 piece = await self._abounded(lambda: anext(pieces, None))
 
-    def _attempt(
+    def _sent(
         self, prompt: str, send: Callable[[], T], note: Note, *, is_stream: bool = False
     ) -> tuple[Request, T]:
-        request = Request(prompt)
-        with self.limit.slot():
-            if is_given_up():  # by who asked, while this waited
-                raise CancelledError
-            with self._watched(request, note):
-                request.response = got = self._bounded(send)
-                request.goes_on = is_stream
-        return request, got
+        """The attempt that succeeded, and what it brought."""
+        attempts = Attempts(self.wait, MAX_BUSY)
+        while True:
+            request = Request(prompt)
+            try:
+                with self.limit.slot():
+                    if is_given_up():  # by who asked, while this waited
+                        raise CancelledError
+                    with self._watched(request, note):
+                        request.response = got = self._bounded(send)
+                        request.goes_on = is_stream
+                return request, got
+            except (UnusableError, RequestError) as error:
+                time.sleep(attempts.pause(error))
 
-    async def _aattempt(
+    async def _asent(
         self,
         prompt: str,
-        send: Callable[[], Awaitable[R]],
+        send: Callable[[], Awaitable[S]],
         note: Note,
-        check: Callable[[R], T],
+        check: Callable[[S], T],
         *,
         is_stream: bool = False,
     ) -> tuple[Request, T]:
-        request = Request(prompt)
-        reserved = nullcontext() if self.tokens is None else self.tokens.reserved(request)
-        async with reserved, self.limit.aslot():
-            with self._watched(request, note):
-                request.response = got = await self._abounded(send)
-                request.goes_on = is_stream
-                return request, check(got)
+        """As `_sent`."""
+        attempts = Attempts(self.wait, MAX_BUSY)
+        while True:
+            request = Request(prompt)
+            reserved = nullcontext() if self.tokens is None else self.tokens.reserved(request)
+            try:
+                async with reserved, self.limit.aslot():
+                    with self._watched(request, note):
+                        request.response = got = await self._abounded(send)
+                        request.goes_on = is_stream
+                        return request, check(got)
+            except (UnusableError, RequestError) as error:
+                await asyncio.sleep(attempts.pause(error))
 
     def _bounded(self, send: Callable[[], T]) -> T:
         """What comes back in time."""

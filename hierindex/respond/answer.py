@@ -1,7 +1,6 @@
 """An answer with its sources, what it cost and how long it took."""
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -24,7 +23,8 @@ from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
 from hierindex.respond.extractive import CITATIONS, NO_ANSWER, REFUSED, SCORE
 from hierindex.respond.tree import SUMMARIES
-from hierindex.retrieve.found import Found
+from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.timing import Stopwatch
 
 # How LlamaIndex's prompt helper says it.
 NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
@@ -103,17 +103,12 @@ def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbeddin
     """
     if not question.strip():
         raise InputError("The question is empty; ask something.")
-    started = time.perf_counter()
-    with named_errors(embed_model):
+    watch = Stopwatch()
+    with watch("embed"), named_errors(embed_model):
         query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
-    embedded = time.perf_counter()
-    nodes = retriever.retrieve(query)
-    found = time.perf_counter()
-    return Retrieved(
-        query,
-        nodes,
-        {"embed": round(embedded - started, 3), "search": round(found - embedded, 3)},
-    )
+    with watch("search"):
+        nodes = retriever.retrieve(query)
+    return Retrieved(query, nodes, _seconds(watch))
 
 
 def answered(
@@ -122,16 +117,7 @@ def answered(
     llm: LLM | None = None,
     calls: Calls | None = None,
 ) -> Answer:
-    """The answer of an engine to what was found.
-
-    Parameters
-    ----------
-    found : Retrieved
-    engine : RetrieverQueryEngine
-    llm : LLM, optional
-        The one that the engine asks.
-    calls : Calls, optional
-        Where its calls are written down.
+    """The answer of an engine to what was found; the LLM is the one that it asks, if any.
 
     Raises
     ------
@@ -140,13 +126,12 @@ def answered(
     HierindexError
         If it fails otherwise, or LlamaIndex cannot make an answer of what it says.
     """
-    started, calls = time.perf_counter(), calls or Calls()
+    watch, calls = Stopwatch(), calls or Calls()
     asked = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
-    with _llama_index_errors(asked, _form_of(engine, llm)):
+    with watch("respond"), _llama_index_errors(asked, _form_of(engine, llm)):
         response = engine.synthesize(found.query, found.nodes)
         text = _text(response) if found.nodes else NO_ANSWER
     check_said(asked, calls.made)
-    seconds = round(time.perf_counter() - started, 3)
     told = response.metadata or {}
     return Answer(
         answer=text,
@@ -154,13 +139,17 @@ def answered(
         citations=told.get(CITATIONS, []),
         sources=[source_of(node) for node in response.source_nodes],
         usage=calls.usage,
-        seconds={**found.seconds, "respond": seconds},
-        why=next((node.why for node in found.nodes if isinstance(node, Found)), None),
+        seconds={**found.seconds, **_seconds(watch)},
+        why=next((node.why for node in found.nodes if isinstance(node, RetrievedNode)), None),
         score=told.get(SCORE),
         refused=told.get(REFUSED, not found.nodes),
         summaries=told.get(SUMMARIES, []),
         calls=calls.made,
     )
+
+
+def _seconds(watch: Stopwatch) -> dict[str, float]:
+    return {timing.stage: round(timing.seconds, 3) for timing in watch.timings}
 
 
 def _text(response: RESPONSE_TYPE) -> str:
@@ -196,12 +185,12 @@ def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[No
 
 def source_of(found: NodeWithScore) -> Source:
     """A node that was found, as an answer names it."""
-    record = NodeRecord.from_metadata(found.node.metadata)
+    record = NodeRecord.from_metadata(found.metadata)
     return Source(
-        id=found.node.node_id,
+        id=found.node_id,
         level=record.level,
         score=round(found.get_score(), 6),
-        text=found.node.get_content(MetadataMode.NONE),
+        text=found.get_content(MetadataMode.NONE),
         citations=[span.to_json() for span in record.citations],
-        path=found.path if isinstance(found, Found) else [],
+        path=found.path if isinstance(found, RetrievedNode) else [],
     )

@@ -18,9 +18,7 @@ from llama_index.core.response_synthesizers import (
     ResponseMode,
     SimpleSummarize,
 )
-from llama_index.core.response_synthesizers.compact_and_accumulate import (
-    CompactAndAccumulate,
-)
+from llama_index.core.response_synthesizers.compact_and_accumulate import CompactAndAccumulate
 from llama_index.core.response_synthesizers.context_only import ContextOnly
 from llama_index.core.response_synthesizers.no_text import NoText
 
@@ -87,7 +85,11 @@ def query_engine(
         If there is no such mode, it needs an LLM and there is none, or it has no such option.
     """
     mode = choose_mode(response_mode, llm)
-    _check_options(mode, synthesizer)
+    known = options_of(SYNTHESIZERS[mode])
+    if wrong := [name for name in synthesizer if name not in known]:
+        raise InputError(
+            f"response_mode {mode!r} has no option {wrong[0]!r}; it has {', '.join(known)}."
+        )
     options = _filled(synthesizer, variables or {})
     if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
         bound = retriever.names_level or retriever.filters  # a summary is of another level, or kind
@@ -102,15 +104,6 @@ def query_engine(
     return RetrieverQueryEngine(retriever, made)
 
 
-def _check_options(mode: str, options: Mapping[str, Any]) -> None:
-    known = options_of(SYNTHESIZERS[mode])
-    for name in options:
-        if name not in known:
-            raise InputError(
-                f"response_mode {mode!r} has no option {name!r}; it has {', '.join(known)}."
-            )
-
-
 def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of some options for several modes that this one has.
 
@@ -120,9 +113,8 @@ def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
         If no mode has one of them.
     """
     all_known = {name for kind in SYNTHESIZERS.values() for name in options_of(kind)}
-    for name in options:
-        if name not in all_known:
-            raise InputError(f"No response mode has an option {name!r}.")
+    if wrong := [name for name in options if name not in all_known]:
+        raise InputError(f"No response mode has an option {wrong[0]!r}.")
     known = options_of(SYNTHESIZERS[mode])
     return {name: option for name, option in options.items() if name in known}
 

@@ -3,9 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
-from weakref import finalize
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -15,18 +13,19 @@ from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from hierindex.core.answer import calibrated, reading_order, shared_words
 from hierindex.core.arguments import is_number, is_whole, require
-from hierindex.core.context import blended, in_context, nearness
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+from hierindex.core.calibration import Scale
+from hierindex.core.context import in_context, nearness, places_of
+from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.ranking import blended, reading_order, shared_words
 from hierindex.core.relevance import centroid_similarity
 from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.record import NodeRecord
-from hierindex.respond.known_answers import ABOUT_THE_WHOLE, PAIRS
+from hierindex.respond.known_answers import ANSWERS
 from hierindex.summarize.extractive import fitting_sentences
-from hierindex.summarize.sentences import TOKEN, Sentence, split_sentences, telling
+from hierindex.summarize.sentences import TOKEN, Sentence, split_all, telling
 from hierindex.summarize.summary import Budget
 
 ANSWER_TOKENS = 150
@@ -40,8 +39,6 @@ CITATIONS = "citations"
 SCORE = "score"
 REFUSED = "refused"
 NO_ANSWER = "Nothing in the index answers this."
-
-known_by_model: dict[int, tuple[Floats2d, Floats2d]] = {}  # models are not hashable
 
 
 class Extract(NamedTuple):
@@ -85,10 +82,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         min_score: float | None = MIN_SCORE,
     ) -> None:
         super().__init__(llm=MockLLM())  # or LlamaIndex would look for OpenAI's
+        whole = is_whole(answer_tokens, 1)
+        require(whole, "answer_tokens", "an integer of at least 1", answer_tokens)
         within = min_score is None or (is_number(min_score) and 0 <= min_score <= 1)
-        require(
-            is_whole(answer_tokens, 1), "answer_tokens", "an integer of at least 1", answer_tokens
-        )
         require(within, "min_score", "a number in [0, 1]", min_score)
         self._embedder = Embedder(embed_model)
         self._budget = Budget(answer_tokens, self._embedder.count_text_tokens)
@@ -102,14 +98,10 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         **response_kwargs: Any,
     ) -> Response:
         """An answer made of sentences of the nodes."""
-        found = [
-            replace(sentence, child=i)
-            for i, node in enumerate(nodes)
-            for sentence in split_sentences(
-                node.node.get_content(MetadataMode.NONE),
-                NodeRecord.from_metadata(node.node.metadata).quotes,
-            )
-        ]
+        found = split_all(
+            (node.get_content(MetadataMode.NONE), NodeRecord.from_metadata(node.metadata).quotes)
+            for node in nodes
+        )
         chosen, score = self._extract(query, found)
         sources = [s.quote.source for s in chosen]
         return Response(
@@ -134,11 +126,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
 
     def get_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
         """The answer's sentences alone, from texts without a source."""
-        found = [
-            replace(sentence, child=i)
-            for i, text in enumerate(text_chunks)
-            for sentence in split_sentences(text)
-        ]
+        found = split_all((text, ()) for text in text_chunks)
         return " ".join(s.text for s in self._extract(query_str, found).sentences) or NO_ANSWER
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
@@ -161,9 +149,12 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         S = self._embedder.embed([sentence.text for sentence in pool])  # (n_sentences, n_dims)
         nearest = np.sort(np.argsort(-(S @ q), kind="stable")[:MOST_COMPARED])
         pool, S = [pool[i] for i in nearest], S[nearest]
-        known, whole = self._known
-        near = calibrated(S @ q, known)
-        about_the_whole = calibrated(whole @ q, known).max()
+        # Known texts are all embedded as texts, in one batch: as questions, each is a request.
+        known = ANSWERS.vectors(self._embedder.embed_model, self._embedder.embed)
+        Q, A, whole = (X.astype(np.float64) for X in known)
+        scale = Scale.of(Q @ A.T)
+        near = scale.shares(S @ q)
+        about_the_whole = scale.shares(whole @ q).max()
         score = float(np.clip(max(near.max(), about_the_whole), 0, 1))
         if score < self._min_score:
             return Extract([], score)
@@ -191,22 +182,6 @@ class ExtractiveSynthesizer(BaseSynthesizer):
             vector = query.embedding or model.get_query_embedding(query.query_str)
         return np.asarray(unit_vectors([vector])[0], dtype=np.float64)
 
-    @property
-    def _known(self) -> tuple[Floats2d, Floats2d]:
-        """Likeness of known questions to known answers, and vectors of those about the whole.
-
-        All are embedded as texts, in one batch: as questions, each would be a request. Known as
-        long as the model is.
-        """
-        model = self._embedder.embed_model
-        if id(model) not in known_by_model:
-            questions, answers = zip(*PAIRS, strict=True)
-            X = self._embedder.embed([*questions, *answers, *ABOUT_THE_WHOLE])
-            Q, A, whole = np.split(X.astype(np.float64), [len(PAIRS), 2 * len(PAIRS)])
-            known_by_model[id(model)] = Q @ A.T, whole
-            finalize(model, known_by_model.pop, id(model), None)
-        return known_by_model[id(model)]
-
 
 def _saying_something(found: Sequence[Sentence]) -> list[Sentence]:
     """The sentences that are no stubs, and do not end by announcing another, if there are any."""
@@ -220,17 +195,15 @@ def _in_context(
     """Relevance of the sentences to a question, their documents, and where they begin there."""
     texts = [set(_words(sentence.text)) for sentence in pool]
     has = np.array([[word in text for word in dict.fromkeys(words)] for text in texts], dtype=bool)
-    number: dict[str | int, int] = {}  # a node whose place is not known is a document of its own
     places = [
-        (number.setdefault(s.child, len(number)), s.quote.at, s.quote.to)
+        (s.child, s.quote.at, s.quote.to)  # one whose place is not known is a document of its own
         if (source := s.quote.source) is None
-        else (number.setdefault(source.document, len(number)), source.start, source.end)
+        else (source.document, source.start, source.end)
         for s in pool
     ]
-    document, start, end = np.array(places).T
+    document, start, end = places_of(places)
     scores = blended(similarity, shared_words(has))
-    near = nearness(document, start, end)
-    return in_context(scores, document, near), document, start
+    return in_context(scores, document, nearness(document, start, end)), document, start
 
 
 def _words(text: str) -> list[str]:

@@ -1,47 +1,6 @@
 """Questions with their answers, by which the similarities of any embedding model are read."""
 
-PAIRS = (
-    (
-        "When does the train to the coast leave?",
-        "The last service to the seaside departs shortly before noon.",
-    ),
-    ("How do bees carry pollen?", "Bees carry pollen from flower to flower on their hind legs."),
-    ("Who pays for repairs to the roof?", "The landlord bears the cost of mending the roof."),
-    (
-        "Why did the home team lose?",
-        "They were beaten because their goalkeeper had been sent off.",
-    ),
-    ("What goes into the dough?", "Flour, water, yeast and a little salt are kneaded together."),
-    (
-        "What did the court decide about the contract?",
-        "The judge held that the agreement was void.",
-    ),
-    (
-        "How far away is the nearest star?",
-        "The closest star is a little over four light years from us.",
-    ),
-    (
-        "How is the printer restarted?",
-        "Hold the power button for ten seconds and the printer starts again.",
-    ),
-    (
-        "What did her grandmother keep in the drawer?",
-        "In the drawer lay the letters that her grandmother had kept.",
-    ),
-    (
-        "What do people think of the new bridge?",
-        "Most residents said that the bridge had made their journey shorter.",
-    ),
-    (
-        "How does the drug work?",
-        "The medicine lowers blood pressure by widening the vessels.",
-    ),
-    (
-        "Summarize the discussion about the price.",
-        "They agreed that it should cost no more than a dozen euros.",
-    ),
-)
-"""Each on another matter, so that no answer is that of another question."""
+from hierindex.summarize.known import KnownPairs
 
 ABOUT_THE_WHOLE = (
     "What is this about?",
@@ -50,3 +9,34 @@ ABOUT_THE_WHOLE = (
     "Summarize this.",
 )
 """Questions that no sentence is like, and that whatever was found answers."""
+
+ANSWERS = KnownPairs(
+    """
+When does the train to the coast leave?
+    The last service to the seaside departs shortly before noon.
+How do bees carry pollen?
+    Bees carry pollen from flower to flower on their hind legs.
+Who pays for repairs to the roof?
+    The landlord bears the cost of mending the roof.
+Why did the home team lose?
+    They were beaten because their goalkeeper had been sent off.
+What goes into the dough?
+    Flour, water, yeast and a little salt are kneaded together.
+What did the court decide about the contract?
+    The judge held that the agreement was void.
+How far away is the nearest star?
+    The closest star is a little over four light years from us.
+How is the printer restarted?
+    Hold the power button for ten seconds and the printer starts again.
+What did her grandmother keep in the drawer?
+    In the drawer lay the letters that her grandmother had kept.
+What do people think of the new bridge?
+    Most residents said that the bridge had made their journey shorter.
+How does the drug work?
+    The medicine lowers blood pressure by widening the vessels.
+Summarize the discussion about the price.
+    They agreed that it should cost no more than a dozen euros.
+""",
+    beside=ABOUT_THE_WHOLE,
+)
+"""Each on another matter, so that no answer is that of another question."""

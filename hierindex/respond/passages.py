@@ -9,7 +9,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
 from hierindex.core.membership import Ints1d
 from hierindex.record import NodeRecord
-from hierindex.retrieve.found import Found
+from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.snapshot import Snapshot
 
 BETWEEN = "\n\n"  # passages of one prompt, as LlamaIndex joins them
@@ -30,7 +30,7 @@ class Passage:
     @classmethod
     def of(cls, found: NodeWithScore) -> "Passage":
         """A node as a language model is shown it."""
-        spans = NodeRecord.from_metadata(found.node.metadata).citations
+        spans = NodeRecord.from_metadata(found.metadata).citations
         return cls(
             _shown(found.node),
             tuple(reversed(_ancestors(found))),
@@ -81,25 +81,10 @@ async def condensed(
 
     A summary stands in for its children where all of them were found, as they are in the index,
     and it is shorter: it was written of them, as an answer to a prompt of their texts would be.
-    Those of what was found last come first, and no more than save a prompt.
-
-    Parameters
-    ----------
-    found : Sequence[NodeWithScore]
-        Best first.
-    snapshot : Snapshot
-        That it was found in.
-    n_tokens : callable
-        Tokens of a node; asked once of each.
-    room : int
-        Tokens of a prompt.
-
-    Returns
-    -------
-    list[NodeWithScore]
-        What was found, if nothing is saved.
+    Those of what was found last come first, and no more than save a prompt of `room` tokens.
+    `n_tokens` is asked once of each node.
     """
-    nodes = {node.node.node_id: node for node in found}
+    nodes = {node.node_id: node for node in found}
     costs = {node_id: n_tokens(node.node) for node_id, node in nodes.items()}
     total = sum(costs.values())
     best, fewest = list(found), -(-total // room)
@@ -107,7 +92,7 @@ async def condensed(
         return best
     rank: dict[str, int] = {}
     for i, node in enumerate(found):
-        for node_id in (node.node.node_id, *_ancestors(node)[:1]):
+        for node_id in (node.node_id, *_ancestors(node)[:1]):
             rank.setdefault(node_id, i)
     parents = await snapshot.nodes(sorted(rank.keys() - nodes.keys()))
     stored = {node.node_id: _shown(node) for node in await snapshot.nodes(sorted(nodes))}
@@ -124,7 +109,7 @@ async def condensed(
         costs[parent.node_id] = cost
         total += cost - of_children
         if -(-total // room) < fewest:
-            best = sorted(nodes.values(), key=lambda node: rank[node.node.node_id])
+            best = sorted(nodes.values(), key=lambda node: rank[node.node_id])
             fewest = -(-total // room)
         if fewest == 1:
             break
@@ -137,6 +122,6 @@ def _shown(node: BaseNode) -> str:
 
 def _ancestors(found: NodeWithScore) -> list[str]:
     """From its strongest parent up, as far as that is known."""
-    if isinstance(found, Found):
+    if isinstance(found, RetrievedNode):
         return found.path
-    return [parent for parent, _ in NodeRecord.from_metadata(found.node.metadata).parents[:1]]
+    return [parent for parent, _ in NodeRecord.from_metadata(found.metadata).parents[:1]]

@@ -48,7 +48,7 @@ class Window(NamedTuple):
             If the template leaves next to nothing.
         """
         try:
-            padding = DEFAULT_PADDING + _n_tokens(helper, beside)
+            padding = DEFAULT_PADDING + helper._token_counter.get_string_tokens(beside)
             splitter = helper.get_text_splitter_given_prompt(template, padding=padding, llm=llm)
             room = splitter.chunk_size
         except ValueError:  # there is less than none
@@ -66,8 +66,8 @@ class Window(NamedTuple):
         return self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
 
     def length(self, text: str) -> int:
-        """Tokens of a text."""
-        return _n_tokens(self.helper, text)
+        """Tokens of a text, as the helper counts when it packs."""
+        return self.helper._token_counter.get_string_tokens(text)
 
     def n_tokens(self, node: BaseNode) -> int:
         """Tokens of a node as it is shown."""
@@ -129,7 +129,3 @@ def _groups(
                 return [joined(passages[start:end]) for start, end in cuts]
     in_order = window.packed([passage.text for passage in passages])
     return list(map(Passage, in_order if len(in_order) <= len(packed) else packed))
-
-
-def _n_tokens(helper: PromptHelper, text: str) -> int:
-    return helper._token_counter.get_string_tokens(text)  # as it counts when it packs

@@ -1,17 +1,17 @@
 """Answers by a tree of calls: as many texts as fit a prompt, then what was answered of them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.llms import LLM
 from llama_index.core.output_parsers import PydanticOutputParser
+from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.types import RESPONSE_TEXT_TYPE
-from pydantic import BaseModel
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
@@ -20,10 +20,9 @@ from hierindex.llm.record import Calls
 from hierindex.llm.served import served, service_of
 from hierindex.respond.passages import Passage, condensed
 from hierindex.respond.rounds import Window, rounds
-from hierindex.retrieve.found import Found
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
-from hierindex.threads import each
+from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import each, wait_for
 
 CALLS, SUMMARIES = "calls", "summaries"
 
@@ -121,23 +120,16 @@ class BoundedTreeSummarize(TreeSummarize):
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
         n_threads = service_of(llm).limit.most
-
-        def ask(passage: Passage) -> str:
-            return llm.predict(template, context_str=passage.text)
-
         going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
         try:
-            prompts = next(going)
+            shown = next(going)
             while True:
-                prompts = going.send(each([partial(ask, prompt) for prompt in prompts], n_threads))
+                asked = [partial(llm.predict, template, context_str=p.text) for p in shown]
+                shown = going.send(each(asked, n_threads))
         except StopIteration as end:
-            last = {"context_str": end.value}
-        if self._streaming:
-            return llm.stream(template, **last)
-        if self._output_cls is not None:
-            form: BaseModel = llm.structured_predict(self._output_cls, template, **last)
-            return form
-        return _checked(llm.predict(template, **last), calls)
+            last = end.value
+        method, given = self._last(template)
+        return _checked(getattr(llm, method)(*given, context_str=last), calls)
 
     async def aget_response(
         self,
@@ -151,23 +143,24 @@ class BoundedTreeSummarize(TreeSummarize):
         calls = calls or Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
-
-        async def ask(passage: Passage) -> str:
-            return await llm.apredict(template, context_str=passage.text)
-
         going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
         try:
-            prompts = next(going)
+            shown = next(going)
             while True:
-                prompts = going.send(await _aeach(ask, prompts))
+                asked = [llm.apredict(template, context_str=p.text) for p in shown]
+                shown = going.send(await _aeach(asked))
         except StopIteration as end:
-            last = {"context_str": end.value}
+            last = end.value
+        method, given = self._last(template)
+        return _checked(await getattr(llm, f"a{method}")(*given, context_str=last), calls)
+
+    def _last(self, template: BasePromptTemplate) -> tuple[str, tuple[Any, ...]]:
+        """The method of a model that answers the last prompt, and what it is given."""
         if self._streaming:
-            return await llm.astream(template, **last)
+            return "stream", (template,)
         if self._output_cls is not None:
-            form: BaseModel = await llm.astructured_predict(self._output_cls, template, **last)
-            return form
-        return _checked(await llm.apredict(template, **last), calls)
+            return "structured_predict", (self._output_cls, template)
+        return "predict", (template,)
 
     def _window(self, question: str, variables: dict[str, Any], llm: LLM) -> Window:
         template = self._summary_template.partial_format(query_str=question, **variables)
@@ -183,7 +176,7 @@ class BoundedTreeSummarize(TreeSummarize):
             return nodes
         question = query if isinstance(query, str) else query.query_str
         window = self._window(question, variables, self._llm)
-        found_in = (node.snapshot for node in nodes if isinstance(node, Found))
+        found_in = (node.snapshot for node in nodes if isinstance(node, RetrievedNode))
         snapshot = next(found_in, None) or await self._store.asnapshot()
         read = await condensed(nodes, snapshot, window.n_tokens, window.room)
         if read == nodes:
@@ -195,11 +188,9 @@ class BoundedTreeSummarize(TreeSummarize):
         return read if n_read < n_found else nodes
 
 
-async def _aeach(
-    ask: Callable[[Passage], Awaitable[str]], passages: Sequence[Passage]
-) -> list[str]:
+async def _aeach(asked: Iterable[Coroutine[Any, Any, str]]) -> list[str]:
     """What is answered, in order; the first failure ends the rest."""
-    answers = [asyncio.ensure_future(ask(passage)) for passage in passages]
+    answers = list(map(asyncio.ensure_future, asked))
     try:
         return await asyncio.gather(*answers)
     finally:
@@ -208,9 +199,10 @@ async def _aeach(
         await asyncio.gather(*answers, return_exceptions=True)
 
 
-def _checked(answer: str, calls: Calls) -> str:
-    """The last call's answer, if it is one."""
-    check_said("The model", calls.made[-1:])
+def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
+    """The last call's answer, if it is one; neither a stream nor a form is looked at."""
+    if isinstance(answer, str):
+        check_said("The model", calls.made[-1:])
     return answer
 
 
@@ -221,7 +213,7 @@ def _traced(
     calls: Calls,
 ) -> RESPONSE_TYPE:
     """The response with what was read and asked; of a stream, the last call once it has ended."""
-    ids = {node.node.node_id for node in found}
-    summaries = [node.node.node_id for node in read if node.node.node_id not in ids]
+    ids = {node.node_id for node in found}
+    summaries = [node.node_id for node in read if node.node_id not in ids]
     response.metadata = {**(response.metadata or {}), CALLS: calls.made, SUMMARIES: summaries}
     return response

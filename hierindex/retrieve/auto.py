@@ -61,7 +61,7 @@ def _stands_out(found: Sequence[NodeWithScore], n_nodes: Mapping[int, int]) -> d
     """By how much the best of each level does."""
     best: dict[int, float] = {}
     for node in found:  # best first
-        best.setdefault(NodeRecord.from_metadata(node.node.metadata).level, node.get_score())
+        best.setdefault(NodeRecord.from_metadata(node.metadata).level, node.get_score())
     scores, total = [node.get_score() for node in found], sum(n_nodes.values())
     falls = fmean(scores) - scores[-1] if scores else 0.0
     return {

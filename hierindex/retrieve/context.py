@@ -7,8 +7,9 @@ import numpy as np
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.context import blended, in_context, nearness
+from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.membership import Floats1d
+from hierindex.core.ranking import blended
 from hierindex.record import NodeRecord, Span
 from hierindex.store.snapshot import Snapshot
 
@@ -40,32 +41,17 @@ async def rank_in_context(
 ) -> list[NodeWithScore]:
     """Candidates and neighbours of the best of them, by their scores in context, best first.
 
-    Nodes are near in reading order if the spans in their records are; one of several
-    documents, or whose place in its document is not known, is near none.
+    Candidates are of one cut of the tree, each node once: the best hundred or so by vectors and
+    by words; one that is not in the table and has no similarity is left out. Neighbours of the
+    best `n_around` must pass the filters of the search, too. Nodes are near in reading order if
+    the spans in their records are; one of several documents, or whose place in its document is
+    not known, is near none. Scores are standard deviations above the mean of what is ranked, see
+    `hierindex.core.context`; equal ones stay in the order of the candidates.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        Read three times at most, by ids: vectors of candidates whose similarity is not given,
-        parents of the best, and the parents' other children, with vectors.
-    candidates : Sequence[Candidate]
-        Of one cut of the tree, each node once: the best hundred or so by vectors and the best
-        hundred or so by words.
-    question_vector : Sequence[float]
-        Not all zero.
-    filters : MetadataFilters, optional
-        Those of the search, its level among them; neighbours must pass them, too.
-    partial_summaries : bool
-        As in the search.
-    n_around : int
-        Of the best candidates, how many to look around; 0 for none.
-
-    Returns
-    -------
-    list[NodeWithScore]
-        Scores are standard deviations above the mean of what is ranked, see
-        `hierindex.core.context`; equal ones stay in the order of the candidates. A candidate
-        that is not in the table and has no similarity is left out.
+    Notes
+    -----
+    The snapshot is read three times at most, by ids: vectors of candidates whose similarity is
+    not given, parents of the best, and the parents' other children, with vectors.
     """
     question = np.asarray(question_vector, dtype=np.float64)
     unknown = [c.node.node_id for c in candidates if c.dense is None]
@@ -88,13 +74,9 @@ async def rank_in_context(
 def _scores(candidates: Sequence[Candidate], spans: Sequence[Span | None]) -> Floats1d:
     dense = np.array([c.dense for c in candidates], dtype=np.float64)
     lexical = np.array([c.lexical for c in candidates])
-    number = {document: i for i, document in enumerate({s.document for s in spans if s})}
-    places = [
-        (-1 - i, 0, 0) if span is None else (number[span.document], span.start, span.end)
-        for i, span in enumerate(spans)
-    ]
-    of, start, end = np.array(places, dtype=np.float64).reshape(-1, 3).T
-    document = of.astype(np.int64)
+    document, start, end = places_of(
+        [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(spans)]
+    )
     return in_context(blended(dense, lexical), document, nearness(document, start, end))
 
 

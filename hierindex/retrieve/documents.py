@@ -57,5 +57,5 @@ async def _documents(search: Search, n: int) -> dict[str, float]:
             "mode 'document' needs a tree with a summary of each document: one built with the "
             "method semantic or document, or with RaptorHierarchy(scope='document')."
         )
-    nodes = [(NodeRecord.from_metadata(node.node.metadata), node.get_score()) for node in found]
+    nodes = [(NodeRecord.from_metadata(node.metadata), node.get_score()) for node in found]
     return {record.whole_document: score for record, score in nodes}

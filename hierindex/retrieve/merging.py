@@ -28,11 +28,11 @@ async def merged(found: Sequence[NodeWithScore], search: Search) -> list[NodeWit
     list[NodeWithScore]
         Best first.
     """
-    kept = {node.node.node_id: node for node in found}
+    kept = {node.node_id: node for node in found}
     while True:
         below = defaultdict[str, list[NodeWithScore]](list)
         for child in kept.values():
-            for parent_id, _ in NodeRecord.from_metadata(child.node.metadata).parents[:1]:
+            for parent_id, _ in NodeRecord.from_metadata(child.metadata).parents[:1]:
                 below[parent_id].append(child)
         several = [parent_id for parent_id, children in below.items() if len(children) > 1]
         parents = [
@@ -48,7 +48,7 @@ async def merged(found: Sequence[NodeWithScore], search: Search) -> list[NodeWit
         for parent in (parent for parent in parents if _level(parent) == lowest):
             children = below[parent.node_id]
             for child in children:
-                kept.pop(child.node.node_id, None)
+                kept.pop(child.node_id, None)
             itself = [kept[parent.node_id]] if parent.node_id in kept else []
             best = max(each.get_score() for each in [*children, *itself])
             kept[parent.node_id] = NodeWithScore(node=parent, score=best)

@@ -18,14 +18,14 @@ from hierindex.embed.failures import named_errors
 from hierindex.errors import InputError, LevelError
 from hierindex.retrieve.auto import Choice, choose_levels, select_levels
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
-from hierindex.retrieve.found import placed
 from hierindex.retrieve.merging import merged
+from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.search import BY, By, Search, cuts
 from hierindex.retrieve.selection import selected, told
 from hierindex.retrieve.traversal import traversal
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import run_apart, wait_for
 
 Mode = Literal["collapsed", "level", "traversal", "document", "auto"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -176,7 +176,8 @@ class HierarchyRetriever(BaseRetriever):
         model, questions = self._embed_model, query_bundle.embedding_strs
         with named_errors(model):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
-        asked = wait_for(self._asked(query_bundle, embedding))
+        run = wait_for if self._selector is None else run_apart  # LanceDB's loop waits for no model
+        asked = run(self._asked(query_bundle, embedding))
         found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)

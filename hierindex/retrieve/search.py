@@ -66,9 +66,9 @@ class Search:
             self._asked(MODES["dense"], CANDIDATES, filters, among),
             self._asked(MODES["text"], CANDIDATES, filters, among),
         )
-        dense = {node.node.node_id: node.get_score() for node in by_meaning}
-        lexical = {node.node.node_id: node.get_score() for node in by_words}
-        nodes = {node.node.node_id: node.node for node in [*by_meaning, *by_words]}
+        dense = {node.node_id: node.get_score() for node in by_meaning}
+        lexical = {node.node_id: node.get_score() for node in by_words}
+        nodes = {node.node_id: node.node for node in [*by_meaning, *by_words]}
         candidates = [
             Candidate(node, dense.get(node_id), lexical.get(node_id, 0.0))
             for node_id, node in nodes.items()
@@ -81,7 +81,7 @@ class Search:
             partial_summaries=self.partial_summaries,
         )
         allowed = None if among is None else set(among)
-        return [node for node in ranked if allowed is None or node.node.node_id in allowed]
+        return [node for node in ranked if allowed is None or node.node_id in allowed]
 
     async def _asked(
         self,

@@ -16,17 +16,8 @@ def selected(
     """The best nodes, so many and so long at most, none of which says what others say.
 
     Filled best first; a node that does not fit is passed over. A parent all of whose children
-    are taken says nothing that they do not: it makes room for the next best.
-
-    Parameters
-    ----------
-    found : Sequence[NodeWithScore]
-        Best first.
-    top_k : int, optional
-        Nodes at most.
-    token_budget : int, optional
-        Tokens at most of all together, as LlamaIndex's global tokenizer counts the text that a
-        language model is shown.
+    are taken says nothing that they do not: it makes room for the next best. Tokens are those of
+    the text that a language model is shown, as LlamaIndex's global tokenizer counts them.
 
     Raises
     ------
@@ -34,28 +25,32 @@ def selected(
         If nodes were found and none fits.
     """
     count = _counter() if token_budget is not None else _free
-    left, taken = list(found), list[NodeWithScore]()
+    left, taken, room = list(found), list[NodeWithScore](), token_budget or 0
     while True:
-        taken = _filled(taken, left, top_k, token_budget or 0, count)
-        said = told(taken)
+        for node in left:
+            if len(taken) == top_k:
+                break
+            if (n_tokens := count(node)) <= room:
+                taken.append(node)
+                room -= n_tokens
+        ids, said = {node.node_id for node in taken}, told(taken)
         if not said:
             break
-        ids = {node.node.node_id for node in taken}
-        taken = [node for node in taken if node.node.node_id not in said]
-        left = [node for node in left if node.node.node_id not in ids]
+        left = [node for node in left if node.node_id not in ids]
+        room += sum(count(node) for node in taken if node.node_id in said)
+        taken = [node for node in taken if node.node_id not in said]
     if found and not taken:
         least = min(map(count, found))
         raise InputError(
             f"No retrieved node fits token_budget={token_budget}; the shortest has {least} tokens."
         )
-    ids = {node.node.node_id for node in taken}
-    return [node for node in found if node.node.node_id in ids]
+    return [node for node in found if node.node_id in ids]
 
 
 def told(found: Sequence[NodeWithScore]) -> set[str]:
     """Ids of the parents all of whose children are there as well."""
-    ids = {node.node.node_id for node in found}
-    families = ((node.node.node_id, node.node.child_nodes) for node in found)
+    ids = {node.node_id for node in found}
+    families = ((node.node_id, node.node.child_nodes) for node in found)
     return {
         node_id
         for node_id, children in families
@@ -63,32 +58,14 @@ def told(found: Sequence[NodeWithScore]) -> set[str]:
     }
 
 
-def _filled(
-    taken: Sequence[NodeWithScore],
-    left: Sequence[NodeWithScore],
-    top_k: int | None,
-    token_budget: int,
-    count: Count,
-) -> list[NodeWithScore]:
-    """What was taken, and the best of what is left that fit beside it."""
-    room, filled = token_budget - sum(map(count, taken)), list(taken)
-    for node in left:
-        if len(filled) == top_k:
-            break
-        if (n_tokens := count(node)) <= room:
-            filled.append(node)
-            room -= n_tokens
-    return filled
-
-
 def _counter() -> Count:
     """Counts the tokens of a node, each node's once, and only of those that come into question."""
     tokens, known = get_tokenizer(), dict[str, int]()
 
     def count(found: NodeWithScore) -> int:
-        node_id = found.node.node_id
+        node_id = found.node_id
         if node_id not in known:
-            known[node_id] = len(tokens(found.node.get_content(MetadataMode.LLM)))
+            known[node_id] = len(tokens(found.get_content(MetadataMode.LLM)))
         return known[node_id]
 
     return count

@@ -1,13 +1,14 @@
 """From the roots down: only what lies under the best is looked at."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.retrieve.search import Search, cuts
 from hierindex.store.failing import without_a_passing_chunk
-from hierindex.store.snapshot import Place
+from hierindex.store.snapshot import MOST_KEPT, Place
 
 
 async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
@@ -34,7 +35,7 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
     fruitless = await without_a_passing_chunk(search.snapshot, search.filters)
-    coming, reached = await search.snapshot.roots(), list[str]()
+    coming, reached = await _roots(search, max(n, beam)), list[str]()
     for _ in range(await search.snapshot.highest_level() + 1):  # each step leads down a level
         places = await search.snapshot.places(coming)
         reached += [place.id for place in places if place.level <= level]
@@ -45,6 +46,16 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
             reached += coming
             break
     return await search.best(n, cuts([level]), among=list(dict.fromkeys(reached)))
+
+
+async def _roots(search: Search, most: int) -> list[str]:
+    """Ids of the roots, of more than are kept in memory those most like the question."""
+    roots = await search.snapshot.roots()
+    if len(roots) <= MOST_KEPT:
+        return roots
+    with_a_chunk = replace(search.by_meaning(), partial_summaries=True)
+    best = await with_a_chunk.best(most, cuts([await search.snapshot.highest_level()]))
+    return [node.node.node_id for node in best]
 
 
 def _nearest(question: Sequence[float], places: Sequence[Place], n: int) -> Sequence[Place]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from llama_index.core.schema import BaseNode
 
 from hierindex.errors import InputError
-from hierindex.store.location import Location
+from hierindex.store.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BATCH = 5_000  # rows
 
 
-async def adapter_nodes(table: Location) -> AsyncIterator[list[BaseNode]]:
+async def adapter_nodes(table: Table) -> AsyncIterator[list[BaseNode]]:
     """The nodes of a table that `LanceDBVectorStore` wrote, a batch at a time.
 
     Raises
@@ -24,12 +24,12 @@ async def adapter_nodes(table: Location) -> AsyncIterator[list[BaseNode]]:
     """
     from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
-    opened = await table.table()
+    opened = await table.open()
     if opened is None:
-        raise InputError(f"{table.uri!r} holds no table {table.table_name!r}.")
+        raise InputError(f"{table.uri!r} holds no table {table.name!r}.")
     if not _is_the_adapters(await opened.schema()):
         raise InputError(
-            f"Table {table.table_name!r} in {table.uri!r} was not written by LlamaIndex's "
+            f"Table {table.name!r} in {table.uri!r} was not written by LlamaIndex's "
             "LanceDBVectorStore: it must have the columns id, vector and metadata, with "
             "_node_content in the last."
         )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.store.checks import at_least, is_chunk
 from hierindex.store.filters import (
     NOT,
     OF_NODE,
@@ -17,7 +16,7 @@ from hierindex.store.filters import (
     is_of_node,
     residual,
 )
-from hierindex.store.prefilter import Prefilter, prefilter
+from hierindex.store.prefilter import Prefilter, at_least, is_chunk, prefilter
 from hierindex.store.schema import LOST_CHILD
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ async def _residuals(
     """What is left to ask of chunks once a summary's own place is known, and of which summaries."""
     if is_of_node(filters) is False:
         return [(filters, (await snapshot.parents_of_summaries()).keys())]
-    rows = (await snapshot.select(*OF_NODE, where=Prefilter(at_least(1)))).to_pylist()
+    rows = (await snapshot.select(*OF_NODE, where=at_least(1))).to_pylist()
     left: dict[str, MetadataFilters | bool] = {}
     ids: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -131,7 +130,7 @@ def _failing_rows(rows: list[dict[str, Any]], filters: MetadataFilters) -> list[
 
 async def incomplete(snapshot: "Snapshot") -> Set[str]:
     """Ids of the summaries that have lost a child, or have none, and of all above them."""
-    rows = await snapshot.select("id", "child_ids", "stale", where=Prefilter(at_least(1)))
+    rows = await snapshot.select("id", "child_ids", "stale", where=at_least(1))
     of = {
         row["id"] for row in rows.to_pylist() if row["stale"] == LOST_CHILD or not row["child_ids"]
     }

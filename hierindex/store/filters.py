@@ -12,10 +12,13 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 
+from hierindex.errors import InputError
+
 Op = FilterOperator
 OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
 NOT = FilterCondition.NOT
 Filter = MetadataFilter | MetadataFilters
+MOST_DEEP = 12  # LanceDB's parser reads 48 nested expressions; NOT needs three a level
 DOCUMENTS = "documents"
 METADATA = "metadata."  # before a key: the user's, whatever it is called
 OF_NODE = ("id", "kind", "level", "level_max", "grounding", "whole_document")
@@ -46,6 +49,25 @@ def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
     grounding = row["grounding"] if row["grounding"] >= 0 else None
     place = {key: row[key] for key in OF_NODE} | {"grounding": grounding}
     return {**plain, **named, DOCUMENTS: row[DOCUMENTS], **place}
+
+
+def check_depth(filters: Filter) -> None:
+    """Refuse filters that are nested deeper than LanceDB reads its conditions.
+
+    Raises
+    ------
+    InputError
+        Names the bound.
+    """
+    inside, depth = [filters], 0
+    while inside:
+        if depth > MOST_DEEP:
+            raise InputError(
+                f"Filters may be nested {MOST_DEEP} deep; put conditions that are joined in the "
+                "same way into one MetadataFilters."
+            )
+        inside = [f for each in inside if isinstance(each, MetadataFilters) for f in each.filters]
+        depth += 1
 
 
 def is_of_node(filters: Filter) -> bool | None:

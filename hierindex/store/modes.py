@@ -1,10 +1,11 @@
 """LlamaIndex's query modes on one table."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
-from hierindex.store.checks import vector_of, words_of
+from hierindex.errors import InputError
 from hierindex.store.search import DEPTH, Scope, diverse, fused, matching, nearest, reranked
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from lancedb.rerankers import Reranker
 
 Mode = VectorStoreQueryMode
+MODES = (Mode.DEFAULT, Mode.HYBRID, Mode.TEXT_SEARCH, Mode.MMR)
 ALPHA = 0.5
 MMR_THRESHOLD = 0.5  # LlamaIndex's
 MMR_PREFETCH_FACTOR = 4.0  # LlamaIndex's
@@ -58,7 +60,7 @@ async def _hybrid(scope: Scope, query: VectorStoreQuery, reranker: "Reranker | N
     vector, words = vector_of(query), words_of(query)
     if reranker is not None:
         deep = max(n_rows, top_k, query.sparse_top_k or 0)
-        return (await reranked(scope, vector, words, deep, reranker)).slice(0, n_rows)
+        return (await reranked(scope, vector, words, deep, reranker))[:n_rows]
     rows = await fused(
         scope,
         vector,
@@ -67,18 +69,58 @@ async def _hybrid(scope: Scope, query: VectorStoreQuery, reranker: "Reranker | N
         sparse=query.sparse_top_k or max(top_k, DEPTH),
         alpha=ALPHA if query.alpha is None else query.alpha,
     )
-    return rows.slice(0, n_rows)
+    return rows[:n_rows]
 
 
 def check_query(query: VectorStoreQuery) -> None:
-    """Refuse a query without what its mode needs, before any table is opened.
+    """Refuse a query that cannot be answered, before any table is opened.
 
     Raises
     ------
     InputError
-        See `vector_of` and `words_of`.
+        If the mode is none of `MODES`, lacks what it needs, or a number is out of its range.
     """
+    if query.mode not in MODES:
+        *others, last = (repr(mode.value) for mode in MODES)
+        raise InputError(
+            f"query mode must be {', '.join(others)} or {last}, got {query.mode.value!r}."
+        )
+    for name in ("similarity_top_k", "sparse_top_k", "hybrid_top_k"):
+        value = getattr(query, name)
+        if value is not None and value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}.")
+    for name in ("alpha", "mmr_threshold"):
+        value = getattr(query, name)
+        if value is not None and not 0 <= value <= 1:
+            raise InputError(f"{name} must be in [0, 1], got {value}.")
     if query.mode != Mode.TEXT_SEARCH:
         vector_of(query)
     if query.mode in (Mode.TEXT_SEARCH, Mode.HYBRID):
         words_of(query)
+
+
+def vector_of(query: VectorStoreQuery) -> list[float]:
+    """A query's embedding.
+
+    Raises
+    ------
+    InputError
+        If it is missing, all zero or not finite.
+    """
+    vector = query.query_embedding
+    if not vector or not any(vector) or not all(map(math.isfinite, vector)):
+        raise InputError("A query needs an embedding of finite numbers, not all zero.")
+    return vector
+
+
+def words_of(query: VectorStoreQuery) -> str:
+    """A query's text.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if query.query_str is None:
+        raise InputError(f"A query in mode {query.mode.value!r} needs a query_str.")
+    return query.query_str

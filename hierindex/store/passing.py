@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.store.checks import is_chunk
 from hierindex.store.failing import outside
-from hierindex.store.filters import Filter, all_of, conjuncts, filtered_by, holds, is_of_node, keys
-from hierindex.store.prefilter import Prefilter, prefilter
+from hierindex.store.filters import (
+    Filter,
+    all_of,
+    check_depth,
+    conjuncts,
+    filtered_by,
+    holds,
+    is_of_node,
+    keys,
+)
+from hierindex.store.prefilter import Prefilter, is_chunk, prefilter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +78,11 @@ async def passing(
     partial : bool
         Whether a summary passes if any chunk under it does, and not only if every chunk does.
 
+    Raises
+    ------
+    InputError
+        If the filters are nested too deep.
+
     Notes
     -----
     Filters that no summary can pass by its level, as those for chunks, cost nothing here. For
@@ -77,6 +90,7 @@ async def passing(
     """
     if filters is None:
         return Passing()
+    check_depth(filters)
     of_row = prefilter(filters)
     if is_of_node(filters):
         return Passing(filters, of_row)

@@ -5,7 +5,8 @@ filters do, never fewer.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -18,7 +19,6 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import GROUNDING
-from hierindex.store.checks import is_unicode
 from hierindex.store.digests import digest, has_any, of_filter
 from hierindex.store.filters import OPPOSITE, asks_for_member
 
@@ -121,6 +121,42 @@ def any_of(parts: Sequence[Prefilter]) -> Prefilter:
 
 def _joined(word: str, conditions: Sequence[str]) -> str:
     return conditions[0] if len(conditions) == 1 else f"({word.join(conditions)})"
+
+
+def by_ids(node_ids: Collection[str]) -> Prefilter:
+    """The nodes with these ids."""
+    from lancedb.expr import col
+
+    ids = sorted(node_id for node_id in node_ids if is_unicode(node_id))
+    return Prefilter(col("id").isin(ids or [""]))  # no node has an empty id
+
+
+def beginning(start: str) -> Prefilter:
+    """The nodes whose ids begin with a text."""
+    from lancedb.expr import col, lit
+
+    if not is_unicode(start):
+        return by_ids([])
+    return Prefilter((col("id") >= lit(start)) & (col("id") <= lit(start + chr(sys.maxunicode))))
+
+
+def at_least(level: int) -> Prefilter:
+    """The nodes of this level and those above."""
+    from lancedb.expr import col, lit
+
+    return Prefilter(col("level") >= lit(level))
+
+
+def is_chunk() -> "Expr":
+    """The condition of a node of level 0."""
+    from lancedb.expr import col, lit
+
+    return col("level") == lit(0)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a table can hold a text, which no half of a surrogate pair may stand in."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def prefilter(filters: MetadataFilters | None) -> Prefilter:

@@ -23,7 +23,7 @@ from llama_index.core.schema import (
 )
 
 from hierindex.errors import FormatError, InputError
-from hierindex.record import DETAILS, RECORD_KEYS, NodeRecord, as_metadata
+from hierindex.record import NodeRecord, as_metadata, record_keys
 from hierindex.store.digests import digests_of
 
 FORMAT = "2"
@@ -135,6 +135,22 @@ def check_format(schema: pa.Schema, uri: str) -> None:
         )
 
 
+def check_dimension(schema: pa.Schema, n_dims: int, whose: str) -> None:
+    """Refuse vectors of another dimension than the table's.
+
+    Raises
+    ------
+    InputError
+        Names both.
+    """
+    held = schema.field("vector").type.list_size
+    if n_dims != held:
+        raise InputError(
+            f"The index holds vectors of {held} dimensions, {whose} {n_dims}; use the embedding "
+            "model that it was built with, or another folder."
+        )
+
+
 NAMES = schema(1).names
 OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of every version
 
@@ -183,10 +199,10 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         If its metadata are not JSON or its text not Unicode; names it.
     """
     record = NodeRecord.from_metadata(node.metadata)
-    recorded = DETAILS in node.metadata
+    keys = record_keys(node.metadata)
     links = _links(node)
     parents = record.parents or tuple((node_id, 1.0) for node_id in links[PARENT])
-    own = {k: v for k, v in node.metadata.items() if not recorded or k not in RECORD_KEYS}
+    own = {k: v for k, v in node.metadata.items() if k not in keys}
     source = node.source_node
     text = node.get_content(metadata_mode=MetadataMode.NONE)
     try:
@@ -215,10 +231,10 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "next_id": next(iter(links[NEXT]), ""),
         "source": source.model_dump_json() if source else "",
         "metadata": metadata,
-        "grounding": _share(record.grounding) if recorded else -1.0,
+        "grounding": _share(record.grounding) if keys else -1.0,
         "digests": digests_of(node.node_id, values, documents),
         "stale": "",
-        "record": _json({key: getattr(record, key) for key in MADE_BY}) if recorded else "",
+        "record": _json({key: getattr(record, key) for key in MADE_BY}) if keys else "",
         "node": _json({**rest, **_detailed(links)}),
     }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
 from hierindex.store.prefilter import Prefilter
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from lancedb.rerankers import Reranker
     from lancedb.table import AsyncTable
 
-RRF = 60  # Cormack, Clarke and Buettcher 2009: near the best, and not critical
 DEPTH = 50  # of each list that is fused, at least: what both found is rarely on top of both
 MOST_KNOWN = 1_000  # conditions
 WIDER = 8  # times as many rows are read each time that too few of them pass
@@ -108,10 +108,7 @@ async def fused(
     import pyarrow as pa
 
     found = await asyncio.gather(nearest(scope, vector, dense), matching(scope, text, sparse))
-    scores: dict[str, float] = {}
-    for rows, weight in zip(found, (alpha, 1.0 - alpha), strict=True):
-        for rank, node_id in enumerate(rows["id"].to_pylist(), 1):
-            scores[node_id] = scores.get(node_id, 0.0) + weight * (RRF + 1) / (RRF + rank)
+    scores = reciprocal_ranks([rows["id"].to_pylist() for rows in found], (alpha, 1.0 - alpha))
     rows = pa.concat_tables([table.select([*NODE_COLUMNS, "score"]) for table in found])
     ids = rows["id"].to_pylist()
     at = {node_id: i for i, node_id in reversed(list(enumerate(ids)))}
@@ -143,19 +140,12 @@ async def diverse(
     what was chosen before; it never rises down the list.
     """
     rows = await nearest(scope, vector, candidates, columns=("vector",))
+    if not rows.num_rows:
+        return rows
     relevance = rows["score"].to_numpy()  # (n_candidates,)
     X = np.array(rows["vector"].to_pylist(), dtype=np.float64).reshape(len(relevance), -1)
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    chosen: list[int] = []
-    scores: list[float] = []
-    overlap = np.zeros(len(relevance))
-    for _ in range(min(n_rows, len(relevance))):
-        marginal = threshold * relevance - (1.0 - threshold) * overlap
-        marginal[chosen] = -np.inf
-        best = int(marginal.argmax())
-        overlap = X @ X[best] if not chosen else np.maximum(overlap, X @ X[best])
-        chosen.append(best)
-        scores.append(float(marginal[best]))
+    chosen, scores = diversified(X, relevance, n_rows, 1.0 - threshold)
     return _scored(rows.take(chosen), np.array(scores))
 
 
@@ -179,12 +169,12 @@ async def _first(
     scope: Scope, search: Callable[[int], Awaitable["pa.Table"]], n_rows: int
 ) -> "pa.Table":
     """The first rows of a search that pass the filters, however far down they are."""
-    limit = n_rows
+    limit = min(n_rows, max(await scope.n_rows(), 1))
     while True:
         rows = await search(limit)
         passing = scope.passes.rows(rows)
         if passing.num_rows >= n_rows or rows.num_rows < limit:
-            return passing.slice(0, n_rows)
+            return passing[:n_rows]
         limit *= WIDER
 
 

@@ -13,12 +13,11 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.errors import IndexNotFoundError
 from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
-from hierindex.store.checks import at_least, by_ids, check_dimension, check_mode
 from hierindex.store.filters import filters_of
 from hierindex.store.modes import answer, check_query
 from hierindex.store.passing import passing
-from hierindex.store.prefilter import Prefilter
-from hierindex.store.schema import NODE_COLUMNS, node_of, report_of, to_nodes
+from hierindex.store.prefilter import Prefilter, at_least, beginning, by_ids
+from hierindex.store.schema import NODE_COLUMNS, check_dimension, node_of, report_of, to_nodes
 from hierindex.store.search import Scope
 
 if TYPE_CHECKING:
@@ -139,7 +138,6 @@ class Snapshot:
         **options: Any,
     ) -> VectorStoreQueryResult:
         """The best nodes that pass the query's filters, best first; see `HierarchyStore.aquery`."""
-        check_mode(query)
         check_query(query)
         if self._table is None:
             return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
@@ -180,7 +178,7 @@ class Snapshot:
         passes = await passing(self, filters, partial=partial_summaries)
         where = passes.where
         if node_ids is not None:
-            where &= Prefilter(by_ids(node_ids))
+            where &= by_ids(node_ids)
         rows = passes.rows(await self.select(*columns, where=where)).to_pylist()
         by_id = {row["id"]: row for row in rows}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
@@ -189,9 +187,14 @@ class Snapshot:
         self, *names: str, node_ids: Collection[str] | None = None
     ) -> dict[str, list[Any]]:
         """Columns of the table, of these nodes or of all; no rows where there is no table."""
-        where = None if node_ids is None else Prefilter(by_ids(node_ids))
+        where = None if node_ids is None else by_ids(node_ids)
         columns: dict[str, list[Any]] = (await self.select(*names, where=where)).to_pydict()
         return columns
+
+    async def ids_beginning(self, start: str) -> list[str]:
+        """Ids of the nodes that begin with a text."""
+        ids: list[str] = (await self.select("id", where=beginning(start)))["id"].to_pylist()
+        return ids
 
     async def batches(self, *columns: str) -> "AsyncIterator[pa.RecordBatch]":
         """Columns of all rows, some thousand at a time.
@@ -267,7 +270,7 @@ class Snapshot:
         """
 
         async def read() -> dict[str, tuple[str, ...]]:
-            rows = await self.select("id", "parent_ids", where=Prefilter(at_least(1)))
+            rows = await self.select("id", "parent_ids", where=at_least(1))
             pairs = zip(rows["id"].to_pylist(), rows["parent_ids"].to_pylist(), strict=True)
             return {node_id: tuple(ids) for node_id, ids in pairs}
 
@@ -278,7 +281,7 @@ class Snapshot:
         upper = await self._upper()
         below = [node_id for node_id in node_ids if node_id not in upper]
         there = [upper[node_id] for node_id in node_ids if node_id in upper]
-        return [*there, *await self._places(Prefilter(by_ids(below)))] if below else there
+        return [*there, *await self._places(by_ids(below))] if below else there
 
     async def _upper(self) -> dict[str, Place]:
         """The places in the highest levels, as many levels as have `MOST_KEPT` nodes together."""
@@ -288,7 +291,7 @@ class Snapshot:
             for level, size in reversed((await self.level_sizes()).items()):
                 n_nodes += size
                 lowest = level if n_nodes <= MOST_KEPT else lowest
-            places = await self._places(Prefilter(at_least(lowest)))
+            places = await self._places(at_least(lowest))
             return {place.id: place for place in places}
 
         return await self.once("upper", read)

@@ -14,7 +14,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.core.membership import Floats2d
 from hierindex.errors import ModelError
-from hierindex.loading import loading, only_local
+from hierindex.loading import load_transformer
 from hierindex.summarize.extractive import fitting_sentences
 from hierindex.summarize.sentences import Sentence, telling
 from hierindex.summarize.summary import Budget, Group
@@ -101,12 +101,8 @@ def _import_summarizer() -> ModuleType:
 
 
 def _second_last_layer(name: str, library: ModuleType) -> Callable[[list[str]], Floats2d]:
-    from transformers import AutoModel, AutoTokenizer
-
-    with loading(f"Model {name!r} cannot be loaded: give a BERT-like model's name or its folder."):
-        here = {"trust_remote_code": False, "local_files_only": only_local(name)}
-        model = AutoModel.from_pretrained(name, output_hidden_states=True, **here)
-        tokenizer = AutoTokenizer.from_pretrained(name, **here)
+    said = f"Model {name!r} cannot be loaded: give a BERT-like model's name or its folder."
+    model, tokenizer = load_transformer("AutoModel", name, said, output_hidden_states=True)
     embedding = library.bert.BertEmbedding(name, custom_model=model, custom_tokenizer=tokenizer)
     window = model.config.max_position_embeddings
 

@@ -1,34 +1,26 @@
 """How well the sentences of a summary are supported by the sentences that it was written from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.core.arguments import is_number, require
+from hierindex.core.calibration import Scale
 from hierindex.core.membership import Floats2d
-from hierindex.summarize.known_support import PAIRS
-from hierindex.summarize.vectors import tf_idf
+from hierindex.summarize.known import SUPPORT, Embed
+from hierindex.summarize.tf_idf import tf_idf
 
 Pair = tuple[Sequence[str], Sequence[str]]
 """The sentences of a summary, and the sentences that it was written from."""
-
-KNOWN: Pair = [told for told, _ in PAIRS], [source for _, source in PAIRS]
-"""Sentences, and the sources that support them, each the one at the same place."""
-
-Embed = Callable[[Sequence[str]], Floats2d]
-"""Unit vectors (n_texts, n_dims) of texts."""
 
 # Between chance, 0, and known support, 1: 5% of the sentences of reports and of chapters find
 # support in the sources of another summary (tests/benchmarks/grounding.py).
 SUPPORTED = 0.7
 MOST = 3  # sources of a sentence
 NEARLY = 0.9  # of the best source's likeness: what supports the sentence as well
-
-thresholds: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # known as long as the model is
 
 
 @dataclass(frozen=True)
@@ -58,8 +50,8 @@ class EmbeddingGrounding:
     Parameters
     ----------
     threshold : float in (-1, 1], optional
-        Cosine, inclusive. By default it is calibrated for the embedding model: see
-        `calibrated_threshold`.
+        Cosine, inclusive. By default it lies, for each embedding model, between chance and the
+        mean cosine of sentences to the sources that are known to support them.
     """
 
     def __init__(self, threshold: float | None = None) -> None:
@@ -80,35 +72,10 @@ class EmbeddingGrounding:
 
 
 def known_threshold(embed: Embed) -> float:
-    """The `calibrated_threshold` of an embedding model, from sentences whose sources are known."""
+    """The cosine from which a source supports a sentence, by one embedding model."""
     model = getattr(embed, "__self__", embed)  # a bound method does not last as its object does
-    if model not in thresholds:
-        ((S, T),) = _vectors([KNOWN], embed)
-        thresholds[model] = calibrated_threshold(S @ T.T)
-    return thresholds[model]
-
-
-def calibrated_threshold(known: Floats2d) -> float:
-    """The cosine from which on a source supports a sentence, by one embedding model.
-
-    It lies between chance, the mean likeness of a sentence to the nearest source on another
-    matter, and the mean likeness to its own source.
-
-    Parameters
-    ----------
-    known : (n, n) floats
-        Cosines of known sentences, the rows, to known sources; source i supports sentence i, and
-        n > 1.
-
-    Examples
-    --------
-    >>> known = np.array([[0.7, 0.1], [0.3, 0.9]])
-    >>> round(calibrated_threshold(known), 2)  # 0.2 + 0.7 * (0.8 - 0.2)
-    0.62
-    """
-    own = np.diag(known)
-    chance = np.where(np.eye(len(known), dtype=bool), -1, known).max(axis=1).mean()
-    return float(chance + SUPPORTED * (own.mean() - chance))
+    S, T, _ = SUPPORT.vectors(model, embed)
+    return Scale.of(S @ T.T, nearest=True).similarity(SUPPORTED)
 
 
 def support_by_words(pairs: Sequence[Pair]) -> list[Support]:

@@ -20,7 +20,7 @@ from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
 from hierindex.llm.service import CONCURRENCY, Service
 from hierindex.summarize.prompts import SUMMARY_PROMPT, check_prompt, summary_prompt
-from hierindex.summarize.requests import Complete, Requests, Terms
+from hierindex.summarize.requests import Complete, Requests
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 from hierindex.threads import in_daemon_thread, run_apart
@@ -167,14 +167,16 @@ class LLMRewriter:
             tokens=tokens,
             has_answered=resources.usage.completion_tokens > 0,
         )
-        terms = Terms(
+        return Requests(
+            service,
+            complete,
+            resources,
             prompt=partial(self.prompt_of, max_tokens=max_tokens),
             key=partial(self.key_of, max_tokens=max_tokens),
             max_tokens=max_tokens,
             deadline=self.deadline,
             record=self.record,
         )
-        return Requests(service, terms, complete, resources)
 
     def _options(self, max_tokens: int) -> dict[str, Any]:
         """The bound of an answer, where the model takes one and its user set none."""

@@ -9,8 +9,9 @@ import numpy as np
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.device import accelerator
 from hierindex.errors import ModelError
-from hierindex.loading import loading, only_local
-from hierindex.summarize.grounding import Embed, Pair, Support, support_by_words
+from hierindex.loading import load_transformer
+from hierindex.summarize.grounding import Pair, Support, support_by_words
+from hierindex.summarize.known import Embed
 
 ENTAILED = 0.5  # probability
 WINDOW = 512  # tokens, where a model names none
@@ -52,23 +53,19 @@ class NliGrounding:
         batch_size: int = 32,
         device: str | None = None,
     ) -> None:
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-        require(
-            is_number(threshold) and 0 < threshold < 1, "threshold", "between 0 and 1", threshold
-        )
+        within = is_number(threshold) and 0 < threshold < 1
+        require(within, "threshold", "between 0 and 1", threshold)
         require(is_whole(batch_size, 1), "batch_size", "an integer of at least 1", batch_size)
         self.model_name = model_name
         self.threshold = threshold
         self.batch_size = batch_size
         self.device = device or accelerator() or "cpu"
-        with loading(
+        model, self._tokenizer = load_transformer(
+            "AutoModelForSequenceClassification",
+            model_name,
             f"NLI model {model_name!r} cannot be loaded: it is no local folder of a sequence "
-            "classification model, and no hub gave it; give a folder, or leave it out."
-        ):
-            here = {"trust_remote_code": False, "local_files_only": only_local(model_name)}
-            self._tokenizer = AutoTokenizer.from_pretrained(model_name, **here)
-            model = AutoModelForSequenceClassification.from_pretrained(model_name, **here)
+            "classification model, and no hub gave it; give a folder, or leave it out.",
+        )
         self._model = model.to(self.device).eval()
         labels = {str(name).lower(): i for i, name in model.config.id2label.items()}
         if "entailment" not in labels:

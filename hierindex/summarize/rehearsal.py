@@ -9,7 +9,8 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.errors import InputError
 from hierindex.llm.usage import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
-from hierindex.summarize.grounding import Embed, Grounding, Pair, Support, support_by_words
+from hierindex.summarize.grounding import Grounding, Pair, Support, support_by_words
+from hierindex.summarize.known import Embed
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer, of_each
@@ -48,20 +49,17 @@ class _Rehearsal:
         self.name = rewriter.name
 
     def to_dict(self) -> dict[str, Any]:
-        """That of the rewriter."""
         return self._rewriter.to_dict()
 
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """What each text would cost."""
         distinct = dict.fromkeys(texts)
         return of_each(texts, {t: self._rewrite(t, max_tokens, resources) for t in distinct})
 
     async def arewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """As `rewrite`."""
         return self.rewrite(texts, max_tokens=max_tokens, resources=resources)
 
     def _rewrite(self, text: str, max_tokens: int, resources: Resources | None) -> Rewrite:

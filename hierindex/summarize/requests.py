@@ -6,7 +6,7 @@ The tasks of one event loop pull texts, as many at once as may be in flight; the
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,39 +31,21 @@ Complete = Callable[[str], Awaitable[CompletionResponse]]
 """Sends a prompt."""
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What a language model is asked of a text; see `LLMRewriter`."""
+@dataclass
+class Requests:
+    """The requests of one level, as `LLMRewriter` wants them; `resources.usage` grows with each."""
 
+    service: Service
+    complete: Complete
+    resources: Resources
     prompt: Callable[[str], str]
     key: Callable[[str], str]
     max_tokens: int
     deadline: float | None
     record: Path | None
-
-
-class Requests:
-    """The requests of one level.
-
-    Parameters
-    ----------
-    service : Service
-    terms : Terms
-    complete : Complete
-    resources : Resources
-        Whose `usage` grows with every text.
-    """
-
-    def __init__(
-        self, service: Service, terms: Terms, complete: Complete, resources: Resources
-    ) -> None:
-        self.service = service
-        self.terms = terms
-        self.complete = complete
-        self.resources = resources
-        self.stopped: LimitError | None = None
-        self.n_failed = 0  # texts, one after the other
-        self.last_failure = ""
+    stopped: LimitError | None = None
+    n_failed: int = 0  # texts, one after the other
+    last_failure: str = ""
 
     async def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
         """One rewrite for each text, in order; what is there twice is asked for once.
@@ -103,7 +85,7 @@ class Requests:
 
     async def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
         """A text's rewrite: an earlier one, or the model's; of halves, if it is too long."""
-        key, completions = self.terms.key(text), self.resources.completions
+        key, completions = self.key(text), self.resources.completions
         if completions is not None:
             known = await asyncio.to_thread(completions.recall, key)
             if known is not None:
@@ -117,7 +99,7 @@ class Requests:
 
     async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
         """The model's rewrite, or why there is none."""
-        calls = Calls(self.service.name, self.terms.record)
+        calls = Calls(self.service.name, self.record)
         try:
             written = await self._written(text, calls)
         except LimitError as error:
@@ -136,10 +118,10 @@ class Requests:
 
     async def _written(self, text: str, calls: Calls) -> str:
         """The model's summary of a text; what it costs is spent, whatever comes of it."""
-        prompt = self.terms.prompt(text)
+        prompt = self.prompt(text)
 
         def check(response: CompletionResponse) -> str:
-            return checked(response, prompt, text, self.terms.max_tokens)
+            return checked(response, prompt, text, self.max_tokens)
 
         try:
             return await self.service.aask(prompt, partial(self.complete, prompt), calls.add, check)
@@ -151,7 +133,7 @@ class Requests:
         usage, written = Usage(), list[str]()
         for half in _halves(text):
             rewrite = await self._rewrite(half, n_halvings)
-            usage = _sum([usage, rewrite.usage])
+            usage = _both(usage, rewrite.usage)
             if rewrite.text is None:
                 return Rewrite(None, usage, rewrite.reason)
             written.append(rewrite.text)
@@ -173,13 +155,13 @@ class Requests:
         )
 
     def _seconds_left(self) -> float | None:
-        if self.terms.deadline is None:
+        if self.deadline is None:
             return None
-        left = self.resources.started + self.terms.deadline - time.monotonic()
+        left = self.resources.started + self.deadline - time.monotonic()
         return max(0.0, left)
 
     def _over(self) -> LimitError:
-        return LimitError(f"the time it may take, {self.terms.deadline:g} s, is over")
+        return LimitError(f"the time it may take, {self.deadline:g} s, is over")
 
     def _stop(self, limit: LimitError) -> LimitError:
         return LimitError(
@@ -196,12 +178,12 @@ class Requests:
 
 def _with(usage: Usage, rewrite: Rewrite) -> Rewrite:
     """The rewrite, with what was spent before."""
-    return replace(rewrite, usage=_sum([usage, rewrite.usage]))
+    return replace(rewrite, usage=_both(usage, rewrite.usage))
 
 
-def _sum(parts: Iterable[Usage]) -> Usage:
+def _both(usage: Usage, other: Usage) -> Usage:
     """What parts of one summary cost; it is cached if all of them are."""
-    total = sum(parts, Usage())
+    total = usage + other
     cached = bool(total.cached_summaries and not total.llm_calls)
     return replace(total, cached_summaries=int(cached))
 

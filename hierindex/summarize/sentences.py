@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from unicodedata import category
 
 import sentencex
@@ -67,6 +67,15 @@ def split_sentences(text: str, quotes: Sequence[Quote] = ()) -> list[Sentence]:
         for quote in quotes
         for start, end in _sentences(text[quote.at : quote.to])
         for at, to in _pieces(text, quote.at + start, quote.at + end)
+    ]
+
+
+def split_all(texts: Iterable[tuple[str, Sequence[Quote]]]) -> list[Sentence]:
+    """Sentences of a group's children, given each text with its quotes."""
+    return [
+        replace(sentence, child=i)
+        for i, (text, quotes) in enumerate(texts)
+        for sentence in split_sentences(text, quotes)
     ]
 
 

@@ -12,7 +12,7 @@ from hierindex.core.identity import digest
 from hierindex.device import accelerator, fastest_dtype
 from hierindex.errors import InputError
 from hierindex.llm.usage import Usage
-from hierindex.loading import loading, only_local
+from hierindex.loading import load_transformer
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
@@ -70,23 +70,19 @@ class Seq2SeqRewriter:
         require(whole, "batch_size", "an integer of at least 1", batch_size)
         require(is_whole(num_beams, 1), "num_beams", "an integer of at least 1", num_beams)
         require(is_whole(min_tokens), "min_tokens", "an integer of at least 0", min_tokens)
-        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
         self.name = model_name
         self.min_tokens = min_tokens
         self.num_beams = num_beams
         self.device = device or accelerator() or "cpu"
         at_once = max(1, CPU_SEQUENCES // num_beams) if self.device == "cpu" else BATCH_SIZE
         self.batch_size = batch_size or at_once
-        with loading(
+        model, self._tokenizer = load_transformer(
+            "AutoModelForSeq2SeqLM",
+            model_name,
             f"Summariser {model_name!r} cannot be loaded: it is no local folder of a "
-            "sequence-to-sequence model, and no hub gave it; give a folder, or 'extractive'."
-        ):
-            here = {"trust_remote_code": False, "local_files_only": only_local(model_name)}
-            self._tokenizer = AutoTokenizer.from_pretrained(model_name, **here)
-            model = AutoModelForSeq2SeqLM.from_pretrained(
-                model_name, dtype=fastest_dtype(self.device), **here
-            )
+            "sequence-to-sequence model, and no hub gave it; give a folder, or 'extractive'.",
+            dtype=fastest_dtype(self.device),
+        )
         self._model = model.to(self.device).eval()
         if min_tokens > self.window // 3:
             raise InputError(

@@ -21,20 +21,9 @@ from hierindex.summarize.extractive import (
     SalientSentences,
     fitting_sentences,
 )
-from hierindex.summarize.grounding import (
-    EmbeddingGrounding,
-    Grounding,
-    Support,
-    support_by_words,
-)
+from hierindex.summarize.grounding import EmbeddingGrounding, Grounding, Support, support_by_words
 from hierindex.summarize.sentences import Sentence, split_sentences
-from hierindex.summarize.summary import (
-    Budget,
-    Group,
-    Resources,
-    Summary,
-    join_sentences,
-)
+from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
 
 EXTRACT_TOKENS = 900  # within the 1,024 that bart-large-cnn reads, and RAPTOR's 900-odd per summary
 DIGITS = 3  # of a share
@@ -94,7 +83,7 @@ class TwoStageSummarizer:
     rewriter : Rewriter
         `Seq2SeqRewriter` or `LLMRewriter`.
     extractor : Extractor, optional
-        `SalientSentences` on TF-IDF vectors by default.
+        `SalientSentences` by default.
     extract_tokens : int, optional
         Tokens of an extract; None hands the model all sentences of a group.
     strict : bool
@@ -161,8 +150,7 @@ class TwoStageSummarizer:
     ) -> list[Summary]:
         """One summary for each group, in order, each within the budget."""
         resources = resources or Resources()
-        extracts = self._extracts(groups, budget)
-        texts = [join_sentences(extract, "extractive").text for extract in extracts]
+        extracts, texts = self._extracts(groups, budget)
         rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, resources=resources)
         return self._summaries(extracts, rewrites, budget, resources)
 
@@ -171,17 +159,21 @@ class TwoStageSummarizer:
     ) -> list[Summary]:
         """As `summarize`, without blocking the event loop."""
         resources = resources or Resources()
-        extracts = await asyncio.to_thread(self._extracts, groups, budget)
-        texts = [join_sentences(extract, "extractive").text for extract in extracts]
+        extracts, texts = await asyncio.to_thread(self._extracts, groups, budget)
         rewrites = await self.rewriter.arewrite(
             texts, max_tokens=budget.max_tokens, resources=resources
         )
         return await asyncio.to_thread(self._summaries, extracts, rewrites, budget, resources)
 
-    def _extracts(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
-        if self.extract_tokens is None:
-            return [list(group) for group in groups]
-        return self.extractor.extract(groups, Budget(self.extract_tokens, budget.count))
+    def _extracts(
+        self, groups: Sequence[Group], budget: Budget
+    ) -> tuple[list[list[Sentence]], list[str]]:
+        """What the model is given of each group, as sentences and as texts."""
+        extracts = list(map(list, groups))
+        if self.extract_tokens is not None:
+            within = Budget(self.extract_tokens, budget.count)
+            extracts = self.extractor.extract(groups, within)
+        return extracts, [" ".join(s.text for s in extract) for extract in extracts]
 
     def _summaries(
         self,
@@ -191,7 +183,8 @@ class TwoStageSummarizer:
         resources: Resources,
     ) -> list[Summary]:
         summaries = self._supported(extracts, rewrites, budget, resources)
-        failed = {i: _reason(rewrites[i], s) for i, s in enumerate(summaries) if self._fails(s)}
+        faults = map(self._fault, rewrites, summaries)
+        failed = {i: fault for i, fault in enumerate(faults) if fault}
         if failed:
             self._tell(failed, extracts)
         fallback = ExtractiveSummarizer(self.extractor).summarize(
@@ -219,16 +212,16 @@ class TwoStageSummarizer:
             supports = self.grounding.support(pairs, resources.embed)
         summaries: list[Summary | None] = [None] * len(rewrites)
         for i, support in zip(written, supports, strict=True):
-            summary = _with_sources(told[i], extracts[i], support)
-            summaries[i] = replace(summary, usage=rewrites[i].usage)
+            summaries[i] = _with_sources(told[i], extracts[i], support, rewrites[i].usage)
         return summaries
 
-    def _fails(self, summary: Summary | None) -> bool:
+    def _fault(self, rewrite: Rewrite, summary: Summary | None) -> str | None:
+        """Why a rewrite failed; None if it did not."""
         if summary is None:
-            return True
-        if self.min_grounding is None or summary.grounding is None:
-            return False
-        return summary.grounding < round(self.min_grounding, DIGITS)
+            return rewrite.reason or "it was empty"
+        least = 0 if self.min_grounding is None else round(self.min_grounding, DIGITS)
+        is_carried = summary.grounding is None or summary.grounding >= least
+        return None if is_carried else "its sources do not support it"
 
     def _tell(self, failed: dict[int, str], extracts: Sequence[list[Sentence]]) -> None:
         first = next(iter(failed))
@@ -236,7 +229,12 @@ class TwoStageSummarizer:
         place = f"of {source.document!r} at {source.start}" if source else "of an unknown place"
         group = f"the group {place}"
         for i, reason in failed.items():
-            dispatcher.event(SummaryFallback.of(self.name, reason, extracts[i][0].quote.source))
+            at = extracts[i][0].quote.source
+            document, start = (None, None) if at is None else (at.document, at.start)
+            event = SummaryFallback(
+                summarizer=self.name, reason=reason, document=document, start=start
+            )
+            dispatcher.event(event)
         if self.strict:
             raise SummaryError(
                 f"{self.name} gave no summary for {group}: {failed[first]}; strict is set."
@@ -250,14 +248,8 @@ class TwoStageSummarizer:
         )
 
 
-def _reason(rewrite: Rewrite, summary: Summary | None) -> str:
-    if summary is None:
-        return rewrite.reason or "it was empty"
-    return "its sources do not support it"
-
-
 def _with_sources(
-    told: Sequence[Sentence], extract: Sequence[Sentence], support: Support
+    told: Sequence[Sentence], extract: Sequence[Sentence], support: Support, usage: Usage
 ) -> Summary:
     """The sentences as a summary, each with what it repeats or stands on."""
     repeated = [_repeated(sentence.text, extract) for sentence in told]
@@ -267,10 +259,11 @@ def _with_sources(
         claim._replace(excerpts=(repeat,) if repeat else stands_on, verbatim=bool(repeat))
         for claim, repeat, stands_on in zip(summary.claims, repeated, sources, strict=True)
     )
-    if support.carried is None:
-        return replace(summary, claims=claims, grounding=None)
-    carried = support.carried | np.array([claim.verbatim for claim in claims])
-    return replace(summary, claims=claims, grounding=round(float(carried.mean()), DIGITS))
+    grounding = None
+    if support.carried is not None:
+        carried = support.carried | np.array([claim.verbatim for claim in claims])
+        grounding = round(float(carried.mean()), DIGITS)
+    return replace(summary, claims=claims, grounding=grounding, usage=usage)
 
 
 def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:

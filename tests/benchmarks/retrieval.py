@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from passages import Passages, built, plain, read, trigrams
 
 from hierindex import load_embed_model
-from hierindex.core.context import blended
+from hierindex.core.ranking import blended
 from hierindex.retrieve.context import Candidate, rank_in_context
 
 SETS = ("qmsum", "tech_books", "books", "squad", "hotpotqa100", "qasper", "nq_long")

@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import few
 
 from hierindex.cache.file import cache_file, forget, open_cache
 
@@ -21,7 +20,6 @@ def kept_texts(folder):
         yield cache.texts
 
 
-@few
 @given(st.dictionaries(unicode, unicode))
 def test_what_is_kept_is_recalled(tmp_path_factory, written):
     folder = tmp_path_factory.mktemp("index")
@@ -51,7 +49,6 @@ def test_the_last_text_counts(tmp_path):
         assert cache.recall("a") == "second"
 
 
-@few
 @given(st.dictionaries(unicode, st.tuples(unicode, unicode)))
 def test_summaries_are_recalled_together(tmp_path_factory, written):
     folder = tmp_path_factory.mktemp("index")

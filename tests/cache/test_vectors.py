@@ -5,7 +5,6 @@ from contextlib import closing, contextmanager
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import few
 
 from hierindex.cache.file import cache_file, forget, open_cache
 
@@ -18,7 +17,6 @@ def kept_vectors(folder, model="m"):
         yield cache.vectors
 
 
-@few
 @given(st.dictionaries(st.text(), st.lists(st.floats(width=32), min_size=2, max_size=2)))
 def test_what_is_kept_is_recalled(tmp_path_factory, vectors):
     folder = tmp_path_factory.mktemp("index")

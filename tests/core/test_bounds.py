@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import caps, leaves, memberships, modest, rules, seeds, unit_vectors
+from strategies import caps, leaves, memberships, rules, seeds, unit_vectors
 
 from hierindex.core.bounds import Caps, bounded
 from hierindex.core.membership import groups_of, one_hot, strongest_parent
@@ -14,14 +14,7 @@ from hierindex.errors import InputError
 
 
 def bounded_by(caps, M, X, n_tokens, document=None):
-    return bounded(
-        M,
-        X,
-        n_tokens,
-        max_tokens=caps.max_tokens,
-        max_children=caps.max_children,
-        document=document,
-    )
+    return bounded(M, X, n_tokens, caps, document=document)
 
 
 def sizes(M):
@@ -44,7 +37,6 @@ def in_documents(draw):
     return draw(caps()), M, rows.X, rows.n_tokens, rows.document
 
 
-@modest
 @given(anywhere() | in_documents())
 def test_weights_sum_to_1_and_every_group_is_within_the_caps(given):
     caps, _, _, n_tokens, *_ = given
@@ -54,14 +46,12 @@ def test_weights_sum_to_1_and_every_group_is_within_the_caps(given):
     assert min(sizes(M)) > 0
 
 
-@modest
 @given(anywhere() | in_documents())
 def test_there_are_fewer_groups_than_rows_unless_each_row_is_alone(given):
     M = bounded_by(*given)
     assert M.shape[1] < M.shape[0] or sizes(M) == [1] * M.shape[0]
 
 
-@modest
 @given(leaves(least_rows=1), st.integers(2, 9), st.data())
 def test_where_any_two_rows_may_share_a_group_there_are_half_as_many_groups(rows, most, data):
     M = data.draw(memberships(len(rows)))
@@ -69,7 +59,6 @@ def test_where_any_two_rows_may_share_a_group_there_are_half_as_many_groups(rows
     assert bounded_by(caps, M, rows.X, rows.n_tokens).shape[1] <= -(-len(rows) // 2)
 
 
-@modest
 @given(leaves(least_rows=1), rules(), st.integers(2, 9))
 def test_and_of_segments_two_thirds_in_each_document(rows, rule, most):
     M = segment(rows.X, rows.document, rule=rule)
@@ -80,7 +69,6 @@ def test_and_of_segments_two_thirds_in_each_document(rows, rule, most):
         assert len(np.unique(of)) <= -(-2 * len(of) // 3)
 
 
-@modest
 @given(anywhere(), seeds())
 def test_permuted_rows_permute_the_groups(given, seed):
     caps, M, X, n_tokens = given
@@ -99,7 +87,6 @@ def test_near_rows_stay_together():
     assert all(np.ptp(blob[group]) == 0 for group in groups_of(M))
 
 
-@modest
 @given(anywhere())
 def test_a_group_of_one_is_left_only_if_no_group_can_take_it(given):
     caps, _, _, n_tokens = given
@@ -109,7 +96,6 @@ def test_a_group_of_one_is_left_only_if_no_group_can_take_it(given):
             assert not caps.hold(n_tokens[other].sum() + n_tokens[single[0]], len(other) + 1)
 
 
-@modest
 @given(in_documents())
 def test_a_single_row_is_left_only_if_no_neighbour_in_its_document_can_take_it(given):
     caps, _, _, n_tokens, document = given
@@ -120,7 +106,6 @@ def test_a_single_row_is_left_only_if_no_neighbour_in_its_document_can_take_it(g
             assert not caps.hold(n_tokens[both].sum(), len(both))
 
 
-@modest
 @given(in_documents())
 def test_segments_stay_runs_of_rows_in_one_document(given):
     column = strongest_parent(bounded_by(*given))
@@ -128,7 +113,6 @@ def test_segments_stay_runs_of_rows_in_one_document(given):
     assert set(document_starts(given[-1])) <= set(document_starts(column))
 
 
-@modest
 @given(anywhere() | in_documents())
 def test_what_is_bounded_stays(given):
     caps, M, *rest = given
@@ -136,7 +120,6 @@ def test_what_is_bounded_stays(given):
     np.testing.assert_allclose(bounded_by(caps, once, *rest).toarray(), once.toarray())
 
 
-@modest
 @given(anywhere())
 def test_the_membership_given_is_not_modified_and_no_row_has_more_groups(given):
     M = given[1]
@@ -146,7 +129,6 @@ def test_the_membership_given_is_not_modified_and_no_row_has_more_groups(given):
     assert (np.diff(after.indptr) <= np.diff(M.indptr)).all()
 
 
-@modest
 @given(st.integers(2, 60), st.integers(2, 9), st.booleans())
 def test_rows_of_equal_length_are_split_evenly(n, max_children, in_order):
     M = bounded_by(
@@ -195,8 +177,7 @@ def test_in_reading_order(n_tokens, max_tokens, expected):
         one_hot(np.zeros(len(n_tokens), dtype=np.int64)),
         unit_vectors("noise", len(n_tokens), 4),
         np.array(n_tokens),
-        max_tokens=max_tokens,
-        max_children=4,
+        Caps(max_tokens, 4),
         document=np.zeros(len(n_tokens), dtype=np.int64),
     )
     assert [group.tolist() for group in groups_of(M)] == expected

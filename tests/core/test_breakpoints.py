@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import leaves, modest, unit_vectors, vectors
+from strategies import leaves, unit_vectors, vectors
 
 from hierindex.core.breakpoints import (
     Cosine,
@@ -34,7 +34,6 @@ def cuts(X, document, rule):
 
 
 @pytest.mark.parametrize("name", REFINED_BY)
-@modest
 @given(rows=leaves(), data=st.data())
 def test_a_higher_threshold_refines(name, rows, data):
     parameters, rule = REFINED_BY[name]
@@ -44,7 +43,6 @@ def test_a_higher_threshold_refines(name, rows, data):
 
 
 @pytest.mark.parametrize("name", [name for name in REFINED_BY if name != "gradient"])
-@modest
 @given(X=vectors(least_rows=2), window=st.integers(1, 4), data=st.data())
 def test_no_gap_that_is_cut_is_more_alike_than_one_that_is_not(name, X, window, data):
     parameters, rule = REFINED_BY[name]
@@ -54,7 +52,6 @@ def test_no_gap_that_is_cut_is_more_alike_than_one_that_is_not(name, X, window, 
     assert similarity[cut].max(initial=-2.0) <= kept.min(initial=2.0)
 
 
-@modest
 @given(leaves(), st.integers(1, 210))
 def test_a_target_size_gives_exactly_as_many_segments_in_each_document(rows, size):
     of = rows.document[cuts(rows.X, rows.document, TargetSize(size))]
@@ -94,7 +91,6 @@ def test_gaps_that_are_all_alike_are_not_cut(rule, similarity, n_gaps):
     assert rule.weak_gaps(np.full(n_gaps, similarity)).tolist() == []
 
 
-@modest
 @given(
     vectors(least_rows=2, shapes=["identical"]),
     st.integers(1, 9),

@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import SUMMARY_TOKENS, caps, few, grown, leaves, rules, seeds, unit_vectors
+from strategies import (
+    SUMMARY_TOKENS,
+    caps,
+    grown,
+    leaf_weights,
+    leaves,
+    rules,
+    seeds,
+    unit_vectors,
+)
 
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import TargetSize
@@ -13,7 +22,7 @@ from hierindex.core.groupers import ByDocument, ByMixture, BySegment
 from hierindex.core.membership import groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.segments import Rule, document_starts
-from hierindex.core.tree import Tree, leaf_weights
+from hierindex.core.tree import Tree
 
 HIERARCHIES = {
     "segments": lambda rule, caps, seed: [BySegment(rule, caps)],
@@ -59,7 +68,6 @@ def recipes(hierarchies=tuple(HIERARCHIES)):
     )
 
 
-@few
 @given(recipes())
 def test_each_layer_has_weights_of_sum_1_in_one_to_three_groups_and_no_group_is_empty(recipe):
     tree, levels = recipe.grown()
@@ -71,7 +79,6 @@ def test_each_layer_has_weights_of_sum_1_in_one_to_three_groups_and_no_group_is_
         assert all(len(group) for group in groups_of(layer))
 
 
-@few
 @given(recipes())
 def test_every_group_is_within_the_caps(recipe):
     for layer, rows in recipe.bounded_layers():
@@ -79,14 +86,12 @@ def test_every_group_is_within_the_caps(recipe):
             assert recipe.caps.hold(rows.n_tokens[group].sum(), len(group))
 
 
-@few
 @given(recipes())
 def test_levels_shrink(recipe):
     for layer, rows in recipe.bounded_layers():
         assert layer.shape[1] < len(rows)
 
 
-@few
 @given(recipes(), st.integers(2, 9))
 def test_the_tree_is_as_deep_as_the_logarithm_of_its_leaves(recipe, max_children):
     assume(len(recipe.leaves))
@@ -96,7 +101,6 @@ def test_the_tree_is_as_deep_as_the_logarithm_of_its_leaves(recipe, max_children
     assert tree.n_levels - 1 <= np.ceil(np.log(n) / np.log(1.5)) + np.ceil(np.log2(n_documents)) + 1
 
 
-@few
 @given(recipes(["raptor", "raptor in pools"]), seeds())
 def test_permuted_leaves_permute_the_first_level(recipe, seed):
     rows = recipe.leaves
@@ -107,17 +111,15 @@ def test_permuted_leaves_permute_the_first_level(recipe, seed):
     assert {frozenset(order[group]) for group in shuffled} == {*map(frozenset, groups)}
 
 
-@few
 @given(recipes())
 def test_every_leaf_reaches_every_level(recipe):
     tree, levels = recipe.grown()
     for level in range(1, tree.n_levels):
-        weights = leaf_weights(tree, level)
+        weights = leaf_weights(recipe.leaves, tree, level)
         assert weights.shape == (len(recipe.leaves), len(levels[level]))
         np.testing.assert_allclose(weights.sum(axis=1), 1)
 
 
-@few
 @given(recipes())
 def test_the_same_seed_gives_the_same_tree(recipe):
     (one, _), (other, _) = recipe.grown(), recipe.grown()
@@ -125,7 +127,6 @@ def test_the_same_seed_gives_the_same_tree(recipe):
         assert np.array_equal(layer.toarray(), same.toarray())
 
 
-@few
 @given(recipes(TO_ONE_ROOT))
 def test_growth_ends_when_no_two_rows_may_share_a_group(recipe):
     top = recipe.grown()[1][-1]
@@ -133,7 +134,6 @@ def test_growth_ends_when_no_two_rows_may_share_a_group(recipe):
         assert not recipe.caps.hold(sum(pair), 2)
 
 
-@few
 @given(recipes(PER_DOCUMENT))
 def test_growth_ends_when_no_two_neighbours_in_a_document_may_share_a_group(recipe):
     top = recipe.grown()[1][-1]
@@ -141,33 +141,29 @@ def test_growth_ends_when_no_two_neighbours_in_a_document_may_share_a_group(reci
         assert not recipe.caps.hold(top.n_tokens[i : i + 2].sum(), 2)
 
 
-@few
 @given(recipes(PER_DOCUMENT), st.data())
 def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data):
     assume(len(recipe.leaves))
     rows = recipe.leaves
     of = rows.document == data.draw(st.sampled_from(rows.document.tolist()))
-    alone, _ = replace(
-        recipe, leaves=Rows(rows.X[of], rows.n_tokens[of], rows.document[of])
-    ).grown()
+    mine = Rows(rows.X[of], rows.n_tokens[of], rows.document[of])
+    alone, _ = replace(recipe, leaves=mine).grown()
     together, _ = recipe.grown()
     for level in range(1, together.n_levels):
-        shares = leaf_weights(together, level).toarray()[of]
-        expected = leaf_weights(alone, min(level, alone.n_levels - 1)).toarray()
+        shares = leaf_weights(rows, together, level).toarray()[of]
+        expected = leaf_weights(mine, alone, min(level, alone.n_levels - 1)).toarray()
         np.testing.assert_allclose(shares[:, shares.any(axis=0)], expected)
 
 
-@few
 @given(leaves(least_rows=1), rules(), caps())
 def test_a_segment_is_a_run_of_leaves(leaves, rule, caps):
     tree, _ = Recipe("segments", leaves, rule, caps).grown()
     for level in range(1, tree.n_levels):
-        column = leaf_weights(tree, level).toarray().argmax(axis=1)
+        column = leaf_weights(leaves, tree, level).toarray().argmax(axis=1)
         assert set(np.diff(column)) <= {0, 1}
         assert set(document_starts(leaves.document)) <= set(document_starts(column))
 
 
-@few
 @given(leaves())
 def test_each_document_has_a_node_also_if_it_is_one_leaf(leaves):
     layers = Recipe("documents", leaves).grown()[0].layers
@@ -202,7 +198,7 @@ def test_a_row_over_the_token_cap_stays_alone_up_to_the_top(hierarchy, expected)
     rows = Rows(unit_vectors("identical", 5, 4), n_tokens, np.zeros(5, dtype=np.int64))
     tree, _ = Recipe(hierarchy, rows).grown()
     assert [
-        group.tolist() for group in groups_of(leaf_weights(tree, tree.n_levels - 1))
+        group.tolist() for group in groups_of(leaf_weights(rows, tree, tree.n_levels - 1))
     ] == expected
 
 

@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest
 
 from hierindex.core.identity import N_HEX, digest, leaf_ids, parent_id
 
@@ -13,13 +12,11 @@ def ids_of(chunks, namespace=""):
     return leaf_ids(namespace, [document for document, _ in chunks], [text for _, text in chunks])
 
 
-@modest
 @given(st.lists(texts, max_size=3), st.lists(texts, max_size=3))
 def test_digests_are_equal_only_if_the_fields_are(fields, others):
     assert (digest(*fields) == digest(*others)) == (fields == others)
 
 
-@modest
 @given(st.lists(texts, min_size=2, max_size=4), st.data())
 def test_fields_that_are_joined_alike_have_other_digests(fields, data):
     i = data.draw(st.integers(0, len(fields) - 2))
@@ -31,13 +28,11 @@ def test_a_digest_is_hexadecimal():
     assert len(digest("a")) == len(f"{int(digest('a'), 16):x}") == N_HEX
 
 
-@modest
 @given(chunks)
 def test_every_chunk_has_an_id_of_its_own_also_if_its_text_is_repeated(chunks):
     assert len(set(ids_of(chunks))) == len(chunks)
 
 
-@modest
 @given(chunks, st.data())
 def test_an_insertion_renames_nothing_else(chunks, data):
     at = data.draw(st.integers(0, len(chunks)))
@@ -48,7 +43,6 @@ def test_an_insertion_renames_nothing_else(chunks, data):
     assert set(before) < set(repeated)
 
 
-@modest
 @given(chunks)
 def test_a_document_s_ids_do_not_depend_on_the_other_documents(chunks):
     alone = [chunk for chunk in chunks if chunk[0] == "a"]

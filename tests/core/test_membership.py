@@ -3,7 +3,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import memberships, modest, seeds, unit_vectors, vectors
+from strategies import memberships, seeds, unit_vectors, vectors
 
 from hierindex.core.membership import (
     centroids,
@@ -21,7 +21,6 @@ HALF = np.array([0.5, 0.5])
 ONE = np.array([1.0])
 
 
-@modest
 @given(st.lists(st.integers(-3, 3)))
 def test_one_hot_groups_equal_labels_in_order_of_their_first_row(labels):
     M = one_hot(np.array(labels, dtype=np.int64))
@@ -45,7 +44,6 @@ def test_from_groups(groups, weights, expected):
     assert from_groups(groups, weights, 3).toarray().tolist() == expected
 
 
-@modest
 @given(st.data(), st.integers(1, 40))
 def test_from_groups_of_a_canonical_membership_is_that_membership(data, n_rows):
     M = data.draw(memberships(n_rows))
@@ -54,7 +52,6 @@ def test_from_groups_of_a_canonical_membership_is_that_membership(data, n_rows):
     np.testing.assert_allclose(twice.toarray(), once.toarray())
 
 
-@modest
 @given(st.data(), st.integers(1, 40))
 def test_groups_and_weights_are_the_columns(data, n_rows):
     M = data.draw(memberships(n_rows))
@@ -69,7 +66,6 @@ def test_normalised_rows_sum_to_1_and_the_input_stays():
     assert M.toarray().tolist() == [[1, 3], [0, 0.2]]
 
 
-@modest
 @given(st.data(), st.integers(1, 40))
 def test_the_strongest_parent_has_the_largest_weight_and_ties_go_to_the_lowest_column(data, n_rows):
     M = data.draw(memberships(n_rows))
@@ -88,14 +84,12 @@ def test_no_rows():
     assert strongest_parent(M).tolist() == []
 
 
-@modest
 @given(st.data(), vectors(least_rows=1))
 def test_centroids_have_length_1(data, X):
     M = data.draw(memberships(len(X)))
     np.testing.assert_allclose(np.linalg.norm(centroids(M, X), axis=1), 1, rtol=1e-6)
 
 
-@modest
 @given(vectors(least_rows=1), seeds())
 def test_the_centroid_is_the_direction_of_largest_mean_similarity(X, seed):
     mean = X.mean(axis=0)

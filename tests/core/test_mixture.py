@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import few, modest, seeds, unit_vectors, vectors
+from strategies import seeds, unit_vectors, vectors
 
 from hierindex.core import mixture as module
 from hierindex.core.membership import groups_of, strongest_parent
@@ -30,7 +30,6 @@ def models() -> st.SearchStrategy[Mixture]:
     )
 
 
-@few
 @given(vectors(), models())
 def test_each_row_has_weights_of_sum_1_in_as_many_groups_as_allowed(X, model):
     M = mixture(X, model=model)
@@ -40,7 +39,6 @@ def test_each_row_has_weights_of_sum_1_in_as_many_groups_as_allowed(X, model):
     assert all(len(group) for group in groups_of(M))
 
 
-@few
 @given(vectors(1, 300), seeds(), st.integers(1, 300))
 def test_whatever_the_rows_umap_reduces_them(X, seed, n_dims):
     with pytest.MonkeyPatch.context() as patch:
@@ -50,7 +48,6 @@ def test_whatever_the_rows_umap_reduces_them(X, seed, n_dims):
     assert all(len(group) for group in groups_of(M))
 
 
-@few
 @given(vectors(1, 80, least_dims=2, shapes=["noise", "blobs", "collinear"]), seeds(), models())
 def test_permuted_rows_permute_the_groups(X, seed, model):
     assume(len(np.unique(X, axis=0)) == len(X))
@@ -62,14 +59,12 @@ def test_permuted_rows_permute_the_groups(X, seed, model):
     np.testing.assert_allclose(np.sort(shuffled.data), np.sort(M.data))
 
 
-@few
 @given(vectors(1, 80), seeds(), models())
 def test_the_same_seed_gives_the_same_groups(X, seed, model):
     one, other = (mixture(X, model=model, seed=seed) for _ in range(2))
     assert np.array_equal(one.toarray(), other.toarray())
 
 
-@modest
 @given(st.integers(1, 60), st.integers(1, 9), seeds())
 def test_a_least_weight_of_1_gives_one_parent_and_any_other_three_at_most(n, n_groups, seed):
     P = csr_array(np.random.default_rng(seed).dirichlet(np.full(n_groups, 0.3), size=n))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import caps, modest, seeds, token_counts, unit_vectors, vectors
+from strategies import caps, seeds, token_counts, unit_vectors, vectors
 
 from hierindex.core import optimal
 from hierindex.core.bounds import UNBOUNDED, Caps
@@ -49,7 +49,6 @@ def all_feasible(X, n_tokens, caps):
                 yield M
 
 
-@modest
 @given(problems(most_rows=12), st.integers(1, 12))
 def test_of_a_number_it_equals_brute_force(problem, rows):
     X, n_tokens, caps = problem
@@ -61,7 +60,6 @@ def test_of_a_number_it_equals_brute_force(problem, rows):
     assert measure(M, X) == pytest.approx(best, abs=CLOSE * len(X))
 
 
-@modest
 @given(problems(most_rows=12), st.floats(0, 3))
 def test_of_a_penalty_it_equals_brute_force(problem, penalty):
     X, n_tokens, caps = problem
@@ -71,7 +69,6 @@ def test_of_a_penalty_it_equals_brute_force(problem, penalty):
     assert measure(M, X, penalty) == pytest.approx(best, abs=CLOSE * len(X))
 
 
-@modest
 @given(problems(), st.integers(1, 9), seeds())
 def test_of_a_number_it_is_never_worse_than_a_feasible_rival(problem, rows, seed):
     X, n_tokens, caps = problem
@@ -84,7 +81,6 @@ def test_of_a_number_it_is_never_worse_than_a_feasible_rival(problem, rows, seed
     assert measure(M, X) >= measure(rival, X) - CLOSE * len(X)
 
 
-@modest
 @given(problems(), st.floats(0, 3), seeds())
 def test_of_a_penalty_it_is_never_worse_than_a_feasible_rival(problem, penalty, seed):
     X, n_tokens, caps = problem
@@ -97,7 +93,6 @@ def test_of_a_penalty_it_is_never_worse_than_a_feasible_rival(problem, penalty, 
     assert measure(M, X, penalty) >= measure(rival, X, penalty) - CLOSE * len(X)
 
 
-@modest
 @given(problems(), st.floats(0, 3), st.floats(0, 3))
 def test_a_higher_penalty_never_gives_more_segments(problem, one, other):
     X, n_tokens, caps = problem
@@ -108,7 +103,6 @@ def test_a_higher_penalty_never_gives_more_segments(problem, one, other):
     assert few <= many
 
 
-@modest
 @given(problems(), st.integers(1, 9), st.integers(2, 20))
 def test_stretches_of_a_long_document_are_solved_by_themselves(problem, rows, stretch):
     X, n_tokens, caps = problem

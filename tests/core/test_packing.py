@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest
 
 from hierindex.core.packing import pack
 from hierindex.errors import InputError
@@ -29,7 +28,6 @@ def fits(group, n_tokens, max_rows):
     return within and sum(n_tokens[i] for i in group) <= MAX_TOKENS
 
 
-@modest
 @given(rows(), st.one_of(st.none(), st.integers(1, 4)))
 def test_no_other_way_is_better(given_rows, max_rows):
     n_tokens, together = given_rows

@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import modest, unit_vectors, vectors
+from strategies import unit_vectors, vectors
 
 from hierindex.core import reduce
 from hierindex.core.reduce import nearest_rows, principal_coordinates, umap_coordinates
 
 
-@modest
 @given(vectors(2, 120), st.data())
 def test_nearest_rows_are_exact_in_blocks_of_any_size(X, data):
     k = data.draw(st.integers(1, len(X)))
@@ -22,7 +21,6 @@ def test_nearest_rows_are_exact_in_blocks_of_any_size(X, data):
     np.testing.assert_allclose(distances, expected, atol=1e-5)
 
 
-@modest
 @given(vectors(2, 80, shapes=["noise", "blobs", "collinear"]), st.integers(1, 12))
 def test_principal_coordinates_keep_the_distances_that_they_can(X, n_dims):
     X = X.astype(np.float64)

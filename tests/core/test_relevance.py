@@ -3,18 +3,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import modest, seeds, unit_vectors, vectors
+from strategies import seeds, unit_vectors, vectors
 
-from hierindex.core.relevance import (
-    MOST_DENSE,
-    centroid_similarity,
-    lexrank,
-    opening,
-    theme_centrality,
-)
+from hierindex.core.relevance import MOST_DENSE, centroid_similarity, lexrank, opening
 
 
-@modest
 @given(vectors(), st.booleans(), st.sampled_from([0.0, 0.5, 0.85]), seeds())
 def test_lexrank_is_stationary(S, sparse, damping, seed):
     S = np.abs(S).astype(np.float64)  # as sparse ones are
@@ -34,7 +27,6 @@ def test_many_sparse_sentences_rank_as_many_dense_ones():
     assert lexrank(csr_array(S)) == pytest.approx(lexrank(S))
 
 
-@modest
 @given(vectors(least_rows=1))
 def test_lexrank_of_any_vectors_is_a_distribution(S):
     p = lexrank(S)
@@ -55,7 +47,6 @@ def test_without_a_graph_the_walk_is_where_it_starts():
     assert lexrank(csr_array(np.zeros((2, 1))), restart) == pytest.approx([0.75, 0.25])
 
 
-@modest
 @given(vectors())
 def test_centroid_similarity_is_the_cosine_with_the_mean(S):
     S = S.astype(np.float64)
@@ -76,24 +67,3 @@ def test_sentences_that_cancel_out_are_near_no_centroid():
 )
 def test_openings(document, expected):
     assert opening(np.array(document, dtype=np.int64)) == pytest.approx(expected)
-
-
-@modest
-@given(vectors(), st.integers(1, 9), seeds())
-def test_each_theme_has_one_sentence(S, n_themes, seed):
-    for form in (S.astype(np.float64), csr_array(S.astype(np.float64))):
-        relevance = theme_centrality(form, n_themes, seed=seed)
-        assert (relevance == 1).sum() == min(n_themes, len(S))
-        assert ((relevance > 0) & (relevance <= 1)).all()
-
-
-def test_blobs_are_themes():
-    S = unit_vectors("blobs", 40, 16)
-    assert sorted(np.flatnonzero(theme_centrality(S, 4) == 1) % 4) == [0, 1, 2, 3]
-
-
-def test_themes_repeat_with_their_seed():
-    S = unit_vectors("noise", 60, 8)
-    again = [theme_centrality(S, 5, seed=seed) for seed in (3, 3, 4)]
-    assert np.array_equal(again[0], again[1])
-    assert not np.array_equal(again[0], again[2])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies import leaves, modest, seeds, unit_vectors, vectors
+from strategies import leaves, seeds, unit_vectors, vectors
 
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import TargetSize
@@ -19,7 +19,6 @@ ENTRIES = {
     "optimal": lambda X: segment(X, np.zeros(len(X), int), rule=Optimal(rows=2), caps=Caps(99, 9)),
     "mixture": mixture,
     "partition": partition,
-    "assign": lambda X: partition(np.eye(4)).assign(X),
 }
 
 
@@ -91,7 +90,6 @@ def test_rows_are_as_many_in_all_arrays(X, n_tokens, document, message):
         Rows(X, np.array(n_tokens), np.array(document))
 
 
-@modest
 @given(leaves(least_rows=1))
 def test_some_of_the_rows_are_rows(rows):
     some = rows[np.arange(0, len(rows), 2)]
@@ -101,7 +99,6 @@ def test_some_of_the_rows_are_rows(rows):
     assert np.array_equal(some.document, rows.document[::2])
 
 
-@modest
 @given(vectors(), seeds())
 def test_the_canonical_order_does_not_depend_on_the_order_of_the_rows(X, seed):
     shuffled = X[np.random.default_rng(seed).permutation(len(X))]
@@ -110,7 +107,6 @@ def test_the_canonical_order_does_not_depend_on_the_order_of_the_rows(X, seed):
     assert np.array_equal(X[order], shuffled[canonical_order(shuffled)])
 
 
-@modest
 @given(vectors(shapes=["duplicates", "identical"]))
 def test_equal_rows_stay_in_their_order_and_stand_together(X):
     order = canonical_order(X)

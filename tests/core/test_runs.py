@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest, seeds, unit_vectors, vectors
+from strategies import seeds, unit_vectors, vectors
 
 from hierindex.core.runs import gap_similarity, squared_lengths
 
 
-@modest
 @given(vectors(most_rows=30), st.integers(1, 35))
 def test_every_run_has_the_squared_length_of_its_sum(X, longest):
     Q = squared_lengths(X, longest)
@@ -19,7 +18,6 @@ def test_every_run_has_the_squared_length_of_its_sum(X, longest):
             assert Q[length, start] == pytest.approx(expected, abs=1e-4)
 
 
-@modest
 @given(vectors(least_rows=1, most_rows=40), st.integers(1, 45))
 def test_a_gap_is_as_similar_as_the_sums_on_its_sides(X, window):
     similarity = gap_similarity(X, window)
@@ -37,7 +35,6 @@ def test_a_side_that_cancels_out_is_like_nothing():
     assert gap_similarity(X, 2).tolist() == [0.0, 0.0, 0.0]
 
 
-@modest
 @given(st.integers(1, 64), st.integers(1, 6), seeds())
 def test_what_nearly_cancels_out_is_like_nothing(d, window, seed):
     a = unit_vectors("noise", 1, d, seed)[0]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import documents, leaves, modest, rules, seeds, unit_vectors
+from strategies import documents, leaves, rules, seeds, unit_vectors
 
 from hierindex.core.breakpoints import Percentile, TargetSize
 from hierindex.core.membership import strongest_parent
@@ -17,7 +17,6 @@ def cuts(X, document, rule):
     return document_starts(strongest_parent(segment(X, document, rule=rule)))
 
 
-@modest
 @given(leaves(), rules())
 def test_segments_are_contiguous_and_never_cross_a_document(rows, rule):
     column = strongest_parent(segment(rows.X, rows.document, rule=rule))
@@ -25,7 +24,6 @@ def test_segments_are_contiguous_and_never_cross_a_document(rows, rule):
     assert set(document_starts(rows.document)) <= set(document_starts(column))
 
 
-@modest
 @given(leaves(least_rows=1), rules(), st.data())
 def test_an_edit_in_one_document_moves_no_boundary_in_another(rows, rule, data):
     edited = rows.document == data.draw(st.sampled_from(rows.document.tolist()))
@@ -36,7 +34,6 @@ def test_an_edit_in_one_document_moves_no_boundary_in_another(rows, rule, data):
     assert np.array_equal(np.intersect1d(before, elsewhere), np.intersect1d(after, elsewhere))
 
 
-@modest
 @given(leaves(), rules(), st.data())
 def test_a_removed_document_moves_no_boundary_in_another(rows, rule, data):
     if len(rows):
@@ -48,7 +45,6 @@ def test_a_removed_document_moves_no_boundary_in_another(rows, rule, data):
         )
 
 
-@modest
 @given(st.integers(0, 60).flatmap(documents))
 def test_documents_start_where_the_number_changes(document):
     starts = document_starts(document)
@@ -85,7 +81,6 @@ def test_identical_rows(rule, expected):
     assert cuts(unit_vectors("identical", 13, 4), SAME[:13], rule).tolist() == expected
 
 
-@modest
 @given(leaves(), rules())
 def test_documents_in_another_order_are_cut_as_before(rows, rule):
     starts = document_starts(rows.document)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import grown, leaves, memberships, modest, unit_vectors, vectors
+from strategies import grown, leaves, memberships, unit_vectors, vectors
 
 from hierindex.core import statistics
 from hierindex.core.membership import one_hot
@@ -30,7 +30,6 @@ def test_by_hand():
     assert (top.level, top.nodes, top.fan_out, top.overlap, top.silhouette) == (2, 1, 2, 1, None)
 
 
-@modest
 @given(leaves(least_rows=1), st.data())
 def test_a_level_counts_its_rows_and_tokens(rows, data):
     M = data.draw(memberships(len(rows)))
@@ -51,7 +50,6 @@ def test_no_rows():
     assert [level.nodes for level in level_statistics(tree, levels)] == [0]
 
 
-@modest
 @given(vectors(least_rows=1), st.data())
 def test_a_silhouette_is_between_minus_1_and_1(X, data):
     M = data.draw(memberships(len(X)))

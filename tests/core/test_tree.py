@@ -2,14 +2,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import grown, memberships, modest, unit_vectors
+from strategies import grown, unit_vectors
 
 from hierindex.core.membership import one_hot
 from hierindex.core.rows import Rows
-from hierindex.core.tree import grow_tree, leaf_weights
-from hierindex.errors import InputError
+from hierindex.core.tree import grow_tree
 
 
 def pairs(rows):
@@ -62,51 +59,3 @@ def test_growth_waits_for_the_rows_of_each_level():
     with pytest.raises(StopIteration) as end:
         growth.send(rows_of(1))
     assert end.value.value.n_levels == 3
-
-
-@st.composite
-def trees(draw):
-    layers = [draw(memberships(draw(st.integers(1, 20))))]
-    while (n := layers[-1].shape[1]) > 1:
-        layers.append(draw(memberships(n)))
-    tree, _ = grown(
-        rows_of(layers[0].shape[0]), [lambda rows: layers[rows.level]], max_levels=len(layers)
-    )
-    return tree
-
-
-@modest
-@given(trees())
-def test_every_leaf_reaches_every_level(tree):
-    n_leaves = tree.layers[0].shape[0]
-    for level, n_nodes in enumerate([n_leaves, *(layer.shape[1] for layer in tree.layers)]):
-        weights = leaf_weights(tree, level)
-        assert weights.shape == (n_leaves, n_nodes)
-        np.testing.assert_allclose(weights.sum(axis=1), 1)
-
-
-@modest
-@given(trees())
-def test_the_shares_in_a_level_are_those_in_the_level_below_spread_over_its_parents(tree):
-    for level, layer in enumerate(tree.layers):
-        above, below = leaf_weights(tree, level + 1), leaf_weights(tree, level)
-        np.testing.assert_allclose(above.toarray(), below.toarray() @ layer.toarray())
-
-
-def test_at_level_0_each_leaf_stands_for_itself():
-    tree, _ = grown(rows_of(3), [pairs])
-    assert np.array_equal(leaf_weights(tree, 0).toarray(), np.eye(3))
-
-
-@pytest.mark.parametrize("n", [0, 1, 2])
-def test_leaves_without_parents_stand_for_themselves(n):
-    tree, _ = grown(rows_of(n), [nothing])
-    assert np.array_equal(leaf_weights(tree, 0).toarray(), np.eye(n))
-
-
-@pytest.mark.parametrize("level", [-1, 3])
-def test_leaf_weights_names_a_level_that_the_tree_does_not_have(level):
-    tree, _ = grown(rows_of(4), [pairs])
-    with pytest.raises(InputError) as error:
-        leaf_weights(tree, level)
-    assert str(error.value) == f"level must be in [0, 2], got {level}."

@@ -1,7 +1,12 @@
+import shutil
+from pathlib import Path
+
 import pytest
 from tiny_models import save_tiny_sentence_transformer
 
 from hierindex import load_embed_model
+from hierindex.embed import export
+from hierindex.embed.onnx import MODEL
 
 WINDOW = 32
 
@@ -27,3 +32,10 @@ def own_cache(tmp_path, monkeypatch):
     """A user's cache folder that nobody has used."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "hierindex" / "onnx"
+
+
+@pytest.fixture
+def graph_of_tiny(tiny, monkeypatch):
+    """Exports copy the tiny model's graph, which torch takes seconds to write."""
+    graph = Path(tiny.folder) / MODEL
+    monkeypatch.setattr(export, "_write_graph", lambda _, path: shutil.copy(graph, path))

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.utils import get_tokenizer
-from strategies import few
 from tiny_models import SENTENCES
 
 from hierindex import load_embed_model
@@ -87,7 +86,6 @@ def test_any_model_has_a_name_and_countable_tokens(model, name):
     assert embedder.n_special_tokens == 0
 
 
-@few
 @given(st.lists(st.text(max_size=50), max_size=150))
 def test_order_is_kept_though_batches_are_sorted_by_length(texts):
     model, told = HashingEmbedding(), []
@@ -132,7 +130,6 @@ def test_vectors_without_a_direction_are_refused(row, before):
         unit_vectors([[1.0, 0.0]] * before + [row])
 
 
-@few
 @given(
     st.lists(
         st.lists(st.floats(0.015625, 2**20, width=32), min_size=3, max_size=3),
@@ -165,7 +162,6 @@ def test_without_a_window_or_texts_there_is_no_warning(tiny, n_tokens):
     Embedder(tiny).warn_of_cut(np.array([], dtype=np.int64), "chunks")
 
 
-@few
 @given(st.lists(st.sampled_from(SENTENCES), max_size=9), st.sets(st.sampled_from(SENTENCES)))
 @pytest.mark.parametrize("way", ["embed", "aembed"])
 def test_what_is_remembered_is_not_embedded_again(way, texts, before):

@@ -28,6 +28,7 @@ def loads(folder):
     return Loads()
 
 
+@pytest.mark.usefixtures("graph_of_tiny")
 def test_a_model_is_exported_once(folder, own_cache, loads):
     made = [export.exported_folder(Path(folder), "", loads) for _ in range(3)]
     assert len(loads) == 1
@@ -36,6 +37,7 @@ def test_a_model_is_exported_once(folder, own_cache, loads):
     assert {path.name for path in made[0].iterdir()} == {MODEL, TOKENIZER, CARD}
 
 
+@pytest.mark.usefixtures("graph_of_tiny")
 @pytest.mark.parametrize(
     ("file", "damage"), [(MODEL, b""), (TOKENIZER, b"{}"), (CARD, b"{}"), (CARD, None)], ids=str
 )
@@ -61,6 +63,7 @@ def test_other_weights_are_another_export(tiny, own_cache, tmp_path):
     assert (other.max_length, tiny.max_length) == (16, 32)
 
 
+@pytest.mark.usefixtures("graph_of_tiny")
 def test_what_a_model_is_given_before_a_text_is_part_of_it(folder, tiny, own_cache):
     def load():
         return HuggingFaceEmbedding(
@@ -94,6 +97,7 @@ def test_a_model_that_cannot_be_exported_runs_on_torch(folder, own_cache, monkey
     assert "no such operator" in noted.read_text()
 
 
+@pytest.mark.usefixtures("graph_of_tiny")
 def test_a_graph_with_other_vectors_is_not_used(folder, own_cache, loads, monkeypatch):
     slightly_off = iter([np.eye(2), [[1, 0], [0.0148, 0.99989]]])
     monkeypatch.setattr(export, "_vectors", lambda _: np.array(next(slightly_off)))
@@ -103,6 +107,7 @@ def test_a_graph_with_other_vectors_is_not_used(folder, own_cache, loads, monkey
     assert "0.99989" in noted.read_text()
 
 
+@pytest.mark.usefixtures("graph_of_tiny")
 def test_an_export_by_another_process_meanwhile_is_taken(folder, tiny, own_cache, loads):
     copy = own_cache / Path(tiny.folder).name
 
@@ -116,6 +121,7 @@ def test_an_export_by_another_process_meanwhile_is_taken(folder, tiny, own_cache
     assert json.loads((copy / CARD).read_text())["digests"][MODEL] == digest
 
 
+@pytest.mark.usefixtures("graph_of_tiny")
 def test_another_torch_may_export_what_this_one_does_not(folder, own_cache, loads, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(export, "version", lambda _: "0.1")

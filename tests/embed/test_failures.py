@@ -9,7 +9,7 @@ from hierindex.errors import ModelError
 from hierindex.llm.failures import RequestError
 from hierindex.respond.extractive import ExtractiveSynthesizer
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 
 class Down(HashingEmbedding):

@@ -44,6 +44,7 @@ def test_a_folder_of_a_broken_model(no_hub, own_cache, tmp_path, broken):
     assert list(own_cache.iterdir()) == []
 
 
+@pytest.mark.usefixtures("graph_of_tiny")
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_model_of_the_hub_is_exported_the_first_time(folder, own_cache, monkeypatch, is_there):
     found = iter([load.Path(folder)] * 2 if is_there else [None, load.Path(folder)])
@@ -80,6 +81,7 @@ def test_no_torch_is_imported_for_a_model_that_is_exported():
     assert run.stdout == "384 set()\n"
 
 
+@pytest.mark.usefixtures("graph_of_tiny")
 def test_a_copy_of_a_model_is_not_exported_again(folder, tmp_path, own_cache, monkeypatch):
     first = load_embed_model(folder)
     copy = shutil.copytree(folder, tmp_path / "copy")

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import TextNode
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
-from strategies import few
 from tiny_models import SENTENCES
 
 from hierindex import OnnxEmbedding, load_embed_model
@@ -52,7 +51,6 @@ def test_vectors_are_those_of_torch(request, pair, batch):
     assert np.dot(*query) >= 0.9999
 
 
-@few
 @given(texts=st.lists(st.sampled_from(TEXTS), min_size=1, max_size=9), batch=st.integers(1, 9))
 def test_a_vector_depends_on_its_text_alone(tiny, texts, batch):
     model = OnnxEmbedding(folder=tiny.folder, embed_batch_size=batch)

@@ -3,7 +3,7 @@
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.settings import _Settings
-from store.trees import HIERARCHIES, tree
+from store.trees import HIERARCHIES, columns_of, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
 
@@ -39,5 +39,5 @@ def nothing(request, index, tmp_path):
     """An index that is not there, and one of which all is deleted."""
     if request.param == "none":
         return HierarchicalIndex(HierarchyStore(tmp_path / "none"), HashingEmbedding())
-    index.store.delete_nodes(index.store.columns("id")["id"])
+    index.store.delete_nodes(columns_of(index.store, "id")["id"])
     return index

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
@@ -77,7 +77,6 @@ floats = st.floats(width=32, allow_nan=False, allow_infinity=False)
 weights = st.sampled_from([(), (1.0,), (0.75, 0.25), (0.5, 0.3, 0.2)])
 
 
-@settings(max_examples=25)
 @given(
     rows=st.lists(
         st.tuples(

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from llama_index.core.schema import TextNode
+from store.trees import columns_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, to_json, to_tree
 from hierindex.record import NodeRecord, Quote, Span
@@ -12,7 +13,7 @@ from hierindex.record import NodeRecord, Quote, Span
 def test_the_tree_hangs_together(any_index) -> None:
     tree = to_tree(any_index)
     nodes = {node["id"]: node for node in tree["nodes"]}
-    assert len(nodes) == len(tree["nodes"]) == len(any_index.store.columns("id")["id"])
+    assert len(nodes) == len(tree["nodes"]) == len(columns_of(any_index.store, "id")["id"])
     assert tree["documents"] == ["a.txt", "b.txt", "c.txt", "d.txt"]
     assert tree["embed_model"] == "hashing"
     assert tree["roots"] == any_index.info()["roots"]

@@ -16,6 +16,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import ImageNode, NodeRelationship, TextNode
 from loopback import LoopbackServer
+from store.trees import columns_of
 
 from hierindex import (
     DocumentHierarchy,
@@ -26,17 +27,16 @@ from hierindex import (
     LLMRewriter,
     Mixture,
     NodeRecord,
-    Percentile,
     RaptorHierarchy,
     SalientSentences,
     SemanticHierarchy,
-    TargetSize,
     TwoStageSummarizer,
     WindowWarning,
 )
 from hierindex.cache.file import open_cache
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.client import load_llm
+from hierindex.rules import Percentile, TargetSize
 
 TOPICS = [
     text.split()
@@ -222,7 +222,7 @@ def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
     "other",
     [
         {"summary_tokens": 30},
-        {"summarizer": ExtractiveSummarizer(SalientSentences(method="mmr"))},
+        {"summarizer": ExtractiveSummarizer(SalientSentences(method="lexrank"))},
         {"embed_model": HashingEmbedding(model_name="other")},
     ],
 )
@@ -295,11 +295,11 @@ def test_source_stays_where_there_is_one() -> None:
 
 
 def test_own_keys_never_reach_a_text() -> None:
-    documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
+    documents = [Document(text=text_of("a"), id_="a", metadata={"level": "advanced"})]
     nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks_of(documents))
     for node in nodes:
-        assert node.get_content("llm").startswith("title: Alpha\n\n")
-        assert "level" not in node.get_content("llm").partition("\n\n")[0]
+        assert node.get_content("llm").startswith("level: advanced\n\n")
+        assert "hierindex" not in node.get_content("llm").partition("\n\n")[0]
         if record(node).level:
             assert node.get_content("embed") == node.text
 
@@ -418,7 +418,7 @@ def test_a_seed_gives_one_tree(seed) -> None:
     ("node", "message"),
     [
         (ImageNode(), "text nodes"),
-        (TextNode(text="x", metadata={"level": "advanced"}), "'level'.*rename"),
+        (TextNode(text="x", metadata={"hierindex_level": "b"}), "'hierindex_level'.*rename"),
     ],
     ids=["image", "reserved key"],
 )
@@ -529,7 +529,9 @@ class TestInAPipeline:
             vector_store=store,
         )
         nodes = pipeline.run(documents=documents_of(*"abc"))
-        assert Counter(store.columns("level")["level"]) == Counter(record(n).level for n in nodes)
+        assert Counter(columns_of(store, "level")["level"]) == Counter(
+            record(n).level for n in nodes
+        )
 
         index = VectorStoreIndex.from_vector_store(store, embed_model=embed_model)
         engine = index.as_query_engine(
@@ -543,9 +545,9 @@ class TestInAPipeline:
             transformations=[SemanticHierarchy(embed_model=HashingEmbedding())], vector_store=store
         )
         pipeline.run(nodes=chunks_of(documents_of("a", "b")))
-        before = sorted(store.columns("id")["id"])
+        before = sorted(columns_of(store, "id")["id"])
         pipeline.run(nodes=chunks_of(documents_of("a", "b")))
-        assert sorted(store.columns("id")["id"]) == before
+        assert sorted(columns_of(store, "id")["id"]) == before
 
     def test_a_cache_keeps_what_models_made(self, tmp_path) -> None:
         """Of a run and the next, sync or async, with another pipeline and another model object."""

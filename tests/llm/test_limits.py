@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.llms import CompletionResponse
-from strategies import modest
 from tenacity import wait_none
 
 from hierindex.errors import HierindexError, LimitError, ModelError
@@ -57,7 +56,6 @@ def test_at_first_as_many_as_asked(most):
     assert asyncio.run(room(AdaptiveLimit(most))) == most
 
 
-@modest
 @given(
     st.integers(1, 6),
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from("asb.")), max_size=30),
@@ -222,7 +220,6 @@ def requests(draw):
     return [(n, draw(st.integers(0, n))) for n in reserved]
 
 
-@modest
 @given(st.integers(1, 200), st.integers(0, 60), requests(), st.integers(1, 5))
 def test_tokens_are_never_overspent_and_none_is_refused_too_soon(most, before, asked, n_workers):
     async def run():

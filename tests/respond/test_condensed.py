@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from store.trees import record, tree
-from strategies import modest
 
 from hierindex.respond.passages import Passage, along_the_tree, condensed, joined, together
-from hierindex.retrieve.found import Found
-from hierindex.store.lance import HierarchyStore
+from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.store.vector_store import HierarchyStore
 
 NODES = tree()
 
@@ -34,7 +33,6 @@ def passages(draw, max_size=8):
     ]
 
 
-@modest
 @given(passages())
 def test_a_walk_keeps_every_branch_together(found):
     walked = along_the_tree(found)
@@ -51,14 +49,12 @@ def branches(found, above):
     return list(dict.fromkeys(below))
 
 
-@modest
 @given(passages())
 def test_branches_come_in_the_order_of_their_first_passage(found):
     for above in {p.path[:depth] for p in found for depth in range(len(p.path))}:
         assert branches(along_the_tree(found), above) == branches(found, above)
 
 
-@modest
 @given(passages())
 def test_a_walk_walked_again_is_the_same(found):
     walked = along_the_tree(found)
@@ -103,7 +99,7 @@ def test_joined_passages_stand_under_their_lowest_common_ancestor():
 
 def test_a_found_node_is_shown_with_its_path_from_the_root_down():
     (leaf, *_) = (node for node in NODES if record(node).level == 0)
-    shown = Passage.of(Found(node=leaf, score=1.0, path=["a", "b", "root"]))
+    shown = Passage.of(RetrievedNode(node=leaf, score=1.0, path=["a", "b", "root"]))
     assert shown.path == ("root", "b", "a")
     assert shown.place == (record(leaf).documents[0], record(leaf).start)
     assert leaf.text in shown.text
@@ -118,7 +114,7 @@ def test_a_node_that_was_not_found_by_us_is_known_by_its_parent():
 
 def test_the_leaves_of_a_tree_are_walked_as_their_documents_are_read():
     """Whatever the order of what was found."""
-    leaves = [Found(node=n, score=1.0) for n in NODES if record(n).level == 0]
+    leaves = [RetrievedNode(node=n, score=1.0) for n in NODES if record(n).level == 0]
     random.Random(0).shuffle(leaves)
     walked = along_the_tree([Passage.of(leaf) for leaf in leaves])
     places = [p.place for p in walked]

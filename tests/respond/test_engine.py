@@ -24,7 +24,7 @@ from hierindex.respond.answer import answered, retrieved
 from hierindex.respond.engine import MODES, WITHOUT_LLM, query_engine
 from hierindex.respond.extractive import NO_ANSWER
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "Did the lantern meet a falcon?"
 NODES = tree()

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from llama_index.core import Settings
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from store.trees import HIERARCHIES, NOUNS, documents, record, tree
-from strategies import modest
 
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord, Quote, Span
@@ -45,7 +44,6 @@ def numbered(sentences):
 questions = st.lists(st.sampled_from([*NOUNS, "a1", "b2", "met"]), min_size=1, max_size=5)
 
 
-@modest
 @given(questions, st.lists(st.sampled_from(FOREST), min_size=1, max_size=6))
 def test_an_answer_is_what_its_citations_say(words, nodes):
     synthesizer = ExtractiveSynthesizer(HashingEmbedding(), min_score=None)
@@ -63,7 +61,6 @@ def test_an_answer_is_what_its_citations_say(words, nodes):
         )
 
 
-@modest
 @given(questions, st.lists(st.sampled_from(FOREST), min_size=1, max_size=6), st.integers(20, 80))
 def test_an_answer_is_within_its_budget(words, nodes, answer_tokens):
     synthesizer = ExtractiveSynthesizer(
@@ -76,7 +73,6 @@ def test_an_answer_is_within_its_budget(words, nodes, answer_tokens):
     assert 0 < len(tokens(" ".join(sentences))) <= answer_tokens
 
 
-@modest
 @given(questions, st.lists(st.sampled_from(FOREST), min_size=1, max_size=6))
 def test_a_document_is_quoted_in_one_go_and_forwards(words, nodes):
     synthesizer = ExtractiveSynthesizer(HashingEmbedding(), min_score=None)
@@ -88,7 +84,6 @@ def test_a_document_is_quoted_in_one_go_and_forwards(words, nodes):
     assert starts == {name: sorted(places) for name, places in starts.items()}
 
 
-@modest
 @given(questions, st.lists(st.sampled_from(FOREST), max_size=4), st.floats(0, 1), st.floats(0, 1))
 def test_it_refuses_below_a_score_and_never_less_with_a_higher_one(words, nodes, a, b):
     low, high = (

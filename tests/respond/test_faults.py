@@ -334,6 +334,14 @@ def test_what_a_served_model_tells_of_itself_is_its_own():
     assert copy.to_dict() == llm.to_dict()
 
 
+def test_what_is_asked_by_name_is_written_down():
+    calls = Calls()
+    llm = served(Failing(fails=[]), calls)
+    assert llm.complete(prompt="Hello?").text == "Once."
+    assert llm.chat(messages=[ChatMessage("Hello?")]).message.content == "Once."
+    assert [call.prompt for call in calls.made] == ["Hello?"] * 2
+
+
 def test_a_copy_is_asked_with_its_own_settings_and_service(monkeypatch):
     """Also in a loop in which the model was asked before."""
     monkeypatch.setattr("hierindex.llm.served.WAIT", wait_none())

@@ -9,7 +9,6 @@ from llama_index.core.indices.prompt_helper import PromptHelper
 from llama_index.core.llms import MockLLM
 from llama_index.core.prompts import PromptTemplate
 from respond.asking import count_tokens
-from strategies import modest
 
 from hierindex import InputError, ModelError
 from hierindex.respond.passages import Passage
@@ -49,7 +48,6 @@ texts = st.one_of(
 )
 
 
-@modest
 @given(texts, st.integers(LEAST_ROOM, 300))
 def test_two_shortened_texts_fit_a_prompt(text, room):
     window = window_of(room)
@@ -83,7 +81,6 @@ def answered(going, answer):
         return shown, end.value
 
 
-@modest
 @given(
     st.lists(st.integers(0, 90), min_size=1, max_size=12),
     st.sampled_from([None, 1, 2, 3, 10]),

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 from fakes import HashingEmbedding
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
@@ -40,7 +40,6 @@ from hierindex.respond.engine import query_engine
 NODES = tree()
 BY_ID = {node.node_id: node for node in NODES}
 NUM_CHILDREN = [None, 2, 3, 10]
-modest = settings(max_examples=12)
 
 
 def words(n, start=0):
@@ -97,7 +96,6 @@ def asked(server, synthesizer_of, nodes, way, **settings):
 lengths = st.lists(st.integers(0, 120), min_size=1, max_size=7)
 
 
-@modest
 @given(lengths, st.integers(300, 2000), st.sampled_from(NUM_CHILDREN), st.integers(0, 5))
 def test_never_more_calls_than_llama_index(server, lengths, window, num_children, fifths):
     """And where all fits one prompt, the same.
@@ -158,7 +156,6 @@ def test_whatever_the_model_answers_it_ends(name, window):
 
 
 @given(st.integers(1, 12), st.integers(0, 3))
-@settings(max_examples=8)
 def test_rounds_at_most_halve(n, kind):
     """A prompt for each node, answers as long as they can be: no round has more than half."""
     reply = list(ENDLESS.values())[kind]

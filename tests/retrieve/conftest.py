@@ -4,7 +4,7 @@ import pytest
 from fakes import HashingEmbedding
 from store.trees import HIERARCHIES, tree
 
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 
 @pytest.fixture(scope="module", params=HIERARCHIES)

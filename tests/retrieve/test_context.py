@@ -9,8 +9,8 @@ from store.trees import record, tree
 
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy
 from hierindex.retrieve.context import EITHER_SIDE, Candidate, rank_in_context
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.vector_store import HierarchyStore
 
 VECTOR = HashingEmbedding().get_query_embedding("the lantern of b3 met a falcon")
 LEAVES = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])

@@ -18,9 +18,9 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 from hierindex.record import NodeRecord
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.async_first import wait_for
 from hierindex.store.filters import holds
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 Op = FilterOperator
 NOUNS = "kettle falcon marble candle willow anchor barley compass saddle violin".split()

@@ -16,25 +16,25 @@ from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.lance import HierarchyStore
-from hierindex.store.location import Location
+from hierindex.store.table import Table
+from hierindex.store.vector_store import HierarchyStore
 
 
 @pytest.fixture
 def published(tmp_path, monkeypatch):
     """A store in which another tree is published before each opening of its table."""
-    store, opened = HierarchyStore(tmp_path), Location.table
+    store, opened = HierarchyStore(tmp_path), Table.open
     writer = HierarchyStore(tmp_path)
     writer.replace(TREES["old"], {})
     others, openings = cycle(["new", "old"]), []
 
     async def publish_first(self):
-        if self is store._location:
+        if self is store._table:
             openings.append(self)
             await writer.areplace(TREES[next(others)], {})
         return await opened(self)
 
-    monkeypatch.setattr(Location, "table", publish_first)
+    monkeypatch.setattr(Table, "open", publish_first)
     return store, openings
 
 

@@ -1,4 +1,5 @@
 import asyncio
+import threading
 from collections import Counter
 
 import numpy as np
@@ -32,9 +33,9 @@ from hierindex.record import NodeRecord
 from hierindex.retrieve.auto import choose_levels
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.retrieve.search import Search
-from hierindex.store.async_first import wait_for
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 QUESTION = "the lantern of b3 met a falcon"
 ALL = {"top_k": 1000, "token_budget": None}
@@ -469,6 +470,22 @@ class TestAuto:
         assert {n.why for n in found} == {"level 1: It asks for an overview."}
         assert {n.node.node_id for n in found} <= {n.node_id for n in cut(nodes, 1)}
 
+    def test_a_selector_does_not_hold_up_lancedb(self, store, embed_model):
+        from lancedb.background_loop import LOOP
+
+        threads = []
+
+        class Noting(LLMMultiSelector):
+            async def _aselect(self, *args, **kwargs):
+                threads.append(threading.current_thread())
+                return await super()._aselect(*args, **kwargs)
+
+        llm = Says(reply='[{"choice": 1, "reason": ""}]')
+        selector = Noting(llm, LLMMultiSelector.from_defaults(llm=llm)._prompt)
+        HierarchyRetriever(store, embed_model, mode="auto", selector=selector).retrieve(QUESTION)
+        assert threads
+        assert LOOP.thread not in threads
+
     def test_a_choice_of_no_level_is_an_error(self, store, embed_model):
         selector = LLMMultiSelector.from_defaults(llm=Says(reply='[{"choice": 99, "reason": ""}]'))
         retriever = HierarchyRetriever(store, embed_model, mode="auto", selector=selector)
@@ -635,11 +652,35 @@ def test_what_a_traversal_keeps_in_memory_changes_nothing(
     store, embed_model, monkeypatch, most_kept
 ):
     found = HierarchyRetriever(store, embed_model, mode="traversal", beam=1).retrieve(QUESTION)
-    monkeypatch.setattr("hierindex.store.snapshot.MOST_KEPT", most_kept)
+    for room in ("store.snapshot", "retrieve.traversal"):
+        monkeypatch.setattr(f"hierindex.{room}.MOST_KEPT", most_kept)
     again = HierarchyStore(store.uri)
     retriever = HierarchyRetriever(again, embed_model, mode="traversal", beam=1)
     assert retriever.retrieve(QUESTION) == retriever.retrieve(QUESTION) == found
     assert len(wait_for(again.snapshot()._upper())) <= most_kept
+
+
+def test_of_many_roots_a_traversal_looks_at_the_best(embed_model, tmp_path, monkeypatch):
+    monkeypatch.setattr("hierindex.retrieve.traversal.MOST_KEPT", 3)
+    monkeypatch.setattr("hierindex.store.snapshot.MOST_KEPT", 3)
+    asked = []
+    place = Snapshot.places
+    monkeypatch.setattr(Snapshot, "places", lambda self, ids: asked.append(ids) or place(self, ids))
+    store = HierarchyStore(tmp_path)
+    store.add(tree(DocumentHierarchy, group_documents=False))
+    best = HierarchyRetriever(store, embed_model, level=1, top_k=1, token_budget=None)
+    (root,) = best.retrieve(QUESTION)
+    options = {"mode": "traversal", "beam": 1, "top_k": 1, "token_budget": None}
+    (found,) = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
+    assert found.path == [root.node.node_id]
+    assert max(map(len, asked)) == 1
+
+
+@pytest.mark.parametrize("by", ["dense", "hybrid", "text"])
+@pytest.mark.parametrize("top_k", [2**31, 2**63])
+def test_as_many_as_there_are(small, embed_model, by, top_k):
+    options = {"by": by, "top_k": top_k, "token_budget": None, "level": 0}
+    assert len(HierarchyRetriever(small, embed_model, **options).retrieve("kettle")) <= 4
 
 
 @pytest.mark.parametrize("mode", ["collapsed", "traversal", "document", "auto"])

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
-from strategies import modest
 
 from hierindex.errors import InputError
 from hierindex.retrieve.selection import selected
@@ -28,7 +27,6 @@ def lengths(nodes):
     return [len(n.node.text.split()) for n in nodes]
 
 
-@modest
 @given(st.lists(st.integers(0, 30), max_size=12), st.integers(1, 100))
 def test_the_budget_is_kept_and_filled_best_first(sizes, budget):
     nodes = found(*sizes)
@@ -42,7 +40,6 @@ def test_the_budget_is_kept_and_filled_best_first(sizes, budget):
         left -= fits * len(node.node.text.split())
 
 
-@modest
 @given(st.lists(st.integers(0, 30), max_size=12), st.integers(1, 100))
 def test_what_is_kept_stays_in_order(sizes, budget):
     nodes = found(*sizes)

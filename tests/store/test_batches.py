@@ -7,7 +7,7 @@ from llama_index.core.schema import TextNode
 
 from hierindex.errors import IndexNotFoundError
 from hierindex.store import snapshot
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 N = 23
 

@@ -2,7 +2,7 @@ import pytest
 from store.conformance import StoreConformance
 
 from hierindex.store import indices
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 
 class TestHierarchyStore(StoreConformance):

@@ -13,11 +13,12 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
-from strategies import few, seeds
+from strategies import seeds
 
 from hierindex.errors import InputError
 from hierindex.store import indices, search
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.modes import MODES
+from hierindex.store.vector_store import HierarchyStore
 
 Mode = VectorStoreQueryMode
 Op = FilterOperator
@@ -88,7 +89,6 @@ def test_no_words_are_syntax(store, words):
     assert len(ask(store, Mode.HYBRID, words).ids) == len(TEXTS)
 
 
-@few
 @given(st.text(max_size=20))
 def test_any_words_are_welcome(store, words):
     result = ask(store, Mode.TEXT_SEARCH, words, vector=None)
@@ -140,7 +140,6 @@ def test_a_reranker_of_lancedb(store, reranker):
         assert by_option.similarities == pytest.approx([2 * s / 61 for s in plain.similarities])
 
 
-@few
 @given(seeds(), st.sampled_from([None, 0.0, 0.3, 1.0]), st.integers(1, 12))
 def test_mmr_chooses_what_is_alike_the_question_and_unlike_the_rest(
     tmp_path_factory, seed, threshold, top_k
@@ -276,3 +275,12 @@ def test_a_large_table_gives_the_true_scores(indexed, monkeypatch, exact_rows, o
 def test_more_than_an_index_looks_at_come_all_the_same(indexed):
     result = ask(indexed, Mode.DEFAULT, vector=[1.0] + 7 * [0.0], top_k=600)
     assert len(set(result.ids)) == 600
+
+
+@pytest.mark.parametrize("mode", list(MODES))
+def test_of_an_emptied_table_nothing_is_found(tmp_path, mode):
+    store = HierarchyStore(tmp_path)
+    store.add([TextNode(id_="a", text="kettle", embedding=[1.0, 0.0])])
+    store.delete_nodes(["a"])
+    query = VectorStoreQuery([1.0, 0.0], query_str="kettle", mode=mode, similarity_top_k=2)
+    assert store.query(query).ids == []

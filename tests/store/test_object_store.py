@@ -30,7 +30,7 @@ def endpoint():
 def test_a_store_in_a_bucket(endpoint):
     options = {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"}
     store = HierarchyStore("s3://library/store", storage_options=options)
-    assert not store.exists()
+    assert not store.snapshot().exists
     nodes = tree()
     store.add(nodes)
     assert {n.node_id for n in store.get_nodes()} == {n.node_id for n in nodes}
@@ -39,7 +39,7 @@ def test_a_store_in_a_bucket(endpoint):
     assert len(other.get_nodes()) == len(nodes) - 1
     assert "secret" not in f"{store!r} {store.to_dict()}"
     other.clear()
-    assert not store.exists()
+    assert not store.snapshot().exists
 
 
 def test_an_index_in_a_bucket_by_the_environment(endpoint, monkeypatch, tmp_path):

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import (
@@ -18,9 +18,9 @@ from store.oracle import passing
 from hierindex.record import GROUNDING, NodeRecord
 from hierindex.store import indices
 from hierindex.store.digests import MOST_ITEMS, digest, digests_of
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.prefilter import TYPE_OF, prefilter
 from hierindex.store.schema import SCALARS
+from hierindex.store.vector_store import HierarchyStore
 
 Op = FilterOperator
 SQL = "x') OR array_has_any(digests, ['x"
@@ -111,7 +111,6 @@ def store(tmp_path_factory):
     return indexed(tmp_path_factory.mktemp("index"), NODES)
 
 
-@settings(max_examples=100, deadline=None)
 @given(nested)
 @example(all_of(f("n", float("nan"))))
 @example(all_of(f("n", [1.0], Op.NIN)))
@@ -122,14 +121,12 @@ def test_no_row_too_many_and_none_too_few(store, filters):
     check(store, filters)
 
 
-@settings(max_examples=8, deadline=None)
 @given(st.lists(metadata, min_size=1, max_size=8), nested)
 def test_no_row_of_any_kind_too_many(tmp_path_factory, rows, filters):
     nodes = [with_record(i, given) for i, given in enumerate(rows)]
     check(indexed(tmp_path_factory.mktemp("index"), nodes), filters)
 
 
-@settings(max_examples=200, deadline=None)
 @given(nested)
 def test_no_value_enters_a_condition(filters):
     listed = prefilter(filters).listed or ""

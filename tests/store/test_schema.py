@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInfo, TextNode
 from store.trees import HIERARCHIES, tree
-from strategies import modest
 
 from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span, user_metadata
-from hierindex.store.lance import HierarchyStore
 from hierindex.store.schema import schema, to_nodes, to_table
+from hierindex.store.vector_store import HierarchyStore
 
 N_DIMS = 3
 ids = st.text(min_size=1, max_size=8)
@@ -96,7 +95,6 @@ def store(tmp_path_factory):
     return HierarchyStore(tmp_path_factory.mktemp("index"))
 
 
-@modest
 @given(collections)
 def test_nodes_come_back_as_they_were(store, collection):
     store.replace(collection, {})
@@ -104,7 +102,6 @@ def test_nodes_come_back_as_they_were(store, collection):
     assert [store.get_nodes([node.node_id])[0] for node in collection] == collection
 
 
-@modest
 @given(collections)
 def test_added_nodes_come_back_as_they_were(store, collection):
     store.clear()
@@ -114,7 +111,6 @@ def test_added_nodes_come_back_as_they_were(store, collection):
     assert by_id == {node.node_id: node for node in collection}
 
 
-@modest
 @given(records)
 def test_a_record_survives_the_store(store, record):
     store.replace([TextNode(text="", embedding=[1.0], metadata=record.to_metadata())], {})

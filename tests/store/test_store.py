@@ -20,16 +20,16 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
     VectorStoreQuery,
 )
-from store.trees import HIERARCHIES, linked, record, tree
-from strategies import few, seeds
+from store.trees import HIERARCHIES, columns_of, linked, record, tree
+from strategies import seeds
 
 from hierindex.errors import FormatError, IndexNotFoundError, InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.record import user_metadata
-from hierindex.store.lance import HierarchyStore
-from hierindex.store.location import LOCK
 from hierindex.store.schema import new_table, to_table
+from hierindex.store.table import LOCK
+from hierindex.store.vector_store import HierarchyStore
 
 
 def node(node_id="a", text="text", embedding=(1.0, 0.0), **metadata):
@@ -89,7 +89,6 @@ batches = st.lists(
 )
 
 
-@few
 @given(batches)
 def test_any_row_of_additions_is_a_dictionary(tmp_path_factory, batches):
     store = HierarchyStore(tmp_path_factory.mktemp("index"))
@@ -105,7 +104,7 @@ def test_any_row_of_additions_is_a_dictionary(tmp_path_factory, batches):
 def test_of_one_id_twice_in_a_batch_the_last_stays(store, before):
     store.add([node(node_id, "old") for node_id in before])
     store.add([node("a", "first"), node("a", "last")])
-    columns = store.columns("id", "text")
+    columns = columns_of(store, "id", "text")
     assert sorted(columns["id"]) == sorted({"a", *before})
     assert columns["text"][columns["id"].index("a")] == "last"
 
@@ -114,7 +113,7 @@ def test_concurrent_additions_of_one_id_make_one_row(tmp_path):
     HierarchyStore(tmp_path).add([node("first")])
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda i: HierarchyStore(tmp_path).add([node("same")]), range(4)))
-    assert sorted(HierarchyStore(tmp_path).columns("id")["id"]) == ["first", "same"]
+    assert sorted(columns_of(HierarchyStore(tmp_path), "id")["id"]) == ["first", "same"]
 
 
 def test_processes_take_turns_at_making_a_table(tmp_path):
@@ -179,7 +178,7 @@ def test_nothing_derived_from_a_deleted_document_survives(store, hierarchy, gone
     left = store.get_nodes()
     assert set(ids(left)) == {n.node_id for n in nodes if gone not in record(n).documents}
     assert not set().union(*map(linked, left)) - set(ids(left))
-    columns = store.columns("parent_ids", "child_ids", "documents")
+    columns = columns_of(store, "parent_ids", "child_ids", "documents")
     assert {i for name in ("parent_ids", "child_ids") for row in columns[name] for i in row} <= set(
         ids(left)
     )
@@ -245,7 +244,7 @@ def test_after_clearing_any_vectors_may_come(store):
     store.add([node("a")])
     store.clear()
     store.clear()
-    assert not store.exists()
+    assert not store.snapshot().exists
     assert store.get_nodes() == []
     store.add([node("b", embedding=(1.0, 2.0, 3.0))])
     assert ids(store.get_nodes()) == ["b"]
@@ -256,8 +255,8 @@ NOTHING = {
     "get_nodes by id": lambda store: store.get_nodes(["a"]) == [],
     "query": lambda store: store.query(asking(1.0)).ids == [],
     "query with filters": lambda store: store.query(asking(1.0, node_ids=["a"])).nodes == [],
-    "columns": lambda store: store.columns("id", "level") == {"id": [], "level": []},
-    "exists": lambda store: store.exists() is False,
+    "columns": lambda store: columns_of(store, "id", "level") == {"id": [], "level": []},
+    "exists": lambda store: store.snapshot().exists is False,
     "delete": lambda store: store.delete("a.txt") is None,
     "delete_nodes": lambda store: store.delete_nodes(["a"]) is None,
     "clear": lambda store: store.clear() is None,
@@ -278,7 +277,6 @@ def test_what_is_not_there_is_asked_for_in_a_sentence(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@few
 @given(seeds(), st.integers(1, 8), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_scores_are_cosines_best_first(tmp_path_factory, seed, n_dims, scale):
     rng = np.random.default_rng(seed)
@@ -386,7 +384,6 @@ def test_sync_and_async_do_the_same(store, call):
     assert ids(call(store, "get_nodes", ["c", "a"])) == ["c", "a"]
     result = call(store, "query", asking(1.0, 0.0, filters=where("n", 1)))
     assert (result.ids, result.similarities) == (["b"], [1.0])
-    assert call(store, "columns", "id") == {"id": list("abcd")}
     call(store, "delete_nodes", ["b"])
     call(store, "delete", "c")
     assert ids(call(store, "get_nodes", None, where("n", 0, FilterOperator.GT))) == ["d"]
@@ -394,7 +391,7 @@ def test_sync_and_async_do_the_same(store, call):
     assert ids(call(store, "get_nodes")) == ["e"]
     assert store.snapshot().report() == {"by": call.__name__}
     call(store, "clear")
-    assert not store.exists()
+    assert not store.snapshot().exists
 
 
 def test_the_ways_to_call_can_be_mixed(store):
@@ -452,7 +449,6 @@ reports = st.dictionaries(
 )
 
 
-@few
 @given(reports)
 def test_a_report_is_kept_as_given(tmp_path_factory, report):
     folder = tmp_path_factory.mktemp("index")
@@ -530,7 +526,7 @@ def test_tables_of_one_folder_are_apart(tmp_path):
     one.add([node("a")])
     two.add([node("b", embedding=(1.0, 2.0, 3.0))])
     one.clear()
-    assert not one.exists()
+    assert not one.snapshot().exists
     assert ids(two.get_nodes()) == ["b"]
 
 

@@ -17,7 +17,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryMode,
 )
 from llama_index.core.vector_stores.utils import node_to_metadata_dict
-from store.trees import record, tree
+from store.trees import columns_of, record, tree
 
 from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import DocumentHierarchy
@@ -25,7 +25,7 @@ from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
 from hierindex.store import indices
 from hierindex.store.digests import MOST_ITEMS
-from hierindex.store.lance import HierarchyStore
+from hierindex.store.vector_store import HierarchyStore
 
 
 def node(i, **fields):
@@ -34,7 +34,7 @@ def node(i, **fields):
 
 
 def stale(store):
-    columns = store.columns("id", "stale")
+    columns = columns_of(store, "id", "stale")
     return {i for i, lost in zip(columns["id"], columns["stale"], strict=True) if lost}
 
 
@@ -51,12 +51,12 @@ class TestStale:
         assert index.info()["stale"] == 0
         store.delete("a.txt")
         orphans = {n.node_id for n in nodes if record(n).level == 1} & set(
-            store.columns("id")["id"]
+            columns_of(store, "id")["id"]
         )
         assert stale(store) == orphans != set()
         assert index.info()["stale"] == len(orphans)
         store.delete("c.txt")
-        assert stale(store) == orphans & set(store.columns("id")["id"])
+        assert stale(store) == orphans & set(columns_of(store, "id")["id"])
         assert stale(HierarchyStore(store.uri)) == stale(store)
         store.replace(nodes, {})
         assert stale(store) == set()
@@ -83,9 +83,9 @@ def test_a_summary_of_many_documents_goes_with_any_of_them(store, n_documents):
     store.add([node(0, metadata=NodeRecord(documents=documents).to_metadata()), node(1)])
     assert store.query(VectorStoreQuery([1.0, 0.0], doc_ids=["doc 0", "x"])).ids == ["0000"]
     store.delete(f"doc {n_documents}")
-    assert store.columns("id") == {"id": ["0000", "0001"]}
+    assert columns_of(store, "id") == {"id": ["0000", "0001"]}
     store.delete(documents[-1])
-    assert store.columns("id") == {"id": ["0001"]}
+    assert columns_of(store, "id") == {"id": ["0001"]}
 
 
 def test_many_small_writes_are_joined(store):
@@ -108,7 +108,7 @@ def test_indices_follow_any_row_of_writes(store, monkeypatch):
             metadata = {"step": step % 3}
             store.add([node(int(i), text=f"word{step}", metadata=metadata) for i in some])
             held |= dict.fromkeys(some, step)
-        assert sorted(store.columns("id")["id"]) == sorted(held)
+        assert sorted(columns_of(store, "id")["id"]) == sorted(held)
         for rest in range(3):
             filters = MetadataFilters(filters=[MetadataFilter(key="step", value=rest)])
             found = store.query(VectorStoreQuery([1.0, 1.0], 99, filters=filters)).ids
@@ -126,7 +126,7 @@ def test_an_upkeep_that_fails_spoils_no_write(store, monkeypatch, caplog):
     monkeypatch.setattr(indices, "_make_missing", conflict)
     with caplog.at_level(logging.INFO, "hierindex"):
         store.add([node(0)])
-    assert store.columns("id") == {"id": ["0000"]}
+    assert columns_of(store, "id") == {"id": ["0000"]}
     assert "waits for the next write" in caplog.text
 
 
@@ -136,7 +136,7 @@ def test_first_writers_at_once_lose_nothing(tmp_path):
         await asyncio.gather(*(s.async_add([node(i)]) for i, s in enumerate(stores)))
 
     asyncio.run(all_at_once())
-    ids = HierarchyStore(tmp_path / "index").columns("id")["id"]
+    ids = columns_of(HierarchyStore(tmp_path / "index"), "id")["id"]
     assert sorted(ids) == [f"{i:04}" for i in range(8)]
 
 
@@ -153,12 +153,12 @@ class TestObjectStores:
     def test_a_uri_is_lancedbs(self, tmp_path, monkeypatch):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         store = HierarchyStore("memory://")
-        assert not store.exists()
+        assert not store.snapshot().exists
         store.add([node(0), node(1)])
         store.delete_nodes(["0001"])
-        assert store.columns("id") == {"id": ["0000"]}
+        assert columns_of(store, "id") == {"id": ["0000"]}
         store.clear()
-        assert not store.exists()
+        assert not store.snapshot().exists
 
     def test_options_reach_lancedb_and_nothing_else(self, tmp_path, monkeypatch):
         given, options = [], {"secret_access_key": "hush"}
@@ -179,7 +179,7 @@ class TestObjectStores:
         assert not any("hush" in text for text in shown)
         assert not any(b"hush" in held for held in files)
         again = HierarchyStore.from_dict(store.to_dict(), storage_options=options)
-        assert again.exists()
+        assert again.snapshot().exists
         assert given == [options, options]
 
 
@@ -234,7 +234,7 @@ class TestImport:
         lancedb.connect(tmp_path / "theirs").create_table("vectors", rows)
         with pytest.raises(InputError, match=r"was not written by LlamaIndex's LanceDBVectorStore"):
             store.import_lancedb(tmp_path / "theirs")
-        assert not store.exists()
+        assert not store.snapshot().exists
 
     def test_no_table_is_refused(self, store, tmp_path):
         with pytest.raises(InputError, match=r"holds no table 'vectors'\.$"):

@@ -12,6 +12,8 @@ from hierindex.hierarchy.transforms import (
     SemanticHierarchy,
 )
 from hierindex.record import NodeRecord
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 NOUNS = [
     "harbour",
@@ -78,10 +80,10 @@ def chunks(document: Document) -> list[TextNode]:
     return nodes
 
 
-def tree(hierarchy: type[Hierarchy] = SemanticHierarchy) -> list[TextNode]:
+def tree(hierarchy: type[Hierarchy] = SemanticHierarchy, **options) -> list[TextNode]:
     """Leaves and extracts of all levels, the semantic one with rows that pass up."""
     caps = {} if hierarchy is DocumentHierarchy else {"max_children": 4}
-    grow = hierarchy(embed_model=HashingEmbedding(), summary_tokens=60, **caps)
+    grow = hierarchy(embed_model=HashingEmbedding(), summary_tokens=60, **caps, **options)
     return grow([chunk for document in documents() for chunk in chunks(document)])
 
 
@@ -98,3 +100,8 @@ def linked(node: TextNode) -> set[str]:
 
 
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]
+
+
+def columns_of(store: HierarchyStore, *names: str) -> dict[str, list]:
+    """Columns of a store's table, by name."""
+    return wait_for(store.snapshot().columns(*names))

@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 import transformers
 from fakes import HashingEmbedding
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import unit_vectors
 from summarize.groups import budget_of, check_extract, check_summary, children, group_of
 from tiny_models import SENTENCES, save_tiny_bert
 
-from hierindex.core.relevance import theme_centrality
-from hierindex.core.salience import select_sentences
 from hierindex.errors import ModelError
 from hierindex.summarize.bert import BertExtractor
 from hierindex.summarize.extractive import ExtractiveSummarizer
@@ -61,27 +58,12 @@ def test_it_picks_what_the_library_picks(model, n_sentences):
     check_extract(fewer, group, budget_of(n_words))
 
 
-@settings(max_examples=25, deadline=None)
 @given(children(), st.integers(1, 30))
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_extracts_are_verbatim_in_order_and_within_the_budget(texts, n_words):
     group, budget = group_of(*texts), budget_of(n_words)
     (extract,) = BertExtractor(HashingEmbedding()).extract([group], budget)
     check_extract(extract, group, budget)
-
-
-@pytest.mark.parametrize("n_sentences", [1, 3, 4, 60])  # of two to a cluster, both are nearest
-@pytest.mark.parametrize("shape", ["noise", "blobs"])
-def test_k_means_of_ours_takes_the_same_rows(n_sentences, shape):
-    BertExtractor(HashingEmbedding())  # makes the library importable
-    from summarizer.cluster_features import ClusterFeatures
-
-    X, seed = unit_vectors(shape, 60, 8), 12345
-    themes = theme_centrality(X, n_sentences, seed=seed)
-    ones = np.ones(len(X), dtype=np.int64)
-    chosen = select_sentences(X, ones, themes, budget=n_sentences, redundancy=0, near_duplicate=1.1)
-    expected = ClusterFeatures(X, random_state=seed).cluster(num_sentences=n_sentences)
-    assert chosen.tolist() == expected
 
 
 def test_a_summary_of_what_fits_is_all_of_it(model):

@@ -6,7 +6,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
-from strategies import modest
 
 from hierindex.llm.checks import UnusableError, finish_reason
 from hierindex.summarize.checked import FAR_OVER, checked
@@ -304,7 +303,6 @@ def verdict(text, raw):
         return None, str(error)
 
 
-@modest
 @given(
     st.lists(st.sampled_from(PIECES) | st.text(max_size=20), max_size=4).map("".join),
     st.sampled_from([None, {"done_reason": "stop"}, {"done_reason": "length"}]),
@@ -321,7 +319,6 @@ def test_what_is_checked_is_not_blank_and_without_the_fence(text, raw):
         assert fence_of(SOURCE) not in summary
 
 
-@modest
 @given(st.lists(st.sampled_from([*GOOD.values()]), min_size=1, max_size=3), st.data())
 def test_a_fence_in_a_good_summary_makes_it_an_echo(pieces, data):
     assert said("\n".join(pieces)) == "\n".join(pieces)

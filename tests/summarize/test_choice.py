@@ -95,7 +95,6 @@ def test_defaults_can_be_made_again(folder):
         (as_summarizer(LLM), None, "'tiny'.*llm="),
         (as_summarizer(LLM), OpenAILike(model="other"), "summarizer="),
         (ExtractiveSummarizer(SalientSentences(redundancy=0.9)), None, "summarizer="),
-        (ExtractiveSummarizer(SalientSentences(HashingEmbedding())), None, "summarizer="),
         (TwoStageSummarizer(LLMRewriter(LLM), extract_tokens=70), LLM, "summarizer="),
         (TwoStageSummarizer(LLMRewriter(LLM, prompt="{text}")), LLM, "summarizer="),
         (TwoStageSummarizer(RewriterOf(str)), None, "summarizer="),

@@ -5,7 +5,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest
 
 from hierindex.record import Quote, Span
 from hierindex.summarize.claims import Claim, Excerpt, resolve_claims
@@ -48,7 +47,6 @@ def test_claims_are_resolved(claim, children, quotes):
     assert resolve_claims([claim], children) == tuple(quotes)
 
 
-@modest
 @given(st.text("ab ", min_size=1, max_size=40), st.data())
 def test_a_verbatim_claim_stays_verbatim_across_any_quotes(document, data):
     """Of a child whose text is parts of a document, joined by blanks."""

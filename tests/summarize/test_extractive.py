@@ -3,11 +3,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from fakes import HashingEmbedding
 from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.utils import get_tokenizer
-from strategies import modest
 from summarize.groups import (
     budget_of,
     check_extract,
@@ -21,31 +19,21 @@ from summarize.groups import (
 from tiny_models import SENTENCES
 
 from hierindex.errors import InputError
-from hierindex.record import Quote
 from hierindex.summarize.extractive import (
+    METHODS,
     ExtractiveSummarizer,
     SalientSentences,
     fitting_sentences,
 )
-from hierindex.summarize.methods import METHODS
-from hierindex.summarize.sentences import MAX_CHARS, split_sentences
+from hierindex.summarize.sentences import MAX_CHARS
 from hierindex.summarize.summary import Budget, Resources
 
-EXTRACTORS = {
-    **{
-        method: lambda method=method: SalientSentences(method=method, share="children")
-        for method in METHODS
-    },
-    "tf-idf": SalientSentences,
-    "lsa": lambda: SalientSentences("lsa"),
-    "embeddings": lambda: SalientSentences(HashingEmbedding()),
-}
+EXTRACTORS = {method: lambda method=method: SalientSentences(method=method) for method in METHODS}
 each_extractor = pytest.mark.parametrize("extractor", EXTRACTORS.values(), ids=EXTRACTORS)
 LONG = " ".join(f"word{i}" for i in range(60)) + "."
 
 
 @each_extractor
-@modest
 @given(st.lists(children(), max_size=4), st.integers(1, 30))
 def test_extracts_are_verbatim_in_order_and_within_the_budget(extractor, texts, n_words):
     groups, budget = [group_of(*of) for of in texts], budget_of(n_words)
@@ -55,7 +43,6 @@ def test_extracts_are_verbatim_in_order_and_within_the_budget(extractor, texts, 
 
 
 @each_extractor
-@modest
 @given(children(), st.integers(1, 30))
 def test_a_summary_is_its_sentences_joined(extractor, texts, n_words):
     group, budget = group_of(*texts), budget_of(n_words)
@@ -67,7 +54,6 @@ def test_a_summary_is_its_sentences_joined(extractor, texts, n_words):
     check_summary(summary, budget)
 
 
-@modest
 @given(children(), st.integers(12, 40))
 @example(["道路 keeper one letter. 道路 storm two harbour. 道路 storm three letters."], 18)
 def test_the_budget_holds_for_tokens_of_a_language_model(texts, n_tokens):
@@ -81,7 +67,6 @@ def test_the_budget_holds_for_tokens_of_a_language_model(texts, n_tokens):
     check_summary(summary, budget)
 
 
-@modest
 @given(st.lists(children(), min_size=2, max_size=4), st.integers(1, 30), st.randoms())
 def test_a_summary_depends_on_nothing_but_its_group(texts, n_words, random):
     groups, summarizer = [group_of(*of) for of in texts], ExtractiveSummarizer()
@@ -143,7 +128,6 @@ def test_every_group_has_an_extract(extractor, text, n):
         check_extract(extract, group, budget)
 
 
-@modest
 @given(children(), st.integers(1, 8))
 def test_sentences_over_the_budget_are_cut_and_nothing_else_is(texts, n_words):
     budget = budget_of(n_words)
@@ -168,33 +152,9 @@ def test_a_rewritten_sentence_that_is_cut_keeps_its_support():
         assert LONG[piece.quote.at : piece.quote.to] == piece.text
 
 
-def children_of(summaries):
-    return [
-        sentence
-        for summary in summaries
-        for sentence in split_sentences(
-            summary.text, [Quote(claim.at, claim.to, None) for claim in summary.claims]
-        )
-    ]
-
-
-def test_a_level_is_embedded_in_one_batch_and_what_is_known_not_again():
-    model = HashingEmbedding()
-    summarizer = ExtractiveSummarizer(SalientSentences(model))
-    groups = [group_of(*SENTENCES[:3], SENTENCES[0]), group_of(*SENTENCES[3:], SENTENCES[0])]
-    level_1 = summarizer.summarize(groups, budget_of(30))
-    assert [sorted(batch) for batch in model.batches] == [sorted(SENTENCES)]
-    level_2 = summarizer.summarize([children_of(level_1)], budget_of(30))
-    assert len(model.batches) == 1
-    new = "The new keeper came in spring."
-    summarizer.summarize([[*children_of(level_2), *group_of(new)]], budget_of(30))
-    assert model.batches[1:] == [[new]]
-
-
-@pytest.mark.parametrize("vectors", ["tf-idf", HashingEmbedding()])
-def test_async_equals_sync(vectors):
+def test_async_equals_sync():
     groups, told = [group_of(*SENTENCES), group_of(SENTENCES[2])], []
-    summarizer = ExtractiveSummarizer(SalientSentences(vectors))
+    summarizer = ExtractiveSummarizer()
     summaries = summarizer.summarize(groups, budget_of(20), Resources(lambda *at: told.append(at)))
     assert asyncio.run(summarizer.asummarize(groups, budget_of(20))) == summaries
     assert told[-1] == ("summarize", 2, 2)
@@ -207,29 +167,18 @@ def test_groups_are_left_as_they_are():
     assert group == before
 
 
-@pytest.mark.parametrize(
-    ("summarizer", "vectors"),
-    [
-        (ExtractiveSummarizer(), "tf-idf"),
-        (ExtractiveSummarizer(SalientSentences(HashingEmbedding())), "hashing"),
-    ],
-)
-def test_to_dict_names_what_shapes_the_text(summarizer, vectors):
-    data = summarizer.to_dict()
+def test_to_dict_names_what_shapes_the_text():
+    data = ExtractiveSummarizer().to_dict()
     assert json.loads(json.dumps(data)) == data
-    assert data["type"] == summarizer.name == "extractive"
-    assert data["extractor"]["sentence_vectors"] == vectors
+    assert data["type"] == "extractive"
+    assert data["extractor"] == SalientSentences().to_dict()
 
 
 def test_other_settings_are_told_apart():
     settings = [
         {},
-        {"vectors": "lsa"},
-        {"vectors": HashingEmbedding()},
         {"method": "lexrank"},
         {"redundancy": 0.9},
-        {"share": "none"},
-        {"seed": 1},
     ]
     dicts = [json.dumps(SalientSentences(**of).to_dict()) for of in settings]
     assert len(set(dicts)) == len(settings)
@@ -238,11 +187,8 @@ def test_other_settings_are_told_apart():
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"vectors": "bm25"}, "vectors must be one of 'tf-idf', 'lsa'.*got 'bm25'"),
         ({"method": "textrank"}, "method must be one of .*, got 'textrank'"),
         ({"redundancy": 1.1}, r"redundancy must be a number in \[0, 1\], got 1.1"),
-        ({"share": "words"}, "share must be one of documents, children, none, got 'words'"),
-        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
     ],
 )
 def test_settings_are_checked(settings, told):
@@ -263,21 +209,6 @@ def test_no_document_is_crowded_out(extractor):
     group = group_of(report, "Ships wait in the bay.", "Snow has closed the mountain road.")
     (extract,) = extractor().extract([group], budget_of(33))
     assert {s.child for s in extract} == {0, 1, 2}
-
-
-def test_without_shares_what_is_relevant_fills_a_summary():
-    texts = [f"{s} " + " ".join(SENTENCES[:2]) for s in ("Rain fell.", "Fog came.")]
-    group = group_of(*texts, "Purple elephants sang loudly.")
-    (extract,) = SalientSentences(method="centroid", share="none").extract([group], budget_of(26))
-    assert 2 not in {s.child for s in extract}
-
-
-def test_children_have_shares_where_that_is_wanted():
-    text = f"{'The storm broke the harbour lamp at night. ' * 2}{' '.join(SENTENCES)}"
-    group = [replace(s, child=i) for i, s in enumerate(group_of(text))]
-    extractor = SalientSentences(share="children")
-    (extract,) = extractor.extract([group], budget_of(len(text.split())))
-    assert {s.child for s in extract} >= {0, 2, 3, 4, 5, 6}
 
 
 def test_a_cut_sentence_knows_its_child():

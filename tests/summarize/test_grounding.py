@@ -7,18 +7,12 @@ import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest, seeds, unit_vectors
+from strategies import seeds, unit_vectors
 
 from hierindex.embed.embedder import Embedder
 from hierindex.errors import InputError
-from hierindex.summarize.grounding import (
-    KNOWN,
-    SUPPORTED,
-    EmbeddingGrounding,
-    calibrated_threshold,
-    known_threshold,
-    support_by_words,
-)
+from hierindex.summarize.grounding import EmbeddingGrounding, known_threshold, support_by_words
+from hierindex.summarize.known import SUPPORT
 
 EAST = [1.0, 0.0]
 COSINES = {"0.6": [0.6, 0.8], "0": [0.0, 1.0], "-0.6": [-0.6, 0.8]}  # with EAST, exact
@@ -93,7 +87,6 @@ def test_sources_are_the_best_first_and_those_that_are_nearly_as_good(cosines, s
     assert support.carried.tolist() == [max(cosines) >= 0.4]
 
 
-@modest
 @given(seeds(), st.integers(1, 12), st.integers(1, 12), st.floats(-0.9, 1))
 def test_each_sentence_has_its_nearest_source_and_at_most_three(seed, n, n_sources, threshold):
     X = unit_vectors("noise", n + n_sources, 5, seed)
@@ -144,38 +137,15 @@ def test_without_embeddings_sources_are_found_by_words_and_the_rest_is_open():
     assert support.carried is by_words.carried is None
 
 
-@pytest.mark.parametrize(
-    ("own", "foreign", "threshold"),
-    [(0.8, 0.2, 0.62), (1.0, 0.0, 0.7), (0.5, 0.5, 0.5), (0.2, -0.4, 0.02), (1, 1, 1)],
-)
-@pytest.mark.parametrize("n", [2, 20])
-def test_a_threshold_lies_between_chance_and_known_support(n, own, foreign, threshold):
-    known = np.where(np.eye(n, dtype=bool), own, foreign)
-    assert SUPPORTED == 0.7
-    assert calibrated_threshold(known) == pytest.approx(threshold)
-
-
-def test_chance_is_the_nearest_source_on_another_matter():
-    known = np.array([[0.9, 0.1, 0.3], [0.1, 0.9, 0.5], [0.1, 0.1, 0.9]])
-    chance = (0.3 + 0.5 + 0.1) / 3
-    assert calibrated_threshold(known) == pytest.approx(chance + SUPPORTED * (0.9 - chance))
-
-
-@modest
-@given(seeds(), st.floats(0.1, 1), st.floats(-0.5, 0.5))
-def test_a_threshold_follows_the_unit_and_the_zero_of_a_model_s_likeness(seed, unit, zero):
-    known = np.random.default_rng(seed).uniform(-0.5, 0.5, (8, 8))
-    moved = calibrated_threshold(known * unit + zero)
-    assert moved == pytest.approx(calibrated_threshold(known) * unit + zero)
-
-
 def test_known_sentences_are_each_on_another_matter(embed_model):
-    sentences, sources = KNOWN
+    sentences, sources = SUPPORT.sides
     assert len({*sentences, *sources}) == 2 * len(sentences) == 40
-    S, T = (np.array(embed_model.get_text_embedding_batch(list(side))) for side in KNOWN)
+    S, T = (np.array(embed_model.get_text_embedding_batch(list(side))) for side in SUPPORT.sides)
     likeness = S @ T.T
     assert likeness.argmax(axis=1).tolist() == [*range(len(sentences))]
-    threshold = calibrated_threshold(likeness)
+    threshold = known_threshold(
+        lambda texts: np.array(embed_model.get_text_embedding_batch(list(texts)))
+    )
     assert threshold == pytest.approx(0.444, abs=0.001)
     foreign = likeness[~np.eye(len(likeness), dtype=bool)]
     assert foreign.max() < threshold

@@ -29,7 +29,6 @@ from loopback import (
     Fault,
     LoopbackServer,
 )
-from strategies import modest
 from tenacity import wait_none
 
 from hierindex.errors import InputError, LimitError, ModelError
@@ -747,7 +746,6 @@ def fence_of(prompt):
     return re.search(r"two lines that read (=== \S+ ===)\.", prompt)[1]
 
 
-@modest
 @given(st.text() | st.text(st.sampled_from("={}n\n e")), st.integers(1, 2000))
 def test_a_prompt_fences_its_text(text, max_tokens):
     prompt = summary_prompt(text, max_tokens=max_tokens)
@@ -757,7 +755,6 @@ def test_a_prompt_fences_its_text(text, max_tokens):
     assert prompt == summary_prompt(text, max_tokens=max_tokens)
 
 
-@modest
 @given(st.text())
 def test_a_text_cannot_hold_its_fence(text):
     for _ in range(3):

@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest
 
 from hierindex.errors import InputError
 from hierindex.summarize.llm import LLMRewriter
@@ -61,7 +60,6 @@ def test_any_other_is_refused(template):
 PIECES = st.sampled_from(["{text}", "{fence}", "{n_words}", "{{", "}}", "{{text.x}}", " lamp\n"])
 
 
-@modest
 @given(st.lists(PIECES, max_size=6), st.lists(PIECES, max_size=6))
 def test_what_is_accepted_can_be_filled_in_and_has_the_text(before, after):
     template = "".join([*before, "{text}", *after])
@@ -69,7 +67,6 @@ def test_what_is_accepted_can_be_filled_in_and_has_the_text(before, after):
     assert "<A lamp.>" in summary_prompt("<A lamp.>", max_tokens=9, template=template)
 
 
-@modest
 @given(
     st.lists(PIECES, max_size=6),
     st.sampled_from([".x", "[0]", "!r", "!s", ":", ":>9", ":{n_words}", "s", " "]),
@@ -85,7 +82,6 @@ def test_one_field_that_is_not_plain_makes_it_another(before, suffix, name, afte
             check_prompt(template)
 
 
-@modest
 @given(st.sampled_from([*PROMPTS.values(), "{text}"]), st.text() | BRACED, st.integers(1, 2000))
 def test_a_text_stands_in_its_prompt_as_it_is_whatever_it_has_in_braces(template, text, max_tokens):
     prompt = summary_prompt(text, max_tokens=max_tokens, template=template)

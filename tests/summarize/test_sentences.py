@@ -3,7 +3,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import modest
 
 from hierindex.record import Quote, Span
 from hierindex.summarize.sentences import MAX_CHARS, split_sentences, telling
@@ -50,7 +49,6 @@ def quoted_texts(draw):
     return text, quotes, documents
 
 
-@modest
 @given(quoted_texts())
 def test_sentences_are_all_of_the_text_once_and_know_their_source(quoted):
     text, quotes, documents = quoted
@@ -75,7 +73,6 @@ def test_sentences_are_all_of_the_text_once_and_know_their_source(quoted):
     assert [s.quote.at for s in sentences] == sorted(s.quote.at for s in sentences)
 
 
-@modest
 @given(texts())
 def test_a_text_without_quotes_has_sentences_without_a_source(text):
     sentences = split_sentences(text)
@@ -178,7 +175,6 @@ def test_code_goes_by_paragraphs():
     ]
 
 
-@modest
 @given(texts())
 def test_a_sentence_split_again_loses_nothing_and_mostly_stays_whole(text):
     for sentence in split_sentences(text):

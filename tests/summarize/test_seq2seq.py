@@ -35,7 +35,7 @@ def folder(request, tmp_path_factory):
     return str(folder)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def rewriter(folder):
     return Seq2SeqRewriter(folder, num_beams=2, batch_size=8, device="cpu")
 

@@ -11,7 +11,6 @@ from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.llms import MockLLM
 from llama_index.llms.openai_like import OpenAILike
-from strategies import modest
 from summarize.groups import (
     RewriterOf,
     budget_of,
@@ -43,7 +42,6 @@ def fails_on_storms(text):
     return None if "lamp is new" in text else "The keeper wrote letters to the harbour."
 
 
-@modest
 @given(
     st.lists(children(), min_size=1, max_size=3),
     st.integers(1, 30),
@@ -151,7 +149,7 @@ def test_strict_makes_a_failure_an_error():
     assert summarizer.summarize(GROUPS[:1], budget_of(50))[0].kind == "abstractive"
 
 
-@pytest.mark.parametrize("extractor", [None, SalientSentences(HashingEmbedding())])
+@pytest.mark.parametrize("extractor", [None, SalientSentences(method="lexrank")])
 def test_async_equals_sync(extractor):
     summarizer = TwoStageSummarizer(RewriterOf(fails_on_storms), extractor)
     with pytest.warns(FallbackWarning):

@@ -10,7 +10,7 @@ from hierindex.record import NodeRecord, Span
 from hierindex.store.snapshot import Snapshot
 
 
-class Found(NodeWithScore):
+class RetrievedNode(NodeWithScore):
     """A node with its score and its place.
 
     Parameters
@@ -37,10 +37,10 @@ class Found(NodeWithScore):
 
 def placed(
     nodes: Sequence[NodeWithScore], above: Mapping[str, Sequence[str]], **of_all: Any
-) -> list[Found]:
+) -> list[RetrievedNode]:
     """Nodes with their paths to the root; `above` has the parents of each summary."""
     return [
-        Found(node=node.node, score=node.score, path=_path(node.node, above), **of_all)
+        RetrievedNode(node=node.node, score=node.score, path=_path(node.node, above), **of_all)
         for node in nodes
     ]
 

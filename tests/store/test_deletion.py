@@ -1,12 +1,12 @@
 import pyarrow as pa
 import pytest
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
-from store.trees import record
+from store.trees import columns_of, record
 
 from hierindex.record import NodeRecord
-from hierindex.store.lance import HierarchyStore
-from hierindex.store.links import linked_to, unlinked
+from hierindex.store.deletion import linked_to, unlinked
 from hierindex.store.schema import node_of, row_of
+from hierindex.store.vector_store import HierarchyStore
 
 NEXT, PREVIOUS = NodeRelationship.NEXT, NodeRelationship.PREVIOUS
 PARENT, CHILD = NodeRelationship.PARENT, NodeRelationship.CHILD
@@ -125,7 +125,7 @@ def test_deleting_one_of_two_parents(store):
     assert (record(a).parents, parent(a)) == ((("q", 1.0),), "q")
     assert (record(b).parents, parent(b)) == ((), None)
     assert [child.node_id for child in q.child_nodes] == ["a"]
-    columns = store.columns("id", "parent_ids", "parent_weights", "child_ids")
+    columns = columns_of(store, "id", "parent_ids", "parent_weights", "child_ids")
     rows = {row_id: row for row_id, *row in zip(*columns.values(), strict=True)}
     assert rows == {"a": [["q"], [1.0], []], "b": [[], [], []], "q": [[], [], ["a"]]}
 

@@ -1,28 +1,58 @@
 """Taking rows out of a tree without leaving links to them."""
 
+import asyncio
 from collections.abc import Collection, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from llama_index.core.schema import NodeRelationship, TextNode
-from llama_index.core.vector_stores.types import MetadataFilters
+from llama_index.core.schema import MetadataMode, TextNode
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
+from hierindex.cache.file import forget
 from hierindex.record import NodeRecord
 from hierindex.store.digests import digest, has_any
 from hierindex.store.failing import incomplete
+from hierindex.store.filters import DOCUMENTS
+from hierindex.store.indices import tend
+from hierindex.store.prefilter import at_least, prefilter
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES, as_table
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table import Table, turn
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.table import AsyncTable
 
-    from hierindex.store.snapshot import Snapshot
-
-BESIDE = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
 LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
+deleting = Lock()
+
+
+async def delete_document(table: Table, document: str) -> None:
+    """Delete the chunks of a document and every summary that stands on them."""
+    of_it = MetadataFilter(key=DOCUMENTS, value=[document], operator=FilterOperator.ANY)
+    where = prefilter(MetadataFilters(filters=[of_it]))
+    rows = (await (await table.snapshot()).select("id", DOCUMENTS, where=where)).to_pylist()
+    await delete_nodes(table, [row["id"] for row in rows if document in row[DOCUMENTS]], None)
+
+
+async def delete_nodes(
+    table: Table, node_ids: Collection[str] | None, filters: MetadataFilters | None
+) -> None:
+    """Delete nodes by ids, by filters or by both, the links to them, and what is kept of them."""
+    async with turn(deleting):  # each mends the links that the others have left
+        snapshot = await table.snapshot()
+        going = await doomed(snapshot, node_ids, filters)
+        if not going:
+            return
+        gone = {node.node_id for node in going}
+        texts = [node.get_content(MetadataMode.EMBED) for node in going]
+        summaries = await snapshot.select("id", "text", where=at_least(1))
+        staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
+        await asyncio.to_thread(forget, table.uri, texts, staying)
+        await _delete_rows(gone, snapshot, table)
 
 
 async def doomed(
-    snapshot: "Snapshot", node_ids: Collection[str] | None, filters: MetadataFilters | None
+    snapshot: Snapshot, node_ids: Collection[str] | None, filters: MetadataFilters | None
 ) -> list[TextNode]:
     """The nodes that go with a deletion by ids, by filters, or by both.
 
@@ -42,27 +72,20 @@ async def doomed(
     return [*going, *also]
 
 
-async def delete_rows(gone: set[str], snapshot: "Snapshot", table: "AsyncTable") -> None:
-    """Delete rows and the links to them, in one commit.
-
-    Parameters
-    ----------
-    gone : set[str]
-        Their ids.
-    snapshot : Snapshot
-        The table as it is.
-    table : AsyncTable
-        To be written to.
-    """
+async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
+    """Delete rows and the links to them, in one commit."""
     links = await snapshot.select(*LINKS)
     near = await snapshot.rows(linked_to(links, gone), columns=NAMES)
     condition = has_any(digest("node", node_id) for node_id in gone)
-    if not near:
-        await table.delete(condition)
-        return
-    rows = as_table(unlinked(near, gone, highest_level(links, gone)))
-    merge = table.merge_insert("id").when_matched_update_all()
-    await merge.when_not_matched_by_source_delete(condition).execute(rows)
+    newest = await table.open()
+    assert newest is not None  # as it has rows
+    if near:
+        rows = as_table(unlinked(near, gone, highest_level(links, gone)))
+        merge = newest.merge_insert("id").when_matched_update_all()
+        await merge.when_not_matched_by_source_delete(condition).execute(rows)
+    else:
+        await newest.delete(condition)
+    await tend(newest)
 
 
 def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:

@@ -1,45 +1,34 @@
-"""The vector store: every level of a tree in one LanceDB table."""
+"""The vector store: LlamaIndex's interface to the table that holds every level of a tree."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
-from llama_index.core.schema import BaseNode, MetadataMode
+from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
-    FilterOperator,
-    MetadataFilter,
+    BasePydanticVectorStore,
     MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryResult,
 )
 
-from hierindex.cache.file import cache_file, forget, remove
+from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.store.adapter import adapter_nodes
-from hierindex.store.async_first import AsyncFirstStore, wait_for
-from hierindex.store.checks import at_least, check_dimension
-from hierindex.store.filters import DOCUMENTS
-from hierindex.store.indices import tend
-from hierindex.store.links import delete_rows, doomed
-from hierindex.store.location import Location
-from hierindex.store.prefilter import Prefilter, prefilter
-from hierindex.store.schema import NAME_KEY, check_format, new_table, to_table
+from hierindex.store.deletion import delete_document, delete_nodes
+from hierindex.store.schema import new_table, to_table
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.turns import turn
+from hierindex.store.table import Table
+from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.db import DBConnection
     from lancedb.rerankers import Reranker
-    from lancedb.table import AsyncTable
-
-deleting = Lock()
 
 
-class HierarchyStore(AsyncFirstStore):
+class HierarchyStore(BasePydanticVectorStore):
     """All levels of a tree in one LanceDB table; adding is an upsert by id.
 
     Parameters
@@ -96,9 +85,8 @@ class HierarchyStore(AsyncFirstStore):
     uri: str
     table_name: str = Field(default="nodes")
 
-    _location: Location = PrivateAttr()
+    _table: Table = PrivateAttr()
     _reranker: "Reranker | None" = PrivateAttr(default=None)
-    _known: tuple[tuple[bytes, int], dict[str, Any]] = PrivateAttr(default=((b"", 0), {}))
 
     def __init__(
         self,
@@ -109,15 +97,15 @@ class HierarchyStore(AsyncFirstStore):
         reranker: "Reranker | None" = None,
         **kwargs: Any,
     ) -> None:
-        location = Location(str(uri), table_name, storage_options)
+        table = Table(str(uri), table_name, storage_options)
         super().__init__(uri=str(uri), table_name=table_name, **kwargs)  # type: ignore[call-arg]
-        self._location = location
+        self._table = table
         self._reranker = reranker
 
     @property
     def client(self) -> "DBConnection":
         """A LanceDB connection, for what this class does not offer."""
-        return self._location.client()
+        return self._table.client()
 
     @classmethod
     def class_name(cls) -> str:
@@ -132,36 +120,11 @@ class HierarchyStore(AsyncFirstStore):
         FormatError
             If another version of hierindex wrote the table.
         """
-        table = await self._location.table()
-        if table is None:
-            return Snapshot(self.uri)
-        columns, version = await asyncio.gather(table.schema(), table.version())
-        check_format(columns, self.uri)
-        state, (before, known) = (columns.metadata[NAME_KEY], int(version)), self._known
-        if state != before:
-            known = {}
-            self._known = state, known
-        return Snapshot(self.uri, table, columns, state, known)
+        return await self._table.snapshot()
 
     def snapshot(self) -> Snapshot:
         """See `asnapshot`."""
         return wait_for(self.asnapshot())
-
-    async def aexists(self) -> bool:
-        """Whether there is a table, of whatever format."""
-        return await self._location.table() is not None
-
-    def exists(self) -> bool:
-        """See `aexists`."""
-        return wait_for(self.aexists())
-
-    async def acolumns(self, *names: str) -> dict[str, list[Any]]:
-        """Columns of the table; no rows where there is no table."""
-        return await (await self.asnapshot()).columns(*names)
-
-    def columns(self, *names: str) -> dict[str, list[Any]]:
-        """See `acolumns`."""
-        return wait_for(self.acolumns(*names))
 
     def batches(self, *columns: str) -> "Iterator[pa.RecordBatch]":
         """See `Snapshot.batches`."""
@@ -183,27 +146,13 @@ class HierarchyStore(AsyncFirstStore):
         FormatError
             If another version of hierindex wrote the table.
         """
-        if not nodes:
-            return []
-        rows = to_table(nodes)
-        if await self.aexists() or not await self._location.create(new_table(rows)):
-            await self._merge(rows)
-        await tend(await self._table())
+        if nodes:
+            await self._table.upsert(to_table(nodes))
         return [node.node_id for node in nodes]
 
-    async def _merge(self, rows: "pa.Table") -> None:
-        table = await self._table()
-        columns = await table.schema()
-        check_format(columns, self.uri)
-        check_dimension(columns, rows.schema.field("vector").type.list_size, "the nodes have")
-        merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-        await merge.execute(rows)
-
-    async def _table(self) -> "AsyncTable":
-        """The table, to be written to."""
-        table = await self._location.table()
-        assert table is not None  # as it was made or read before
-        return table
+    def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+        """See `async_add`."""
+        return wait_for(self.async_add(nodes))
 
     async def areplace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
         """Put these nodes in the place of all others, in one commit.
@@ -222,13 +171,11 @@ class HierarchyStore(AsyncFirstStore):
         int
             The generation: LanceDB's version of the table.
         """
-        rows = new_table(to_table(nodes), report)
-        exists = await self.aexists()
-        table = await (await self._location.connect()).create_table(
-            self.table_name, rows, mode="overwrite" if exists else "create"
-        )
-        await tend(table)
-        return int(await table.version())
+        return await self._table.replace(new_table(to_table(nodes), report))
+
+    def replace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
+        """See `areplace`."""
+        return wait_for(self.areplace(nodes, report))
 
     async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary that stands on them.
@@ -237,11 +184,11 @@ class HierarchyStore(AsyncFirstStore):
         a pipeline that grows trees of single documents will not write, is marked in the column
         `stale` until it is written again, and `HierarchicalIndex.info` counts it.
         """
-        snapshot = await self.asnapshot()
-        of_it = MetadataFilter(key=DOCUMENTS, value=[ref_doc_id], operator=FilterOperator.ANY)
-        where = prefilter(MetadataFilters(filters=[of_it]))
-        rows = (await snapshot.select("id", DOCUMENTS, where=where)).to_pylist()
-        await self.adelete_nodes([row["id"] for row in rows if ref_doc_id in row[DOCUMENTS]])
+        await delete_document(self._table, ref_doc_id)
+
+    def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
+        """See `adelete`."""
+        wait_for(self.adelete(ref_doc_id))
 
     async def adelete_nodes(
         self,
@@ -261,30 +208,25 @@ class HierarchyStore(AsyncFirstStore):
         """
         if node_ids is None and not (filters and filters.filters):
             raise InputError("Name the nodes by ids or filters; clear() deletes all.")
-        async with turn(deleting):  # each mends the links that the others have left
-            await self._delete_nodes(node_ids, filters)
+        await delete_nodes(self._table, node_ids, filters)
 
-    async def _delete_nodes(
-        self, node_ids: list[str] | None, filters: MetadataFilters | None
+    def delete_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **delete_kwargs: Any,
     ) -> None:
-        snapshot = await self.asnapshot()
-        going = await doomed(snapshot, node_ids, filters)
-        if not going:
-            return
-        gone = {node.node_id for node in going}
-        texts = [node.get_content(MetadataMode.EMBED) for node in going]
-        summaries = await snapshot.select("id", "text", where=Prefilter(at_least(1)))
-        staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
-        await asyncio.to_thread(forget, self.uri, texts, staying)
-        table = await self._table()
-        await delete_rows(gone, snapshot, table)
-        await tend(table)
+        """See `adelete_nodes`."""
+        wait_for(self.adelete_nodes(node_ids, filters))
 
     async def aclear(self) -> None:
         """Drop the table and what was kept to build it."""
-        if await self.aexists():
-            await (await self._location.connect()).drop_table(self.table_name)
+        await self._table.drop()
         remove(cache_file(self.uri))
+
+    def clear(self) -> None:
+        """See `aclear`."""
+        wait_for(self.aclear())
 
     async def aget_nodes(
         self,
@@ -297,6 +239,15 @@ class HierarchyStore(AsyncFirstStore):
         Of `kwargs`, `partial_summaries`; see the class.
         """
         return list(await (await self.asnapshot()).nodes(node_ids, filters, **kwargs))
+
+    def get_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **kwargs: Any,
+    ) -> list[BaseNode]:
+        """See `aget_nodes`."""
+        return wait_for(self.aget_nodes(node_ids, filters, **kwargs))
 
     async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """The best nodes that pass the query's filters, best first; see the class for scores.
@@ -320,6 +271,10 @@ class HierarchyStore(AsyncFirstStore):
         reranker = kwargs.pop("reranker", None) or self._reranker
         return await (await self.asnapshot()).query(query, reranker, **kwargs)
 
+    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """See `aquery`."""
+        return wait_for(self.aquery(query, **kwargs))
+
     async def aimport_lancedb(
         self,
         uri: str | Path,
@@ -342,7 +297,7 @@ class HierarchyStore(AsyncFirstStore):
             If there is no such table, or it has another layout.
         """
         n_nodes = 0
-        async for nodes in adapter_nodes(Location(str(uri), table_name, storage_options)):
+        async for nodes in adapter_nodes(Table(str(uri), table_name, storage_options)):
             n_nodes += len(await self.async_add(nodes))
         return n_nodes
 
@@ -355,7 +310,3 @@ class HierarchyStore(AsyncFirstStore):
     ) -> int:
         """See `aimport_lancedb`."""
         return wait_for(self.aimport_lancedb(uri, table_name, storage_options=storage_options))
-
-    def replace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
-        """See `areplace`."""
-        return wait_for(self.areplace(nodes, report))

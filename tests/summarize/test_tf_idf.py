@@ -1,0 +1,29 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+from summarize.groups import WORDS
+
+from hierindex.summarize.sentences import TOKEN
+from hierindex.summarize.tf_idf import tf_idf
+
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), max_size=12)
+
+
+@given(TEXTS)
+def test_tf_idf_is_scikit_learn_s(texts):
+    S = tf_idf(texts)
+    assert S.shape[0] == len(texts)
+    vectorizer = TfidfVectorizer(token_pattern=TOKEN, sublinear_tf=True)
+    words = [bool(vectorizer.build_analyzer()(text)) for text in texts]
+    if any(words):
+        expected = vectorizer.fit_transform(texts)
+        found = (S @ S.T).toarray()[np.ix_(words, words)]
+        assert found == pytest.approx((expected @ expected.T).toarray()[np.ix_(words, words)])
+
+
+def test_rows_are_unit_vectors():
+    S = tf_idf(["a storm", "a storm", "", "? !", "x"])
+    assert S.multiply(S).sum(axis=1) == pytest.approx(np.ones(5))
+    assert tf_idf([]).shape == (0, 0)

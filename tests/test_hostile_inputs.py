@@ -1,0 +1,229 @@
+"""Files that want to stop a build: each is read, or skipped for a reason in our own words."""
+
+import codecs
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from fakes import HashingEmbedding
+from processes import started
+from test_read import locked, pdf_of
+
+from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents
+
+GOOD = "The keeper of the lighthouse wrote a letter. The baker mended the oven."
+PDF = pdf_of("The first page.\nIt has two lines.", "The second page.")
+NEVER = 600  # seconds until a process is taken to wait for ever; it needs some five
+
+REASON = re.compile(
+    r"is empty|holds only blanks|is not text|is a PDF without text|is an encrypted PDF"
+    r"|is a pipe, a socket or a device|is a link to a folder|is a folder without permission"
+    r"|has a line of [\d,]+ characters, more than 1,000,000"
+    r"|cannot be read as PDF|cannot be read \([A-Z][a-z -]+\)"
+)
+
+NAMES = [  # what stands before the suffix
+    b"plain",
+    b"caf\xe9",
+    b"\xff\xfe\x80",
+    b"\xed\xa0\x80 half",
+    "\u202egnp.exe \u2028 雪 \U0001f600".encode(),
+    b"\x1b[2J\x07\x9b",
+    b"two\nlines\r\ttab",
+    b"-rf --help $(id) `id` ;&|",
+    b"%s %n {0} {path!r} [bold]",
+    b"C:\\aux \\xff 'quo\"te",
+    b" blank ",
+    b"a" * 200,
+]
+ENCODINGS = "utf-8 utf-8-sig utf-16 utf-32 latin-1 koi8-r shift_jis gb18030 utf-7 cp037".split()
+CHARACTERS = (
+    "word |é|雪|\U0001f600|\n|\r\n|. |\x1b[2J|\a|\f|\x85|\x7f|\u202e|\u2028|\ufeff|e\u0301|?! "
+).split("|")
+MARKUP = (
+    "<div> </div> <p <pre> </pre> <!-- --> <script> </script <title> <a/b=' \" ' = <![CDATA[ ]]> "
+    "<? </ < > & &# &lt &#xD800; &#1114112; \x1b[2J text <template> <svg/> <br>"
+).split(" ")
+MARKUP += [" ", "\n", "9" * 5000]
+TOKENS = (
+    "|<<|>>|[|]|1 0 R|2 0 R|4 0 R|9 9 R|/Kids|/Length|-1|null|1e999|stream|obj|/Encrypt"
+    "|/Filter /FlateDecode|/Filter /No"
+).split("|")
+
+
+def text(path: Path, random: Random) -> None:
+    said = "".join(random.choices(CHARACTERS, k=random.randrange(400)))
+    path.write_bytes(said.encode(random.choice(ENCODINGS), "replace"))
+
+
+def broken_text(path: Path, random: Random) -> None:
+    data = bytearray("The keeper wrote to Zoë — twice.\n".encode() * random.randrange(1, 40))
+    for _ in range(random.randrange(1, 9)):
+        data[random.randrange(len(data))] = random.choice(b"\x80\xc3\xff\0\x1b\xed")
+    path.write_bytes(data)
+
+
+def binary(path: Path, random: Random) -> None:
+    heads = [b"", b"PK\3\4", b"\x89PNG\r\n", b"\x7fELF", codecs.BOM_UTF16_LE, codecs.BOM_UTF8]
+    path.write_bytes(random.choice(heads) + random.randbytes(random.randrange(5000)))
+
+
+def huge(path: Path, random: Random) -> None:
+    """A terabyte of zeros, of which nothing is on the disk."""
+    path.write_bytes(random.choice([b"", b"text ", b"%PDF-1.7\n"]))
+    os.truncate(path, 2**40)
+
+
+def long_line(path: Path, random: Random) -> None:
+    path.write_bytes(random.choice([b"x", b"word ", b"0,", "雪".encode()]) * 2_000_000)
+
+
+def blanks(path: Path, random: Random) -> None:
+    path.write_text(random.choice(["", " ", "\n", "\t\r\n\x0c", "\ufeff", "\u3000\u2028"]) * 9)
+
+
+def nested_html(path: Path, random: Random) -> None:
+    name, n = random.choice(["div", "b", "p", "pre", "table><tr><td", "ul><li"]), 20_000
+    path.with_suffix(".html").write_text(f"<{name}>" * n + "text" + "</div>" * n)
+
+
+def broken_html(path: Path, random: Random) -> None:
+    said = "".join(random.choices(MARKUP, k=random.randrange(600)))
+    path.with_suffix(".HTM").write_text(said + random.choice(MARKUP[:-1]) * 20_000)
+
+
+def broken_pdf(path: Path, random: Random) -> None:
+    data = bytearray(random.choice([PDF, locked(PDF, 2), locked(PDF, 5)]))
+    for _ in range(random.randrange(9)):
+        at = random.randrange(9, len(data))
+        data[at : at + random.randrange(20)] = random.choice(TOKENS).encode()
+    path.with_suffix(".pdf").write_bytes(data)
+
+
+def pipe(path: Path, random: Random) -> None:
+    os.mkfifo(path.with_suffix(random.choice([".txt", ".html", ".pdf", ""])))
+
+
+def listening(path: Path, random: Random) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        here = os.open(path.parent, os.O_RDONLY)
+        try:  # the whole path may be too long for a socket's
+            server.bind(f"/proc/self/fd/{here}/{random.random()}.sock")
+        finally:
+            os.close(here)
+
+
+def link(path: Path, random: Random) -> None:
+    devices = ["/dev/zero", "/dev/full", "/dev/tty"]
+    path.symlink_to(random.choice([*devices, "nowhere", "..", ".", "/", path.name, "a" * 4000]))
+
+
+def deep(path: Path, random: Random) -> None:
+    """Folders down to where no path leads, made from within."""
+    names = [path.name[:9], *["d" * random.choice([1, 200])] * random.choice([30, 1500])]
+    here = os.open(path.parent, os.O_RDONLY)
+    for name in names:
+        os.mkdir(name, dir_fd=here)
+        below = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    file = os.open("deep.txt", os.O_CREAT | os.O_WRONLY, dir_fd=here)
+    os.write(file, GOOD.encode())
+    os.close(file)
+    os.close(here)
+
+
+def closed(path: Path, random: Random) -> None:
+    """What its owner may not read, if that is not root."""
+    path.mkdir()
+    (path / "a.txt").write_text(GOOD)
+    random.choice([path, path / "a.txt"]).chmod(0)
+
+
+MAKERS = [text, broken_text, binary, huge, long_line, blanks, nested_html, broken_html, broken_pdf]
+MAKERS += [pipe, listening, link, deep, closed]
+
+
+def make(folder: Path, seed: int) -> str:
+    """One hostile thing in a folder; what kind it is."""
+    random = Random(seed)
+    maker = MAKERS[seed % len(MAKERS)]
+    suffix = random.choice([b".txt", b".md", b".html", b".pdf", b".htm", b"", b".\xe9"])
+    path = folder / os.fsdecode(b"%d " % seed + random.choice(NAMES) + suffix)
+    maker(path, random)
+    return maker.__name__
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder that is deleted whatever it holds; pytest gives up at some depth."""
+    (tmp_path / "hostile").mkdir()
+    yield tmp_path / "hostile"
+    subprocess.run(["rm", "-rf", tmp_path / "hostile"], check=False, stderr=subprocess.DEVNULL)
+
+
+def fill(folder: Path, seeds: range) -> Counter[str]:
+    """One hostile thing for each seed, and a file to index; numbers by kind."""
+    (folder / "good.txt").write_text(GOOD)
+    return Counter(make(folder, seed) for seed in seeds)
+
+
+def test_hostile_files_are_read_or_skipped(folder, tmp_path, capfd):
+    made = fill(folder, range(4 * len(MAKERS)))
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    report = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy).last_build
+    assert report.added + len(report.skipped) == made.total() + 1
+    for skipped in report.skipped:
+        assert REASON.fullmatch(skipped.reason)
+        assert skipped.path.encode()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_300_hostile_inputs_on_the_command_line(folder, tmp_path, capsys):
+    """In fifteen folders; printed as people read it, then as JSON."""
+    made, added, skipped = Counter(), 0, Counter()
+    for begin in range(0, 300, 20):
+        inputs = folder / str(begin)
+        inputs.mkdir()
+        made += fill(inputs, range(begin, begin + 20))
+        for form in ([], ["--json"]):
+            process = started(["build", str(inputs), "--index", f"W{begin}", *form], tmp_path)
+            process.join(NEVER)
+            assert process.exitcode == 0, (begin, (tmp_path / "err").read_text())
+            out, err = (tmp_path / "out").read_bytes().decode(), (tmp_path / "err").read_bytes()
+            assert not re.search("[\0-\t\x0b-\x1f\x7f-\x9f]", out + err.decode())
+            assert all(line.startswith(b"hierindex: ") for line in err.splitlines())
+        report = json.loads(out)
+        added += report["unchanged"] - 1
+        skipped += Counter(each["reason"] for each in report["skipped"])
+        assert all(REASON.fullmatch(each["reason"]) for each in report["skipped"])
+    assert added + skipped.total() == made.total() == 300
+    lines = [f"300 inputs, {added} read", *(f"{n:5} {why}" for why, n in skipped.most_common())]
+    with capsys.disabled():
+        sys.stdout.write("\n".join(["", str(dict(made)), *lines, ""]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "markup", ["<div>", "<p>x", "<a ", "<!--", "<![CDATA[", "<a b='", "</", "&#1", "<script>"]
+)
+def test_time_of_html_is_linear(tmp_path, capsys, markup):
+    """Prints the seconds."""
+    (tmp_path / "good.txt").write_text(GOOD)
+    line = f"\n{markup:9}"
+    for n in (1_000, 10_000, 100_000, 1_000_000):
+        (tmp_path / "a.html").write_text("text" + markup * n)
+        start = time.process_time()
+        read_documents(tmp_path)
+        line += f"  {n:,}: {time.process_time() - start:.3f}"
+    with capsys.disabled():
+        sys.stdout.write(line)
