@@ -21,8 +21,8 @@ from .export.document_summary import to_document_summary_index as to_document_su
 from .export.langchain import to_langchain_documents as to_langchain_documents
 from .export.langchain import to_langchain_retriever as to_langchain_retriever
 from .export.parquet import to_parquet as to_parquet
-from .export.tree import to_json as to_json
-from .export.tree import to_tree as to_tree
+from .export.tree_json import to_json as to_json
+from .export.tree_json import to_tree as to_tree
 from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
 from .hierarchy.transforms import SemanticHierarchy as SemanticHierarchy
@@ -38,9 +38,9 @@ from .record import Quote as Quote
 from .record import Span as Span
 from .respond.answer import Answer as Answer
 from .respond.answer import Source as Source
+from .respond.bounded_tree import BoundedTreeSummarize as BoundedTreeSummarize
 from .respond.compare import Comparison as Comparison
-from .respond.extractive import ExtractiveSynthesizer as ExtractiveSynthesizer
-from .respond.tree import BoundedTreeSummarize as BoundedTreeSummarize
+from .respond.extractive_synthesizer import ExtractiveSynthesizer as ExtractiveSynthesizer
 from .retrieve.retrieved import RetrievedNode as RetrievedNode
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
 from .split import sentence_splitter as sentence_splitter

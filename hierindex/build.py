@@ -1,4 +1,4 @@
-"""Documents to a published tree."""
+"""Building: reads and splits sources, grows the tree and publishes it."""
 
 import os
 import time
@@ -27,19 +27,18 @@ from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch, Timing
 
 STAGES = ("read", "load", "split", "embed", "cluster", "summarize", "link", "write")
-"""Of a build, in the order of the data; "load" is that of the model and the index, "link" that
-of the nodes."""
+"""Stages of a build in order; "load" loads the model and the index, "link" connects the nodes."""
 
 Source = str | Path | Document
 
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did.
+    """Result of a build.
 
-    Documents by what became of them, models' usage, the mean grounding of the summaries that a
-    model wrote (None where there are none), seconds by stage and by stage and level, and each
-    level of the tree with how well it is grouped.
+    `added`, `changed`, `removed` and `unchanged` count documents. `grounding` is the mean of the
+    summaries that a model wrote, None if it wrote none. `seconds` are by stage, `timings` by
+    stage and level, and `statistics` describe the groups of each level.
     """
 
     generation: int
@@ -55,7 +54,7 @@ class BuildReport:
     statistics: list[LevelStatistics]
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain dictionaries, lists and numbers."""
+        """Return the report as dicts, lists and numbers."""
         timings = [timing._asdict() for timing in self.timings]
         return {**asdict(self), "timings": timings}
 
@@ -69,10 +68,7 @@ def build_tree(
     chunk_size: int | None,
     progress: Progress | None,
 ) -> BuildReport:
-    """Read, split, grow, write: the store's documents become those of the sources.
-
-    What the store holds of the same texts, made in the same way, is used again. Nothing is
-    written before the tree is whole.
+    """Build a tree over sources and publish it in place of the store's; see `HierarchicalIndex`.
 
     Raises
     ------
@@ -86,17 +82,17 @@ def build_tree(
         sources, hierarchy, splitter, chunk_size, progress, watch
     )
     with watch("load"):
-        before, held = _held(store)
+        old_hashes, held = _held(store)
     hashes = {document.doc_id: document.hash for document in documents}
-    difference = _difference(held, before, hashes)
+    difference = _difference(held, old_hashes, hashes)
     with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
         cache.begin(hashes.values())
         grown = hierarchy.grow(chunks, cache, progress)
         with watch("write"):
-            kept = {"documents": hashes, "usage": asdict(grown.usage)}
-            generation = store.replace(grown.nodes, kept)
-            gone = bool(difference["changed"] or difference["removed"])
-            cache.forget_the_rest(something_is_gone=gone)
+            details = {"documents": hashes, "usage": asdict(grown.usage)}
+            generation = store.replace(grown.nodes, details)
+            something_is_gone = bool(difference["changed"] or difference["removed"])
+            cache.forget_the_rest(something_is_gone=something_is_gone)
     timings = sorted([*watch.timings, *grown.timings], key=lambda t: STAGES.index(t.stage))
     return BuildReport(
         generation=generation,
@@ -118,37 +114,37 @@ def read_and_split(
     progress: Progress,
     watch: Stopwatch,
 ) -> tuple[list[Document], list[Skipped], list[BaseNode]]:
-    """The documents of the sources, what was skipped and why, and the documents' chunks."""
+    """Return the documents of the sources, the skipped sources with reasons, and the chunks."""
     sources = [sources] if isinstance(sources, str | Path | Document) else sources
     with watch("read"):
         documents, skipped = _documents(sources, progress)
     with watch("load"):
         embed_model = hierarchy.embedder.embed_model
     with watch("split"):
-        own = splitter or sentence_splitter(embed_model, chunk_size)
-        chunks = split_documents(documents, own, progress=progress)
+        splitter = splitter or sentence_splitter(embed_model, chunk_size)
+        chunks = split_documents(documents, splitter, progress=progress)
     return documents, skipped, chunks
 
 
 def _held(store: HierarchyStore) -> tuple[dict[str, str], set[str]]:
-    """Hashes of the documents that an index was built of, and the documents it holds."""
+    """Return the hashes of the last build's documents, and the documents in the index."""
     try:
         snapshot = store.snapshot()
-    except FormatError:  # to be replaced
+    except FormatError:  # the build replaces it
         return {}, set()
     held = {d for row in wait_for(snapshot.columns("documents"))["documents"] for d in row}
     return snapshot.report().get("documents", {}), held
 
 
 def _grounding(nodes: Sequence[BaseNode]) -> float | None:
-    """Mean share of supported sentences over the summaries that a model wrote."""
+    """Return the mean share of supported sentences in abstractive summaries."""
     records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
     shares = [r.grounding for r in records if r.kind == "abstractive" and r.grounding is not None]
     return round(fmean(shares), 3) if shares else None
 
 
 def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:
-    """Seconds of each stage over all levels, and from beginning to end."""
+    """Sum seconds over levels and add the total."""
     seconds = dict.fromkeys(STAGES, 0.0)
     for timing in timings:
         seconds[timing.stage] += timing.seconds
@@ -166,24 +162,24 @@ def _documents(
     documents = [*read, *given]
     repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
     if repeated:
-        raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must differ.")
+        raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
     return documents, [*skipped, *blank]
 
 
 def _check_writable(uri: str) -> None:
-    """Refuse a folder that could not be written to after all the work."""
+    """Raise InputError before any work if the folder is not writable."""
     if "://" in uri:
         return
     folder = Path(uri).absolute()
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         raise InputError(
-            f"The index folder {uri!r} cannot be written: {nearest} does not allow it."
+            f"The index folder {uri!r} cannot be written: {nearest} is not a writable folder."
         )
 
 
 def _difference(held: set[str], before: dict[str, str], after: dict[str, str]) -> dict[str, int]:
-    """Numbers of documents by what became of them; those without a known hash have changed."""
+    """Count documents by outcome; a document without a known hash has changed."""
     both = held & after.keys()
     changed = sum(before.get(document) != after[document] for document in both)
     return {

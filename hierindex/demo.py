@@ -1,4 +1,4 @@
-"""Real documentation that every installation has: scikit-learn's docstrings."""
+"""Demo documents from scikit-learn's docstrings, which every installation has."""
 
 import importlib
 import inspect
@@ -10,14 +10,11 @@ QUESTIONS = {
     1: "How can the quality of a clustering be measured?",
     2: "Which kinds of linear models are there?",
 }
-"""A question for each level, from a detail to the whole."""
+"""An example question per level."""
 
 
 def demo_documents() -> list[Document]:
-    """One document for each public module of scikit-learn: what its docstrings say in prose.
-
-    A docstring is taken up to its first table of parameters.
-    """
+    """Return one document per public module of scikit-learn, of its docstrings' prose."""
     import sklearn
 
     documents = []
@@ -31,13 +28,13 @@ def demo_documents() -> list[Document]:
 def _module_text(name: str) -> str:
     try:
         module = importlib.import_module(name)
-    except ImportError:  # no module but a function, or experimental
+    except ImportError:  # a function, or an experimental module
         return ""
     parts = [_prose(module)]
     for member in sorted(getattr(module, "__all__", ())):
         try:
             prose = _prose(getattr(module, member))
-        except (ImportError, AttributeError):  # experimental members refuse to be looked at
+        except (ImportError, AttributeError):  # experimental members raise on access
             continue
         if prose:
             parts.append(f"{member}\n\n{prose}")

@@ -1,4 +1,4 @@
-"""Where torch would compute, and in which type."""
+"""The device that torch computes on, and its floating-point type."""
 
 import platform
 import sys
@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
-DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # of NVIDIA, of NVIDIA under WSL, of AMD
+DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")  # NVIDIA, NVIDIA under WSL, AMD
 
 
 def accelerator() -> str | None:
-    """The accelerator that torch finds, by torch's name for it, if any.
+    """Return torch's name of the available accelerator, or None.
 
-    Importing torch takes seconds, so it is asked only where a driver is there or torch is
-    imported already.
+    Importing torch takes seconds, so without a driver this answers None unless torch is imported.
     """
     if "torch" not in sys.modules and not _may_have_one():
         return None
@@ -26,12 +25,12 @@ def accelerator() -> str | None:
 
 
 def fastest_dtype(device: str) -> "torch.dtype":
-    """bfloat16 on a GPU that computes in it, float32 elsewhere.
+    """Return bfloat16 for a GPU that supports it natively, else float32.
 
     Parameters
     ----------
     device : str
-        As torch names it.
+        Torch's name of the device.
     """
     import torch
 

@@ -1,52 +1,66 @@
-"""What can go wrong, as one tree of exceptions.
+"""The exceptions of hierindex.
 
 ::
 
-    HierindexError              something of ours failed                    exit 1
-    ├── InputError              an argument, an array, a file, a level      exit 2
+    HierindexError              an operation failed                         exit 1
+    ├── InputError              an invalid argument, array, file or level   exit 2
     │   ├── SourceError         a source that cannot be read
     │   ├── LevelError          a level that the tree does not have
     │   ├── IndexNotFoundError  a folder that holds no index
     │   └── FormatError         an index of another version of hierindex
     ├── ModelError              a model that cannot be loaded or reached    exit 2
-    ├── LimitError              what may be spent on models is spent        exit 2
+    ├── LimitError              the budget for models is used up            exit 2
     ├── SummaryError            a summary that could not be written         exit 1
     └── RequestError            a request to a model that failed for good,  exit 1
                                 in `hierindex.llm.failures`
 
-`exit_status` is what the command line ends with: 2 for what its user can
-mend, 1 for what failed. A message is one sentence: what is wrong, what was
-given, how to mend it.
+`exit_status` is the exit status of the command line: 2 for what the user can mend, 1 for
+failures. A message is one sentence: what is wrong, what was given, how to mend it.
 """
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
+def without_password(text: str) -> str:
+    """Remove the user names and passwords of URLs from a text.
+
+    Examples
+    --------
+    >>> without_password("Nothing answers at http://ada:secret@localhost:8000/v1.")
+    'Nothing answers at http://localhost:8000/v1.'
+    """
+    return re.sub(r"(?<=://)[^\s/?#]*@", "", text)
+
+
 class HierindexError(Exception):
-    """Base of every exception that hierindex raises on purpose."""
+    """Base class of all exceptions of hierindex, whose messages contain no passwords."""
 
     exit_status = 1
 
+    def __init__(self, message: str) -> None:
+        super().__init__(without_password(message))
+
 
 class InputError(HierindexError, ValueError):
-    """An argument or an array is not what it must be."""
+    """An argument or an array is invalid."""
 
     exit_status = 2
 
     @classmethod
     def of_field(cls, error: "ValidationError") -> "InputError":
-        """The first thing that pydantic found wrong, as one sentence."""
+        """Return the first error that pydantic found, as one sentence."""
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":  # its value may be a secret in the wrong place
             return cls(f"There is no option {field!r}.")
-        if first["type"] == "value_error":  # a sentence of ours
+        if first["type"] == "value_error":  # raised by our own validators
             return cls(f"{field} is wrong: {first['ctx']['error']}")
-        said = first["msg"][0].lower() + first["msg"][1:]
-        return cls(f"{field} is wrong: {said}, got {first['input']!r}.")
+        message = first["msg"][0].lower() + first["msg"][1:]
+        return cls(f"{field} is wrong: {message}, got {first['input']!r}.")
 
 
 class SourceError(InputError):
@@ -54,7 +68,7 @@ class SourceError(InputError):
 
 
 class LevelError(InputError):
-    """The tree has no such level."""
+    """The tree does not have the requested level."""
 
 
 class IndexNotFoundError(InputError):
@@ -72,7 +86,7 @@ class ModelError(HierindexError):
 
 
 class LimitError(HierindexError):
-    """The tokens or the time that a build may spend on a model are used up."""
+    """A build has used up its tokens or its time for a model."""
 
     exit_status = 2
 
@@ -82,8 +96,8 @@ class SummaryError(HierindexError):
 
 
 class WindowWarning(UserWarning):
-    """A text is longer than the embedding model reads; the rest has no part in its vector."""
+    """A text exceeds the embedding model's window; the rest does not influence its vector."""
 
 
 class FallbackWarning(UserWarning):
-    """A rewritten summary failed and the extract stands in its place."""
+    """A summary could not be rewritten, so its extract is used instead."""

@@ -1,21 +1,20 @@
 """What a build would cost, before it is built."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 
 from hierindex.build import Source, read_and_split
-from hierindex.cache.file import Cache, cache_file, open_cache
+from hierindex.cache.file import cache_file, open_cache
 from hierindex.embed.embedder import fingerprint
+from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.progress import Progress
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
-
-WIDTH = 1.6  # of a quick estimate, down and up, where trees of words alone were compared with real
 
 Number = int | tuple[int, int]
 """A count, or the least and the most that it may be."""
@@ -62,37 +61,38 @@ def estimate_tree(
     The chunks are embedded, and their vectors kept for the build, unless it is to be quick.
     """
     progress = progress or hierarchy.progress
-    rehearsal = hierarchy.rehearsal(quick=quick)
+    rehearsal = hierarchy.rehearsal()
     _, _, chunks = read_and_split(sources, hierarchy, splitter, chunk_size, progress, Stopwatch())
-    known = cache_file(store.uri).exists()
-    model = None if quick else fingerprint(hierarchy.embedder.embed_model)
-    with nullcontext(Cache()) if quick else open_cache(store.uri, model) as cache:
+    if quick:
+        return _between(*rehearsal.expected(chunks), may_be_known=cache_file(store.uri).exists())
+    with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
         grown = rehearsal.grow(chunks, cache, progress)
-    usage = grown.usage
-    exact = Estimate(
-        levels=[{"level": level.level, "nodes": level.nodes} for level in grown.statistics],
-        llm_calls=usage.llm_calls,
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cached_summaries=usage.cached_summaries,
-    )
-    return _widened(exact, known) if quick else exact
-
-
-def _widened(estimate: Estimate, may_be_known: bool) -> Estimate:
-    """The estimate as ranges; what is known already cannot be told without vectors."""
-
-    def wide(n: Number) -> tuple[int, int]:
-        low, high = _pair(n)
-        return 0 if may_be_known else int(low / WIDTH), int(high * WIDTH + 1)
-
-    chunks, *above = estimate.levels
     return Estimate(
-        levels=[chunks, *({"level": a["level"], "nodes": wide(a["nodes"])} for a in above)],
-        llm_calls=wide(estimate.llm_calls),
-        prompt_tokens=wide(estimate.prompt_tokens),
-        completion_tokens=wide(estimate.completion_tokens),
-        cached_summaries=(0, wide(estimate.llm_calls)[1] if may_be_known else 0),
+        levels=[{"level": level.level, "nodes": level.nodes} for level in grown.statistics],
+        llm_calls=grown.usage.llm_calls,
+        prompt_tokens=grown.usage.prompt_tokens,
+        completion_tokens=grown.usage.completion_tokens,
+        cached_summaries=grown.usage.cached_summaries,
+    )
+
+
+def _between(one: Expected, other: Expected, *, may_be_known: bool) -> Estimate:
+    """An estimate of ranges; what is known already cannot be told without vectors."""
+
+    def cost(n: int, m: int) -> tuple[int, int]:
+        return 0 if may_be_known else min(n, m), max(n, m)
+
+    (n_chunks, _), *above = zip_longest(one.nodes, other.nodes, fillvalue=0)
+    levels: list[dict[str, Number]] = [
+        {"level": i, "nodes": (min(n), max(n))} for i, n in enumerate(above, start=1)
+    ]
+    calls = cost(one.usage.llm_calls, other.usage.llm_calls)
+    return Estimate(
+        levels=[{"level": 0, "nodes": n_chunks}, *levels],
+        llm_calls=calls,
+        prompt_tokens=cost(one.usage.prompt_tokens, other.usage.prompt_tokens),
+        completion_tokens=cost(one.usage.completion_tokens, other.usage.completion_tokens),
+        cached_summaries=(0, calls[1] if may_be_known else 0),
     )
 
 

@@ -1,4 +1,4 @@
-"""The managed index: documents in, answers at any level out."""
+"""The managed index: build, open, ask and describe a tree in one folder."""
 
 from collections.abc import Sequence
 from inspect import signature
@@ -17,8 +17,9 @@ from hierindex.llm.served import served
 from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
-from hierindex.retrieve.retriever import HierarchyRetriever, check_level, levels_of
-from hierindex.store.plain import plain
+from hierindex.retrieve.levels import check_level, levels_of
+from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.store.description import describe
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -33,16 +34,16 @@ if TYPE_CHECKING:
 
 
 class HierarchicalIndex:
-    """A tree of summaries over documents, in one folder.
+    """An index that keeps a tree of summaries over documents in one folder.
 
-    Made by `build`, found again by `open`; a table that an `IngestionPipeline` filled
-    through `HierarchyStore` opens as well.
+    Create it with `build` or `open`; `open` also takes a folder that an `IngestionPipeline`
+    filled through `HierarchyStore`.
 
     Parameters
     ----------
     store : HierarchyStore
     embed_model : BaseEmbedding, optional
-        The one that the tree was built with; by default loaded by the name it has there.
+        The model that the tree was built with; by default loaded by the name stored in the tree.
     """
 
     def __init__(
@@ -67,41 +68,39 @@ class HierarchicalIndex:
         chunk_size: int | None = None,
         progress: "Progress | None" = None,
     ) -> Self:
-        """Build an index of documents, or replace the documents of one that is there.
+        """Build an index of documents, or replace all documents of an existing one.
 
-        Chunks and summaries that an earlier build made of the same texts in the same way
-        are used again. Nothing is written before the tree is whole; then it takes the
-        place of the old one in one step.
+        Vectors and summaries of unchanged texts are reused. The new tree is published in one
+        step once it is complete; until then, readers see the old one.
 
         Parameters
         ----------
         sources : str, Path or Document, or a sequence of them
-            Files and folders of text, Markdown, HTML and PDF, or what any LlamaIndex reader
-            gave.
+            Files and folders of text, Markdown, HTML and PDF, or LlamaIndex documents.
         uri : str or Path
-            The index's folder.
+            Folder of the index.
         hierarchy : Hierarchy, optional
             `SemanticHierarchy()` by default.
         splitter : NodeParser, optional
             By default `sentence_splitter`, whose chunks fit the embedding model's window.
         chunk_size : int, optional
-            Of the default splitter.
+            Tokens per chunk of the default splitter.
         progress : Progress, optional
-            The hierarchy's own by default.
+            Replaces the hierarchy's own callback.
 
         Returns
         -------
         HierarchicalIndex
-            With `last_build`, the `BuildReport`.
+            Its `last_build` is the `BuildReport`.
 
         Raises
         ------
         SourceError
             If there is nothing to index, or two documents have the same id.
         ModelError, SummaryError
-            If a model fails; the index stays as it was.
+            If a model fails; the index is unchanged.
         """
-        from hierindex.build import build_tree  # asking needs none of what building does
+        from hierindex.build import build_tree  # not needed for queries
         from hierindex.hierarchy.transforms import SemanticHierarchy
 
         hierarchy = hierarchy or SemanticHierarchy()
@@ -127,10 +126,10 @@ class HierarchicalIndex:
         quick: bool = False,
         progress: "Progress | None" = None,
     ) -> "Estimate":
-        """What `build` with the same arguments would ask of a language model.
+        """Estimate the LLM requests that `build` with the same arguments would send.
 
-        No model is asked but the embedding model, whose vectors are kept for the build; with
-        `quick` not even that, and each number is a range.
+        Only the embedding model is run, and its vectors are cached for the build. With `quick`
+        no model is run, and each number is a range.
         """
         from hierindex.estimate import estimate_tree
         from hierindex.hierarchy.transforms import SemanticHierarchy
@@ -147,12 +146,12 @@ class HierarchicalIndex:
 
     @classmethod
     def open(cls, uri: str | Path, embed_model: BaseEmbedding | None = None) -> Self:
-        """Open an index; the embedding model is loaded when the first question needs it.
+        """Open an index; the embedding model is loaded with the first question.
 
         Raises
         ------
         IndexNotFoundError
-            If the folder holds none.
+            If the folder holds no index.
         FormatError
             If another version of hierindex wrote it.
         """
@@ -166,28 +165,28 @@ class HierarchicalIndex:
         if self._embed_model is None:
             name = wait_for(self.store.snapshot().record()).embed_model
             try:
-                # On a CPU a question needs no torch, which takes longer to import.
+                # The CPU backend does not import torch, which takes longer than the query.
                 self._embed_model = load_embed_model(name, device="cpu")
             except ModelError as error:
                 raise ModelError(
                     f"The index was built with the embedding model {name!r}, which cannot be "
-                    "loaded by its name; pass it as embed_model=."
+                    "loaded by name; pass it as embed_model=."
                 ) from error
         return self._embed_model
 
     def as_retriever(self, **options: Any) -> HierarchyRetriever:
-        """A retriever; options as for `HierarchyRetriever`.
+        """Return a retriever with the given options of `HierarchyRetriever`.
 
         Raises
         ------
         InputError
-            If it has no such option, or options do not go together.
+            If an option does not exist or options cannot be combined.
         """
         known = signature(HierarchyRetriever).parameters.keys() - {"store", "embed_model"}
         for name in options.keys() - known:
             raise InputError(
-                f"There is no option {name!r}; the retriever has {', '.join(sorted(known))}, and "
-                "what a response mode takes goes into synthesizer={...}."
+                f"There is no option {name!r}; the retriever's are {', '.join(sorted(known))}, and "
+                "those of response modes go into synthesizer={...}."
             )
         return HierarchyRetriever(self.store, self.embed_model, **options)
 
@@ -200,29 +199,29 @@ class HierarchicalIndex:
         synthesizer: dict[str, Any] | None = None,
         **retriever: Any,
     ) -> RetrieverQueryEngine:
-        """A query engine: extractive without an LLM, else in any of LlamaIndex's response modes.
+        """Return a query engine, which answers with extracts or in a LlamaIndex response mode.
 
         Parameters
         ----------
         llm : LLM, optional
         response_mode : str, optional
-            See `query_engine`.
+            "extractive" without an LLM; see `query_engine`.
         level : int or sequence of int, optional
-            Ask this level alone, or these.
+            Levels to search.
         synthesizer : dict, optional
-            For the response synthesizer: templates, streaming, `answer_tokens` and the like.
+            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
         **retriever
-            As `as_retriever`.
+            Options of `HierarchyRetriever`.
 
         Raises
         ------
         InputError
-            If the options do not go together.
+            If the options cannot be combined.
         """
-        choose_mode(response_mode, llm)  # now and not after the embedding model is loaded
+        choose_mode(response_mode, llm)  # fails before the embedding model is loaded
         for name in ("llm", "response_mode", "retriever", "embed_model"):
             if name in (synthesizer or {}):
-                raise InputError(f"{name} is no option of the synthesizer; it has its own place.")
+                raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
         for each in levels_of(level):
             check_level(each, wait_for(self.store.snapshot().highest_level()))
         return query_engine(
@@ -241,12 +240,12 @@ class HierarchicalIndex:
         response_mode: str | None = None,
         **options: Any,
     ) -> Answer:
-        """Ask a question; options as for `as_query_engine`.
+        """Ask a question, with the options of `as_query_engine`.
 
         Returns
         -------
         Answer
-            With its sources, what it cost and how long it took.
+            The answer with its sources, usage and timings.
         """
         calls, asked = Calls(), None
         if choose_mode(response_mode, llm) in NEED_LLM:
@@ -266,23 +265,23 @@ class HierarchicalIndex:
         synthesizer: dict[str, Any] | None = None,
         **retriever: Any,
     ) -> "Comparison":
-        """Ask a question in several response modes, each of the same nodes.
+        """Answer a question in several response modes from the same retrieved nodes.
 
         Parameters
         ----------
         question : str
         llm : LLM, optional
         response_modes : sequence of str, optional
-            By default all that answer; without an LLM that is "extractive".
+            By default all modes that answer; only "extractive" without an LLM.
         synthesizer : dict, optional
-            As `as_query_engine`; each mode takes what it has.
+            Options of the response synthesizers; each mode takes those that it has.
         **retriever
-            As `as_retriever`.
+            Options of `HierarchyRetriever`.
 
         Raises
         ------
         InputError
-            If there is no such mode, or it needs an LLM and there is none.
+            If a mode does not exist, or needs an LLM and none is given.
         """
         from hierindex.respond.compare import compare
 
@@ -298,16 +297,16 @@ class HierarchicalIndex:
         )
 
     def info(self) -> dict[str, Any]:
-        """What the index holds: documents, nodes and tokens a level, roots, models, usage."""
+        """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
         return wait_for(overview(self.store.snapshot()))
 
     def node(self, node_id: str) -> BaseNode:
-        """The node with this id, or else the only one whose id begins with it.
+        """Return the node with this id or unique id prefix.
 
         Raises
         ------
         InputError
-            If there is none, or more than one.
+            If no node or more than one node matches.
         """
         snapshot = self.store.snapshot()
         ids = wait_for(snapshot.ids_beginning(node_id))
@@ -321,11 +320,11 @@ class HierarchicalIndex:
         return wait_for(snapshot.nodes(ids))[0]
 
     def describe(self, node_id: str) -> dict[str, Any]:
-        """A node as plain values: text, level, kind, grounding, links, citations.
+        """Return a node as a dict of text, level, kind, grounding, links and citations.
 
         Raises
         ------
         InputError
-            See `node`.
+            If no node or more than one node matches.
         """
-        return plain(self.node(node_id))
+        return describe(self.node(node_id))

@@ -1,4 +1,4 @@
-"""Loading of models that may not be there."""
+"""Loading of Hugging Face models."""
 
 import logging
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.
 
 @contextmanager
 def loading(message: str) -> Iterator[None]:
-    """Load a Hugging Face model, without a bar for its weights and without its libraries' notes.
+    """Turn a failure to load a Hugging Face model into a ModelError, and silence its libraries.
 
     Parameters
     ----------
     message : str
-        Of the error; begins with what cannot be loaded and says how to mend it.
+        Of the error: what cannot be loaded, and how to mend it.
 
     Raises
     ------
     ModelError
-        If the model is not there or not whole.
+        If the model is missing or incomplete.
     """
     from safetensors import SafetensorError
 
@@ -52,7 +52,7 @@ def load_transformer(kind: str, name: str, message: str, **options: Any) -> tupl
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No bars, and no notes of the libraries below."""
+    """Hide the progress bars and log messages of model libraries."""
     from transformers.utils import logging as bars
 
     shown = bars.is_progress_bar_enabled()
@@ -70,9 +70,9 @@ def quiet() -> Iterator[None]:
 
 
 def only_local(name: str) -> bool:
-    """Whether a model can come from this machine alone: a folder, or no hub answers.
+    """Return whether a model must come from this machine: it is a folder, or the hub is offline.
 
-    Without a hub, its client would ask for over a minute before it looks into its cache.
+    Checked here because the hub's client retries for over a minute before it uses its cache.
     """
     from huggingface_hub import constants
 

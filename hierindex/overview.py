@@ -1,4 +1,4 @@
-"""What an index holds as a whole."""
+"""The overview of an index that `info` prints."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -9,9 +9,9 @@ from hierindex.store.snapshot import Snapshot
 
 
 async def overview(snapshot: Snapshot) -> dict[str, Any]:
-    """Documents, nodes and tokens a level, roots, models and usage, as plain values.
+    """Return the numbers of documents, nodes and tokens, the roots, models and usage.
 
-    A node that passed up a level is counted at each level that it belongs to.
+    A node that passed up is counted at each level that it belongs to.
     """
     record = await snapshot.record()
     columns = await snapshot.columns(

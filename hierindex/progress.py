@@ -1,18 +1,18 @@
-"""How long work tells how far it is."""
+"""Progress reports of long operations."""
 
 from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
 class Progress(Protocol):
-    """Called with a stage's name, the steps done and the steps in all.
+    """A callable that receives a stage's name, the steps done and the total number of steps.
 
-    Where models are paid, a fourth argument tells what the build has cost so far.
+    With models that cost money, the fourth argument is the cost of the build so far, as text.
     """
 
     def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
-        """Tell somebody."""
+        """Report progress."""
 
 
 def silent(stage: str, done: int, total: int, cost: str = "", /) -> None:
-    """Tell nobody."""
+    """Report nothing."""

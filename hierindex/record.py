@@ -1,9 +1,9 @@
-"""What a node knows of its place: its levels, its parents and the sources it stands on.
+"""A node's place in the tree, as stored in its metadata.
 
-A LlamaIndex node has one metadata dictionary, which vector stores filter, print and
-return. `NodeRecord` is what hierindex keeps there: `hierindex_level`, `hierindex_level_max` and
-`hierindex_grounding` as plain numbers, so that any store can filter by them, and everything else
-as one JSON string under `hierindex`, so that a store that takes only scalars can hold it.
+A LlamaIndex node has one metadata dictionary, which vector stores filter, print and return.
+A `NodeRecord` is stored there as the plain numbers `hierindex_level`, `hierindex_level_max` and
+`hierindex_grounding`, by which any store can filter, and one JSON string, `hierindex`, for the
+rest, as some stores take only scalars.
 """
 
 import json
@@ -18,14 +18,14 @@ GROUNDING = "grounding"
 WHOLE_DOCUMENT = "whole_document"
 DETAILS = "hierindex"
 PAGE = "page"  # metadata key of a chunk's first page
-PAGE_LABEL = "page_label"  # that of a document which is one page, as LlamaIndex's PDF readers give
-PAGES = "pages"  # of a document: how many
-PAGE_BREAK = "\f"  # in a text, begins the next page
+PAGE_LABEL = "page_label"  # key of LlamaIndex's PDF readers, which return one document per page
+PAGES = "pages"  # metadata key of a document's number of pages
+PAGE_BREAK = "\f"  # begins the next page of a text
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_grounding", DETAILS)
 """Metadata keys of a record."""
 
 OLD_KEYS = (LEVEL, LEVEL_MAX, GROUNDING, DETAILS)
-"""Those that versions up to 0.1 wrote in their place."""
+"""The same in versions up to 0.1."""
 
 DETAIL_FIELDS = (
     "kind",
@@ -39,15 +39,14 @@ DETAIL_FIELDS = (
     "summarizer",
     WHOLE_DOCUMENT,
 )
-"""Fields of a record that its metadata entry `hierindex` holds, in their order there."""
+"""Fields of a record in the metadata entry `hierindex`, in order."""
 
 
 class Span(NamedTuple):
-    """A stretch of a source document.
+    """A passage of a source document.
 
-    `start` and `end` count characters of the document's text as read; `page` counts
-    from 1, or is the page's label where that is a number, and is None where the document
-    has no pages.
+    `start` and `end` (exclusive) count characters of the document's text as read. `page` counts
+    from 1, or is the page's label if that is a number, and is None if the document has no pages.
     """
 
     document: str
@@ -56,7 +55,7 @@ class Span(NamedTuple):
     page: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """`{document, start, end}`, and `page` where there is one.
+        """Return `{document, start, end}`, with `page` if it is known.
 
         >>> Span("a.txt", 3, 9).to_json()
         {'document': 'a.txt', 'start': 3, 'end': 9}
@@ -66,12 +65,11 @@ class Span(NamedTuple):
 
 
 class Quote(NamedTuple):
-    """A stretch `text[at:to]` of a node's text and the source it stands on.
+    """A part `text[at:to]` of a node's text and its source.
 
-    Where the text is verbatim, both stretches hold the same characters. Where it was
-    rewritten, `source` is the sentence that supports it best, and `beside` are those that
-    support it nearly as well. `source` is None for a chunk whose place in its document is not
-    known.
+    If it is verbatim, `source` has the same characters. If it was rewritten, `source` is the
+    sentence that supports it best, and `beside` are those that support it nearly as well.
+    `source` is None for a chunk whose position in its document is unknown.
     """
 
     at: int
@@ -82,11 +80,11 @@ class Quote(NamedTuple):
 
     @property
     def sources(self) -> tuple[Span, ...]:
-        """All that the text stands on, the best first."""
+        """All sources of the text, the best first."""
         return (*([] if self.source is None else [self.source]), *self.beside)
 
     def part(self, at: int, to: int) -> "Quote":
-        """The quote of `text[at:to]`, a part of this one; if verbatim, of just that source."""
+        """Return the quote of `text[at:to]`, a part of this one, and of a verbatim source."""
         source = self.source
         if source is not None and self.verbatim:
             start = source.start + at - self.at
@@ -98,13 +96,12 @@ class Quote(NamedTuple):
 class NodeRecord:
     """A node's place in the tree.
 
-    `parents` pairs ids with weights that sum to 1, strongest first; it is empty for a
-    root. `n_tokens` counts the embedding model's tokens of the embedded text. `grounding` is
-    the share of its sentences that its sources support, 1 for verbatim text, and None where
-    that was not looked at. `whole_document` is the document all of whose chunks it holds, of
-    the highest such node; else empty. `embed_settings` has the settings that tell
-    embedding models of one name apart, as JSON; it is empty where a model does not tell its name
-    nor any setting.
+    `parents` pairs ids with weights that sum to 1, the strongest first; it is empty for a root.
+    `n_tokens` counts the embedding model's tokens of the embedded text. `grounding` is the share
+    of sentences that the sources support: 1 for verbatim text, None if it was not measured.
+    `whole_document` is the document all of whose chunks are under the node, if the node is the
+    highest such; else empty. `embed_settings` is JSON of the settings that distinguish embedding
+    models of one name; it is empty if the model reveals neither name nor settings.
     """
 
     level: int = 0
@@ -128,16 +125,16 @@ class NodeRecord:
 
     @property
     def start(self) -> int:
-        """Where its sources begin in their documents; -1 where that is not known."""
+        """Smallest start of the node's sources in their documents; -1 if unknown."""
         return min((span.start for span in self.citations), default=-1)
 
     def to_metadata(self) -> dict[str, Any]:
-        """The metadata entries that carry this record."""
+        """Return the metadata entries that store this record."""
         return as_metadata(vars(self))
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
-        """The record in a node's metadata; the default record where there is none.
+        """Return the record in a node's metadata, or the default record if there is none.
 
         >>> record = NodeRecord(level=1, level_max=2, parents=(("ab", 1.0),))
         >>> NodeRecord.from_metadata(record.to_metadata()) == record
@@ -148,8 +145,8 @@ class NodeRecord:
         level, level_max, grounding, _ = record_keys(metadata)
         if level == LEVEL:
             warnings.warn(
-                f"Metadata keys {LEVEL!r}, {LEVEL_MAX!r} and {GROUNDING!r} of hierindex are now "
-                f"{', '.join(map(repr, RECORD_KEYS[:3]))}; build the nodes again.",
+                f"Metadata keys {LEVEL!r}, {LEVEL_MAX!r} and {GROUNDING!r} of hierindex have been "
+                f"renamed {', '.join(map(repr, RECORD_KEYS[:3]))}; build the nodes again.",
                 DeprecationWarning,
                 stacklevel=2,
             )
@@ -175,9 +172,9 @@ class NodeRecord:
 
 
 def as_metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata entries that carry a record, from its fields by name.
+    """Return the metadata entries that store a record, given its fields by name.
 
-    Fields may have the values that JSON has for theirs, lists for tuples; the entries are the same.
+    Tuples may be given as lists; the entries are the same.
     """
     details = {key: fields[key] for key in DETAIL_FIELDS}
     text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
@@ -187,19 +184,19 @@ def as_metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:
-    """The keys under which a node's metadata carries a record; none where there is no record."""
+    """Return the metadata keys that store a record; empty if there is no record."""
     if DETAILS not in metadata:
         return ()
     return RECORD_KEYS if RECORD_KEYS[0] in metadata else OLD_KEYS
 
 
 def user_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of a node's metadata that are not hierindex's, as JSON has them.
+    """Return the metadata entries that are not hierindex's, as JSON values.
 
     >>> user_metadata(NodeRecord().to_metadata() | {"author": "Ada", "price": float("nan")})
     {'author': 'Ada', 'price': None}
     """
-    own = record_keys(metadata)
-    kept = {key: value for key, value in metadata.items() if key not in own}
-    entries: dict[str, Any] = json.loads(json.dumps(kept), parse_constant=lambda _: None)
+    keys = record_keys(metadata)
+    text = json.dumps({key: value for key, value in metadata.items() if key not in keys})
+    entries: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
     return entries

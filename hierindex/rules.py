@@ -1,4 +1,4 @@
-"""Rules for where a document is cut into segments, and the protocol of a rule of your own."""
+"""Rules that decide where a document is split into segments, and the protocol of custom rules."""
 
 from hierindex.core.breakpoints import (
     Cosine,

@@ -5,7 +5,6 @@ file hierindex.toml in the working directory. There is none for a key: that is r
 from `HIERINDEX_LLM_API_KEY` when a model is made, and kept nowhere.
 """
 
-from tomllib import TOMLDecodeError
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -85,7 +84,7 @@ def load_settings(**flags: Any) -> Settings:
     Raises
     ------
     InputError
-        If a value is not what its field must be; names field and value.
+        If a value is not what its field must be, naming field and value, or the file is no TOML.
 
     Examples
     --------
@@ -102,5 +101,5 @@ def load_settings(**flags: Any) -> Settings:
         return Settings(**defaults, **given)
     except ValidationError as error:
         raise InputError.of_field(error) from None
-    except TOMLDecodeError as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{TOML_FILE} cannot be read: {error}.") from None

@@ -1,4 +1,4 @@
-"""Documents to chunks that know where they stand."""
+"""Splitting of documents into chunks with exact places."""
 
 import re
 from collections.abc import Sequence
@@ -14,58 +14,57 @@ from hierindex.embed.load import load_embed_model
 from hierindex.progress import Progress, silent
 from hierindex.record import PAGE, PAGE_BREAK, PAGES
 
-CHUNK_TOKENS = 256  # of models whose window is not known
+CHUNK_TOKENS = 256  # if the model's window is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
 SENTENCE_END = re.compile(r"[.!?]\s+(?=\S)")
 SHORT = 8  # characters
-ENOUGH = 16  # characters for a token; most texts have some four
+ENOUGH = 16  # characters per token, generously; most texts have about four
 
 
 class PlacedSentenceSplitter(SentenceSplitter):
-    """LlamaIndex's sentence splitter without overlap, whose chunks know exactly where they stand.
+    """LlamaIndex's sentence splitter, without overlap and with exact character offsets.
 
-    LlamaIndex looks for a chunk after the first character of the one before, for chunks may
-    overlap; where a document repeats itself, that is too early. And the chunks of a node that
-    is itself part of a document get their place in the node.
+    LlamaIndex allows for overlap when it locates chunks, so it places repeated text too early,
+    and it gives the chunks of a document's part offsets within that part.
     """
 
-    _sizes: dict[str, int] = PrivateAttr(default_factory=dict)  # of short texts, in tokens
+    _sizes: dict[str, int] = PrivateAttr(default_factory=dict)  # tokens of short texts
 
     @classmethod
     def class_name(cls) -> str:
-        """Name under which LlamaIndex serialises it."""
+        """Return the name under which LlamaIndex serialises it."""
         return "PlacedSentenceSplitter"
 
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
-        wholes = [parent_doc_map.get(node.ref_doc_id or "") for node in nodes]
+        parents = [parent_doc_map.get(node.ref_doc_id or "") for node in nodes]
         nodes = super()._postprocess_parsed_nodes(nodes, parent_doc_map)
         ends = dict.fromkeys(parent_doc_map, 0)
-        for node, whole in zip(nodes, wholes, strict=True):
-            if whole is None or not isinstance(node, TextNode):
+        for node, parent in zip(nodes, parents, strict=True):
+            if parent is None or not isinstance(node, TextNode):
                 continue
-            at = whole.get_content(MetadataMode.NONE).find(node.text, ends[whole.node_id])
-            start = _start(whole)
+            at = parent.get_content(MetadataMode.NONE).find(node.text, ends[parent.node_id])
+            start = _start(parent)
             if at < 0 or start is None:
                 node.start_char_idx = node.end_char_idx = None
                 continue
-            ends[whole.node_id] = at + len(node.text)
-            node.start_char_idx, node.end_char_idx = start + at, start + ends[whole.node_id]
-            if whole.source_node is None:
-                _number([node], whole)
+            ends[parent.node_id] = at + len(node.text)
+            node.start_char_idx, node.end_char_idx = start + at, start + ends[parent.node_id]
+            if parent.source_node is None:
+                _number([node], parent)
         return nodes
 
     def _get_metadata_str(self, node: BaseNode) -> str:
-        """What is embedded with a chunk's text: another file name cuts no other chunks."""
+        """Return the embedded metadata, so that the file name does not influence the chunks."""
         return node.get_metadata_str(mode=MetadataMode.EMBED)
 
     def _token_size(self, text: str) -> int:
-        """Tokens of a text, or of so much of it that it is too long for a chunk anyway.
+        """Count the tokens of a text, or of a prefix that is already too long for a chunk.
 
-        LlamaIndex asks for those of whole files first, and so would count every token twice;
-        and for those of each full stop, where a text has a thousand in a row. At least one:
-        what ends a chunk and counts nothing, as an accent alone, it would repeat in the next.
+        LlamaIndex counts whole files first, which the prefix makes cheap, and each of many
+        repeated short texts, which `_sizes` caches. The count is at least 1, because
+        LlamaIndex repeats a trailing text of 0 tokens in the next chunk.
         """
         if len(text) <= SHORT:
             if text not in self._sizes:
@@ -78,24 +77,24 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return max(1, super()._token_size(text))
 
 
-def _start(whole: BaseNode) -> int | None:
-    """Where a splitter's input stands in its document; None where it is not known."""
-    if whole.source_node is None:
+def _start(parent: BaseNode) -> int | None:
+    """Return the offset of a splitter's input in its document, None if unknown."""
+    if parent.source_node is None:
         return 0
-    return getattr(whole, "start_char_idx", None)
+    return getattr(parent, "start_char_idx", None)
 
 
 def sentence_splitter(
     embed_model: BaseEmbedding | None = None, chunk_size: int | None = None
 ) -> SentenceSplitter:
-    """LlamaIndex's sentence splitter, with chunks that the embedding model reads whole.
+    """Return a sentence splitter whose chunks fit the embedding model's window.
 
     Parameters
     ----------
     embed_model : BaseEmbedding, optional
-        Its own tokens are counted; the bundled model by default.
+        Model whose tokenizer counts; the bundled model by default.
     chunk_size : int, optional
-        Tokens of a chunk, its metadata included; by default what the model's window holds.
+        Maximum tokens of a chunk, metadata included; by default the model's window.
 
     Returns
     -------
@@ -113,10 +112,10 @@ def sentence_splitter(
 
 
 def split_stretches(text: str) -> list[str]:
-    """LlamaIndex's sentences of a text, of a stretch at a time.
+    """Split a text into sentences, at most 100,000 characters at a time.
 
-    LlamaIndex hands whole files to NLTK, which gives up with a TimeoutError after five
-    seconds: on a megabyte of short sentences, for one.
+    NLTK, which LlamaIndex calls with whole files, raises TimeoutError after five seconds, as on
+    a megabyte of short sentences.
 
     >>> split_stretches("It is so. It was.")
     ['It is so. ', 'It was.']
@@ -129,7 +128,7 @@ def split_stretches(text: str) -> list[str]:
             near = at + STRETCH - NEAR_END, at + STRETCH
             ends = [match.end() for match in SENTENCE_END.finditer(text, *near)]
             end = ends[-1] if ends else near[1]
-        sentences += split(text[at:end]) or [text[at:end]]  # none of blanks
+        sentences += split(text[at:end]) or [text[at:end]]  # NLTK returns none for blanks
         at = end
     return sentences
 
@@ -137,7 +136,7 @@ def split_stretches(text: str) -> list[str]:
 def split_documents(
     documents: Sequence[Document], splitter: NodeParser, *, progress: Progress = silent
 ) -> list[BaseNode]:
-    """Chunks of documents; those of a document with pages know their first page."""
+    """Split documents into chunks; those of a document with pages get their first page."""
     chunks: list[BaseNode] = []
     for i, document in enumerate(documents, start=1):
         found = splitter([document])

@@ -1,4 +1,4 @@
-"""Async code from sync and sync from async, such that neither outlives an interruption."""
+"""Calls between sync and async code, and blocking functions in threads, that can be interrupted."""
 
 import asyncio
 from collections import deque
@@ -14,10 +14,10 @@ _given_up: ContextVar[Event | None] = ContextVar("given_up", default=None)
 
 
 def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run on LanceDB's own event loop, as LanceDB's sync interface does.
+    """Run a coroutine on LanceDB's event loop, as LanceDB's sync interface does.
 
-    The loop has a thread of its own, so that this also works where a loop is running, as in a
-    notebook. Only work of LanceDB belongs there, for all of it waits in one line.
+    The loop has its own thread, so this also works inside a running loop, such as a notebook's.
+    All calls share that loop, so use it only for work of LanceDB.
     """
     from lancedb.background_loop import LOOP
 
@@ -25,9 +25,9 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run on an event loop in a thread of its own; an interruption of this thread cancels it.
+    """Run a coroutine on a new event loop in a new thread; an interruption cancels it.
 
-    So it runs also where this thread has a loop already, as a notebook's.
+    So it also works inside a running loop, such as a notebook's.
     """
     loop, context = asyncio.new_event_loop(), copy_context()
 
@@ -40,7 +40,7 @@ def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:
     try:
         return future.result()
     finally:
-        future.cancel()  # if it is not done: this thread was interrupted
+        future.cancel()  # has an effect only if this thread was interrupted
         asyncio.run_coroutine_threadsafe(_settled(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
@@ -48,67 +48,67 @@ def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 async def _settled() -> None:
-    """Wait for what was cancelled."""
+    """Wait for the other tasks, which were cancelled."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.gather(*others, return_exceptions=True)
 
 
 def within(seconds: float | None, function: Callable[[], T]) -> T:
-    """The result of a function that blocks, in a thread that is left to itself if it takes longer.
+    """Return the result of a blocking function, or abandon its thread after a timeout.
 
     Raises
     ------
     TimeoutError
-        If there is none after so many seconds.
+        If it takes longer than `seconds`.
     """
     return _begun(function).result(seconds)
 
 
 async def in_daemon_thread(function: Callable[[], T]) -> T:
-    """The result of a function that blocks; the process does not wait for it when it ends."""
+    """Run a blocking function in a thread that does not keep the process alive."""
     return await asyncio.wrap_future(_begun(function))
 
 
 def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
-    """The results of functions that block, in order.
+    """Run blocking functions in threads and return their results in order.
 
     Parameters
     ----------
     functions : iterable of callable
     n_threads : int
-        Most functions at work at once.
+        Maximum number of functions that run at once.
 
     Raises
     ------
     BaseException
-        What the first one that fails raises, at once, or an interruption of this thread. No other
-        one is begun, and those at work are left to themselves; see `is_given_up`.
+        The first exception of a function, immediately, or an interruption of this thread. No
+        further function is started, and those that run are abandoned; see `is_given_up`.
     """
-    waiting, results, at_work = deque(functions), list[Future[T]](), set[Future[T]]()
+    waiting, results, running = deque(functions), list[Future[T]](), set[Future[T]]()
     given_up = Event()
-    before = _given_up.set(given_up)
+    token = _given_up.set(given_up)
     try:
-        while waiting or at_work:
-            while waiting and len(at_work) < n_threads:
+        while waiting or running:
+            while waiting and len(running) < n_threads:
                 results.append(_begun(waiting.popleft()))
-                at_work.add(results[-1])
-            done, at_work = wait(at_work, return_when=FIRST_COMPLETED)
+                running.add(results[-1])
+            done, running = wait(running, return_when=FIRST_COMPLETED)
             for result in done:
                 result.result()
     finally:
         given_up.set()
-        _given_up.reset(before)
+        _given_up.reset(token)
     return [result.result() for result in results]
 
 
 def is_given_up() -> bool:
-    """Whether this is at work for `each`, which has ended."""
+    """Return whether this runs for a call of `each` that has ended."""
     given_up = _given_up.get()
     return given_up is not None and given_up.is_set()
 
 
 def _begun(function: Callable[[], T]) -> Future[T]:
-    """A function at work in a daemon thread."""
+    """Start a function in a daemon thread."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
     context = copy_context()
@@ -116,7 +116,7 @@ def _begun(function: Callable[[], T]) -> Future[T]:
     def work() -> None:
         try:
             result = context.run(function)
-        except BaseException as error:  # noqa: BLE001  # for whoever awaits it
+        except BaseException as error:  # noqa: BLE001  # raised where the result is read
             future.set_exception(error)
         else:
             future.set_result(result)

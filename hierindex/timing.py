@@ -1,4 +1,4 @@
-"""Where the time goes: seconds by stage and level."""
+"""Seconds that a build spends, by stage and level."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Timing(NamedTuple):
-    """Seconds that a stage took; `level` is the one it made, None where it concerns all."""
+    """Seconds that a stage took; `level` is the one it created, None if it concerns all."""
 
     stage: str
     level: int | None
@@ -29,7 +29,7 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, stage: str, level: int | None = None) -> Iterator[None]:
-        """Time what stands within; also what a generator waits for there."""
+        """Measure a `with` block, including the time that a generator is suspended in it."""
         start = time.perf_counter()
         try:
             yield
@@ -39,5 +39,5 @@ class Stopwatch:
 
     @property
     def timings(self) -> list[Timing]:
-        """In the order in which stages first ended."""
+        """Sums by stage and level, in the order in which stages first ended."""
         return [Timing(*key, seconds) for key, seconds in self._seconds.items()]

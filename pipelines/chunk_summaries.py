@@ -1,8 +1,8 @@
-"""A summary of each chunk: a chunk is found by its summary, and read in full.
+"""Index a summary of each chunk: search the summaries, then read the chunks.
 
 Usage: python pipelines/chunk_summaries.py FOLDER INDEX "QUESTION" [MODEL BASE_URL]
 
-With a model behind an OpenAI-compatible address, a summary says what its chunk is about and which
+With MODEL at an OpenAI-compatible BASE_URL, summaries state what their chunk is about and which
 questions it answers.
 """
 
@@ -32,7 +32,7 @@ def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
         rewriter = LLMRewriter(load_llm(*model_and_address), prompt=QUESTIONS_PROMPT)
         summarizer = TwoStageSummarizer(rewriter, extract_tokens=None)
     chunks = sentence_splitter(embed_model)(read_documents(folder)[0])
-    alone = [  # each a document of its own, so that each has a summary
+    alone = [  # as documents, so that each chunk has a summary
         Document(id_=f"{chunk.ref_doc_id}#{i}", text=chunk.get_content())
         for i, chunk in enumerate(chunks)
     ]
@@ -41,7 +41,7 @@ def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
         summarizer=summarizer,
         summary_tokens=80,
         group_documents=False,
-        cache=uri,  # so that no summary is paid for twice
+        cache=uri,  # a second run reuses the summaries
     )
     IngestionPipeline(
         transformations=[embed_model, hierarchy], vector_store=HierarchyStore(uri)

@@ -1,10 +1,10 @@
-"""A document-summary index: a document is found by its summary, and answers from its chunks.
+"""Build a document-summary index: search the summaries, then answer from the chunks.
 
 Usage: python pipelines/document_summary.py FOLDER INDEX "QUESTION" [MODEL BASE_URL]
 
-With a model behind an OpenAI-compatible address (its key is read from HIERINDEX_LLM_API_KEY), a
-summary says what its document is about and which questions it answers, and the model reads all
-chunks of the document that is found.
+With MODEL at an OpenAI-compatible BASE_URL (and its key in HIERINDEX_LLM_API_KEY), summaries state
+what their document is about and which questions it answers, and the model answers from all chunks
+of the best document.
 """
 
 import sys
@@ -30,7 +30,7 @@ from hierindex.summarize.prompts import QUESTIONS_PROMPT
 def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
     """Find the document whose summary is nearest to the question, then answer from its chunks."""
     embed_model, summarizer = load_embed_model(), None
-    answering: dict[str, Any] = {}  # by the sentences that are nearest to the question
+    answering: dict[str, Any] = {}  # extractive: the sentences nearest to the question
     if model_and_address:
         llm = load_llm(*model_and_address)
         summarizer = TwoStageSummarizer(LLMRewriter(llm, prompt=QUESTIONS_PROMPT))

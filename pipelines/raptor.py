@@ -1,4 +1,4 @@
-"""RAPTOR: near chunks of any document form parents, softly, up to one root.
+"""Build a RAPTOR tree, which clusters similar chunks of all documents up to one root.
 
 Usage: python pipelines/raptor.py FOLDER INDEX "QUESTION"
 """
@@ -18,7 +18,7 @@ from hierindex import (
 
 
 def main(folder: str, uri: str, question: str) -> None:
-    """Fill an index from a folder of texts; ask its top below the root, then all levels at once."""
+    """Index a folder of texts; query the level below the root, then all levels together."""
     embed_model = load_embed_model()
     pipeline = IngestionPipeline(
         transformations=[

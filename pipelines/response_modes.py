@@ -1,8 +1,8 @@
-"""Every response mode on the same five chunks: what it costs, and what it answers.
+"""Compare the cost and the answers of all response modes on the same five chunks.
 
 Usage: python pipelines/response_modes.py FOLDER INDEX "QUESTION" [MODEL BASE_URL]
 
-The model stands behind an OpenAI-compatible address; its key is read from HIERINDEX_LLM_API_KEY.
+MODEL is served at an OpenAI-compatible BASE_URL; its key is read from HIERINDEX_LLM_API_KEY.
 Without a model the answer is extractive.
 """
 
@@ -13,7 +13,7 @@ from hierindex.llm.client import load_llm
 
 
 def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
-    """Build an index, or bring it up to date, and ask it in each mode."""
+    """Build or update an index and query it in each mode."""
     llm = load_llm(*model_and_address) if model_and_address else None
     index = HierarchicalIndex.build(folder, uri)
     comparison = index.compare(question, llm=llm, level=0, top_k=5, token_budget=None)
@@ -37,7 +37,7 @@ def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
 
 
 def start_of(text: str) -> str:
-    """The first words, in one line."""
+    """Return the first 60 characters on one line."""
     return " ".join(text.split())[:60]
 
 

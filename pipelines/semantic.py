@@ -1,4 +1,4 @@
-"""A tree along each document: consecutive chunks of like meaning form parents.
+"""Build a tree that groups consecutive chunks of similar meaning.
 
 Usage: python pipelines/semantic.py FOLDER INDEX "QUESTION" [LEVEL]
 """
@@ -19,7 +19,7 @@ from hierindex.rules import Optimal
 
 
 def main(folder: str, uri: str, question: str, level: str = "1") -> None:
-    """Fill an index from a folder of texts and ask one of its levels."""
+    """Index a folder of texts and query one level."""
     embed_model = load_embed_model()
     pipeline = IngestionPipeline(
         transformations=[

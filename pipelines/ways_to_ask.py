@@ -1,4 +1,4 @@
-"""Every way to ask one tree: what each finds, at which level, and how long it takes.
+"""Compare the ways to query one tree: the nodes they find, their levels and the time.
 
 Usage: python pipelines/ways_to_ask.py FOLDER INDEX "QUESTION"
 """
@@ -32,7 +32,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def main(folder: str, uri: str, question: str) -> None:
-    """Build an index, or bring it up to date, and ask it in each way."""
+    """Build or update an index and query it in each way."""
     index = HierarchicalIndex.build(folder, uri)
     for way, options in WAYS.items():
         retriever = index.as_retriever(**{"top_k": 5} | options)

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import warnings
+from functools import cache
 from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before huggingface_hub reads it: no test waits for a hub
@@ -74,6 +75,17 @@ def collected_clients(request):
 def embed_model():
     """The bundled model, loaded once."""
     return hierindex.load_embed_model()
+
+
+@pytest.fixture
+def models_read_once(monkeypatch):
+    """Each model that was exported is read from its folder once for all tests, not each time."""
+    monkeypatch.setattr("hierindex.embed.load.OnnxEmbedding", _read_once)
+
+
+@cache
+def _read_once(**options):
+    return hierindex.OnnxEmbedding(**options)
 
 
 @pytest.fixture

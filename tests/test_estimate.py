@@ -91,9 +91,27 @@ def test_a_quick_estimate_embeds_nothing_and_holds_the_rest(
 ):
     told = estimate(tmp_path, hierarchy_of(kind), quick=True)
     assert server.requests == model.batches == []
-    usage = build(tmp_path, hierarchy_of(kind)).usage
-    assert told.llm_calls[0] <= usage.llm_calls <= told.llm_calls[1]
-    assert told.prompt_tokens[0] <= usage.prompt_tokens <= told.prompt_tokens[1]
+    report = build(tmp_path, hierarchy_of(kind))
+    for name in ("llm_calls", "prompt_tokens"):
+        least, most = getattr(told, name)
+        assert 0 < least <= getattr(report.usage, name) <= most
+    assert report.usage.completion_tokens <= told.completion_tokens[1]
+    assert told.levels[0]["nodes"] == report.statistics[0].nodes
+    nodes = [level.nodes for level in report.statistics[1:]]
+    for i, level in enumerate(told.levels[1:]):
+        least, most = level["nodes"]
+        assert least <= (nodes[i] if i < len(nodes) else 0) <= most
+
+
+def test_a_quick_estimate_of_what_may_be_known_begins_at_no_call(hierarchy_of, tmp_path):
+    new = estimate(tmp_path, hierarchy_of(SemanticHierarchy), quick=True)
+    n_calls = build(tmp_path, hierarchy_of(SemanticHierarchy)).usage.llm_calls
+    told = estimate(tmp_path, hierarchy_of(SemanticHierarchy), quick=True)
+    assert told.levels == new.levels
+    assert all(level["nodes"][0] > 0 for level in told.levels[1:])
+    assert (told.llm_calls[0], told.prompt_tokens[0], told.cached_summaries[0]) == (0, 0, 0)
+    assert new.llm_calls[1] == told.llm_calls[1] == told.cached_summaries[1] >= n_calls
+    assert new.cached_summaries == (0, 0)
 
 
 def test_what_is_known_costs_nothing(server, hierarchy_of, tmp_path):

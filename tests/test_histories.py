@@ -90,7 +90,9 @@ def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int
 
 
 @KINDS
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 4))]
+)
 def test_any_history(tmp_path, kind, seed):
     check_history(tmp_path, seed, hierarchy_of(kind))
 
@@ -143,7 +145,7 @@ def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind, names):
     assert index.last_build.usage.cached_summaries > 0
 
 
-@pytest.mark.parametrize("n_files", [1, 2])
+@pytest.mark.parametrize("n_files", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_line_on_top_of_a_meeting_moves_all_citations(corpus, embed_model, tmp_path, n_files):
     folder = tmp_path / "meetings"
     folder.mkdir()
@@ -177,7 +179,7 @@ def by_llm(server: LoopbackServer, **options) -> TwoStageSummarizer:
 
 
 @KINDS
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_any_history_with_a_language_model(tmp_path, server, kind, seed):
     check_history(tmp_path, seed, hierarchy_of(kind, by_llm(server)), n_edits=3)
 
@@ -203,7 +205,7 @@ def half_invented(prompt: str) -> str:
     return invented if crc32(prompt.encode()) % 2 else half_verbatim(prompt)
 
 
-@pytest.mark.parametrize("min_grounding", [None, 0.6])
+@pytest.mark.parametrize("min_grounding", [pytest.param(None, marks=pytest.mark.slow), 0.6])
 @KINDS
 def test_any_history_with_another_model_of_that_name(tmp_path, kind, min_grounding):
     with LoopbackServer(reply=half_invented) as server, warnings.catch_warnings():
@@ -228,8 +230,15 @@ def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(
     assert index.last_build.usage.cached_summaries > 0
 
 
-@pytest.mark.parametrize("min_grounding", [None, 0.6])
-@pytest.mark.parametrize("group_documents", [False, True])
+@pytest.mark.parametrize(
+    ("min_grounding", "group_documents"),
+    [
+        (None, False),
+        (0.6, True),
+        pytest.param(None, True, marks=pytest.mark.slow),
+        pytest.param(0.6, False, marks=pytest.mark.slow),
+    ],
+)
 def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_documents):
     texts = {f"{i:02}": text_of(f"place {i}", 12) for i in range(12)}
     with LoopbackServer(reply=half_invented) as server, warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The recipes and the notebook, run as a reader runs them."""
+"""The recipes and the notebooks, run as a reader runs them."""
 
 import importlib.util
 import inspect
@@ -12,8 +12,15 @@ from loopback import LoopbackServer, names_words
 
 from hierindex.respond.compare import ANSWERING
 
+pytestmark = pytest.mark.usefixtures("models_read_once")
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "pipelines").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SHOWN = {
+    "quickstart": "level 2",
+    "asking": "Nothing in the index answers this.",
+    "language_models": "The passages tell of ",
+}
 WITH_MODEL = [path for path in RECIPES if "[MODEL BASE_URL]" in path.read_text()]
 QUESTION = "What did the baker mend?"
 TEXT = "\n\n".join(
@@ -103,8 +110,9 @@ def test_recipe_is_short_and_says_how_to_run_it(path) -> None:
     assert f"python pipelines/{path.name}" in inspect.cleandoc(source.split('"""')[1])
 
 
-def test_notebook_runs() -> None:
-    notebook = nbformat.read(ROOT / "notebooks" / "quickstart.ipynb", as_version=4)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs(path) -> None:
+    notebook = nbformat.read(path, as_version=4)
     done = nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     outputs = [cell.outputs for cell in done.cells if cell.cell_type == "code"]
-    assert any("level 2" in str(output) for output in outputs)
+    assert any(SHOWN[path.stem] in str(output) for output in outputs)

@@ -85,10 +85,12 @@ def test_an_unknown_key_in_the_file_is_named(folder):
         load_settings()
 
 
-@pytest.mark.parametrize("text", ["method = raptor", "[method", "seed = 1\nseed = 2"])
+@pytest.mark.parametrize(
+    "text", [b"method = raptor", b"[method", b"seed = 1\nseed = 2", b'llm = "\xfc"']
+)
 def test_a_file_that_is_no_toml_is_named(folder, text):
-    (folder / TOML_FILE).write_text(text)
-    with pytest.raises(InputError, match=TOML_FILE):
+    (folder / TOML_FILE).write_bytes(text)
+    with pytest.raises(InputError, match=f"{TOML_FILE} cannot be read"):
         load_settings()
 
 

@@ -1,1 +1,1 @@
-"""What is kept beside an index: vectors, and texts of models and summarisers."""
+"""The cache of an index: vectors of texts, completions of models and summaries."""

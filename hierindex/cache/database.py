@@ -1,4 +1,4 @@
-"""A SQLite file that a build can do without."""
+"""A SQLite connection shared by threads, for a cache that a build can do without."""
 
 import logging
 import sqlite3
@@ -10,12 +10,12 @@ logger = logging.getLogger(__name__)
 
 
 class Database:
-    """One connection for all threads, a transaction at a time.
+    """A SQLite connection for all threads, used by one transaction at a time.
 
     Parameters
     ----------
     connection : sqlite3.Connection
-        Made with `check_same_thread=False`; `close` closes it.
+        Created with `check_same_thread=False`; `close` closes it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -24,24 +24,24 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Commit what is done inside, or undo it where it fails.
+        """Commit the statements inside, or roll them back if one fails.
 
-        Reading belongs inside as well: a snapshot that stayed open would forbid the next
-        write as soon as another process has written.
+        Read inside a transaction as well: SQLite refuses a write after a read whose snapshot is
+        older than another process's write.
         """
         with self._lock, self._connection:
             yield self._connection
 
     def close(self) -> None:
-        """Close the connection, once no thread is at work on it."""
+        """Close the connection once no thread uses it."""
         with self._lock:
             self._connection.close()
 
 
 @contextmanager
 def optional() -> Iterator[None]:
-    """Go on without what SQLite or the file system cannot do."""
+    """Log a failure of SQLite or the file system, and continue."""
     try:
         yield
     except (sqlite3.DatabaseError, OSError) as error:
-        logger.warning("What models gave is not kept between builds: %s.", error)
+        logger.warning("Results of models are not cached for later builds: %s.", error)

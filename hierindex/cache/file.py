@@ -1,4 +1,4 @@
-"""The file beside the index that keeps vectors and texts, and what is deleted from it."""
+"""The cache file of an index, and deletion from it."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -15,26 +15,26 @@ from hierindex.cache.texts import TextCache
 from hierindex.cache.vectors import VectorCache, text_digest
 
 FILE = ".cache.sqlite"
-WAIT = 60.0  # seconds for another build to end its write
+WAIT = 60.0  # seconds to wait for another build's write
 
 
 @dataclass(frozen=True)
 class Cache:
-    """Vectors and texts kept for an index; None what cannot be kept."""
+    """Cached vectors and texts of an index; None for what cannot be cached."""
 
     vectors: VectorCache | None = None
     texts: TextCache | None = None
 
     def begin(self, documents: Iterable[str]) -> None:
-        """Note by their hashes the documents that a build begins with, before it grows."""
+        """Record the hashes of a build's documents before it starts."""
         if self.texts is not None:
             self.texts.begin(documents)
 
     def forget_the_rest(self, *, something_is_gone: bool) -> None:
-        """Delete what this build had no use for: nothing stays of a text that is gone.
+        """Delete the entries that this build did not use, so that nothing remains of deleted text.
 
-        Texts are paid for: they stay for another prompt or model to come back to, unless a
-        document of the index, or of a build that did not end, was changed or removed.
+        Texts are costly, so they are kept for a later return to another prompt or model, unless
+        a document of the index, or of a build that did not finish, was changed or removed.
         """
         if self.vectors is not None:
             self.vectors.forget_the_rest()
@@ -44,17 +44,17 @@ class Cache:
 
 @contextmanager
 def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
-    """What is kept for an index, while the `with` block lasts.
+    """Open the cache of an index for the `with` block.
 
-    A file that is no database any more is begun anew. One that cannot be used is warned of,
-    and nothing is kept.
+    A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged
+    and nothing is cached.
 
     Parameters
     ----------
     uri : str
         Of the index.
     model : str or None
-        What vectors depend on beside their text; where it is not known, they are not kept.
+        Fingerprint of the embedding model; if None, vectors are not cached.
     """
     connection = None
     with optional():
@@ -68,24 +68,24 @@ def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
 
 
 def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
-    """Delete what is known of texts that an index no longer has; there need be no cache.
+    """Delete the cached texts and vectors of what an index no longer holds, if it has a cache.
 
-    Completions go, and so do all summaries but those that the index still has: neither knows on
-    which documents it stands. So only what a killed build left is paid for again.
+    Completions, and summaries that are not in the index, are all deleted, because the cache does
+    not record their documents. Only the work of a build that was killed has to be repeated.
 
     Parameters
     ----------
     uri : str
         Of the index.
     gone : Iterable[str]
-        Texts as they were embedded; their vectors go, of any model.
+        Deleted texts, as they were embedded; their vectors of all models are deleted.
     summaries : Iterable[str]
         Texts of the summaries that stay in the index.
 
     Raises
     ------
     sqlite3.DatabaseError
-        If the file cannot be written: what it holds would outlive the deletion.
+        If the file cannot be written, as deleted text would then remain in it.
     """
     if not (file := cache_file(uri)).exists():
         return
@@ -94,46 +94,46 @@ def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
             digests = [(text_digest(text),) for text in gone]
             connection.executemany("DELETE FROM vectors WHERE text = ?", digests)
             texts.forget_all_but(connection, summaries)
-        # Another build may hold the file open, and with it the log that still has the texts.
+        # If another build has the file open, its log would still contain the texts.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def cache_file(uri: str) -> Path:
-    """Inside the index's folder; in the user's cache folder for an index that is elsewhere."""
+    """Return the path of an index's cache: in its folder, or in the user's cache if remote."""
     if "://" not in uri:
         return Path(uri) / FILE
     return user_cache_path("hierindex", appauthor=False) / "indexes" / text_digest(uri) / FILE
 
 
 def remove(file: Path) -> None:
-    """Delete a cache, with what a killed build may have left of its writing."""
+    """Delete a cache file and its write-ahead log."""
     for suffix in ("", "-wal", "-shm"):
         file.with_name(file.name + suffix).unlink(missing_ok=True)
 
 
 def _connected(file: Path) -> sqlite3.Connection:
     file.parent.mkdir(parents=True, exist_ok=True)
-    # Of two that turn a new file to WAL at once, SQLite refuses one, whatever its timeout.
-    patient = Retrying(
+    # SQLite refuses to switch a file to WAL twice at once, without waiting for its timeout.
+    retrying = Retrying(
         retry=retry_if_exception(_is_busy),
         stop=stop_after_delay(WAIT),
         wait=wait_random(0.01, 0.1),
         reraise=True,
     )
     try:
-        return patient(_prepared, file)
+        return retrying(_prepared, file)
     except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):  # locked, or not to be written
+        if isinstance(error, sqlite3.OperationalError):  # locked or read-only
             raise
         remove(file)
-        return patient(_prepared, file)
+        return retrying(_prepared, file)
 
 
 def _prepared(file: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(file, timeout=WAIT, check_same_thread=False)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")  # readers and a writer at once
-        connection.execute("PRAGMA synchronous = FULL")  # what is paid for outlives a power cut
+        connection.execute("PRAGMA journal_mode = WAL")  # concurrent readers and one writer
+        connection.execute("PRAGMA synchronous = FULL")  # survives a power cut
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(vectors.CREATE)
         connection.execute(texts.CREATE)
@@ -147,4 +147,4 @@ def _prepared(file: Path) -> sqlite3.Connection:
 
 def _is_busy(error: BaseException) -> bool:
     code = error.sqlite_errorcode if isinstance(error, sqlite3.OperationalError) else 0
-    return code & 0xFF == sqlite3.SQLITE_BUSY  # the low byte; the others say why
+    return code & 0xFF == sqlite3.SQLITE_BUSY  # the low byte is the primary code

@@ -1,4 +1,4 @@
-"""What models and summarisers wrote before, kept beside the index."""
+"""Cached completions of models and cached summaries."""
 
 import json
 import sqlite3
@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS texts (
     key BLOB NOT NULL UNIQUE, text BLOB NOT NULL, details BLOB
 )
 """
-# Hashes of the documents that texts may stand on: of all builds since the last that forgot.
+# Hashes of the documents that texts may derive from: of all builds since the last clean-up.
 CREATE_DOCUMENTS = """
 CREATE TABLE IF NOT EXISTS documents (
     id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE
@@ -21,11 +21,11 @@ CREATE TABLE IF NOT EXISTS documents (
 
 
 class TextCache:
-    """Texts by a digest of all that shaped them: completions of models, and whole summaries.
+    """A cache of completions and summaries, by a digest of everything that determines them.
 
-    A completion is written as it arrives and the summaries of a level together, so that each is
-    paid for once, also by a build that is killed straight after. Any thread may call. A cache
-    that fails while a build runs is warned of, and the build goes on without it.
+    Completions are written as they arrive and summaries level by level, so that a build that is
+    killed has to repeat little. It is thread-safe. If the cache fails, a warning is logged and
+    the build continues without it.
 
     Parameters
     ----------
@@ -38,17 +38,17 @@ class TextCache:
         self._recalled: set[int] = set()
         self._documents: set[str] = set()
         self._last_document = 0
-        self._last_before = 0  # ids grow, so those of all that is kept from now on are higher
+        self._last_before = 0  # ids grow, so later entries have higher ones
         with optional(), database.transaction() as connection:
             ((last,),) = connection.execute("SELECT coalesce(max(id), 0) FROM texts")
             self._last_before = last
 
     def recall(self, key: str) -> str | None:
-        """The completion under this key, None if there is none."""
+        """Return the completion under a key; None if there is none."""
         return next((_decoded(text) for text, _ in self._recall([key]).values()), None)
 
     def recall_summaries(self, keys: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """The summaries that are known under these keys: each one's text and details."""
+        """Return the cached summaries under these keys: the text and details of each."""
         return {
             key: (_decoded(text), _decoded(details))
             for key, (text, details) in self._recall(keys).items()
@@ -56,27 +56,27 @@ class TextCache:
         }
 
     def keep(self, key: str, text: str) -> None:
-        """Keep a completion for good, at once, in the place of what was under its key."""
+        """Store a completion, replacing any other under its key."""
         self._keep([(_encoded(key), _encoded(text), None)])
 
     def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
-        """Keep the texts and details of summaries by key, for good, in one transaction."""
+        """Store the texts and details of summaries by key, in one transaction."""
         self._keep(
             (_encoded(key), _encoded(text), _encoded(details))
             for key, (text, details) in summaries.items()
         )
 
     def begin(self, hashes: Iterable[str]) -> None:
-        """Note the documents of a build, by their hashes, before a text of theirs is kept."""
+        """Record the hashes of a build's documents before any of its texts is stored."""
         self._documents = {*hashes}
         with optional(), self._database.transaction() as connection:
             self._last_document = _noted(connection, self._documents)
 
     def forget_the_rest(self, *, something_is_gone: bool = True) -> None:
-        """Delete what was there when this build began and was neither recalled nor kept since.
+        """Delete the entries that existed when this build began and were not used since.
 
-        What another build keeps meanwhile stays: it has just been paid for. All stays where no
-        document is gone, neither as the caller knows nor of those that a build began with.
+        Entries that another build stores meanwhile are kept. Nothing is deleted if no document
+        is gone, neither according to the caller nor of those recorded by `begin`.
         """
         with optional(), self._database.transaction() as connection:
             before = connection.execute(
@@ -110,7 +110,7 @@ class TextCache:
 
 
 def _noted(connection: sqlite3.Connection, hashes: Collection[str]) -> int:
-    """Write documents down as the latest; the highest id of all."""
+    """Record documents as the latest and return the highest id."""
     connection.executemany(
         "INSERT OR REPLACE INTO documents (hash) VALUES (?)", ((each,) for each in hashes)
     )
@@ -119,14 +119,14 @@ def _noted(connection: sqlite3.Connection, hashes: Collection[str]) -> int:
 
 
 def forget_all_but(connection: sqlite3.Connection, summaries: Iterable[str]) -> None:
-    """Delete all texts but the summaries of these texts."""
+    """Delete all texts except the summaries with these texts."""
     staying = {_encoded(text) for text in summaries}
     connection.create_function("stays", 1, staying.__contains__)
     connection.execute("DELETE FROM texts WHERE details IS NULL OR NOT stays(text)")
 
 
 def _encoded(text: str) -> bytes:
-    """As UTF-8; SQLite's own texts refuse lone surrogates, which models do write."""
+    """Encode as UTF-8, since SQLite's TEXT refuses lone surrogates, which models do write."""
     return text.encode("utf-8", "surrogatepass")
 
 

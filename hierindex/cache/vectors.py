@@ -1,4 +1,4 @@
-"""Vectors of texts that were embedded before, kept beside the index."""
+"""Cached vectors of texts."""
 
 import hashlib
 import json
@@ -18,18 +18,18 @@ CREATE TABLE IF NOT EXISTS vectors (
 
 
 class VectorCache:
-    """Unit vectors by text and model, in one file that is written as each batch arrives.
+    """A cache of unit vectors by text and model, which stores digests but not the texts.
 
-    So a text is embedded once: a rebuild, or a build after one that was killed, finds its
-    vector here, the same to the last bit. Texts themselves are not kept, only their digests.
-    A cache that fails while a build runs is warned of, and the build goes on without it.
+    Each batch is written as it arrives, so that a rebuild, or a build after one that was killed,
+    gets bit-identical vectors without embedding again. If the cache fails, a warning is logged and
+    the build continues without it.
 
     Parameters
     ----------
     database : Database
         See `open_cache`.
     model : str
-        What vectors depend on beside their text.
+        Fingerprint of the embedding model.
     """
 
     def __init__(self, database: Database, model: str) -> None:
@@ -39,21 +39,20 @@ class VectorCache:
             connection.execute("CREATE TEMP TABLE used (text TEXT PRIMARY KEY) WITHOUT ROWID")
 
     def recall(self, texts: Sequence[str]) -> dict[str, Floats1d]:
-        """Vectors of those texts that are known, (n_dims,) float32 each."""
+        """Return the cached vectors of texts by text, each (n_dims,) float32."""
         text_of = {text_digest(text): text for text in texts}
         rows: list[tuple[str, bytes]] = []
         with optional(), self._database.transaction() as connection:
             _use(connection, text_of)
-            asked = self._model, json.dumps(list(text_of))
             rows = connection.execute(
                 "SELECT text, vector FROM vectors"
                 " WHERE model = ? AND text IN (SELECT value FROM json_each(?))",
-                asked,
+                (self._model, json.dumps(list(text_of))),
             ).fetchall()
         return {text_of[digest]: np.frombuffer(v, dtype=np.float32) for digest, v in rows}
 
     def keep(self, texts: Sequence[str], X: Floats2d) -> None:
-        """Keep the vectors of texts, one a row, for good."""
+        """Store the vectors of texts, (n_texts, n_dims)."""
         digests = [text_digest(text) for text in texts]
         with optional(), self._database.transaction() as connection:
             _use(connection, digests)
@@ -66,7 +65,7 @@ class VectorCache:
             )
 
     def forget_the_rest(self) -> None:
-        """Delete what was neither recalled nor kept: nothing stays of a text that is gone."""
+        """Delete the vectors that this build neither recalled nor stored."""
         with optional(), self._database.transaction() as connection:
             connection.execute(
                 "DELETE FROM vectors WHERE model <> ? OR text NOT IN (SELECT text FROM used)",
@@ -75,7 +74,7 @@ class VectorCache:
 
 
 def text_digest(text: str) -> str:
-    """What a text is known by, in hexadecimal."""
+    """Return the SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -3,16 +3,18 @@
 import logging
 import sys
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import typer
 
 from hierindex.cli.asking import compare, query
 from hierindex.cli.building import build, demo
 from hierindex.cli.looking import export, info, show
+from hierindex.cli.output import print_note
 from hierindex.errors import HierindexError
 
 INTERRUPTED = 130  # typer's exit status after Ctrl-C
+USAGE = cast(Any, typer.BadParameter.__base__)  # click's UsageError, or that of typer's own copy
 
 app = typer.Typer(
     name="hierindex",
@@ -32,33 +34,40 @@ def main() -> None:
     logger.handlers = [_Notes()]
     logger.setLevel(logging.INFO)
     try:
-        app()
-    except SystemExit as end:
-        if end.code == INTERRUPTED:
-            _fail("Interrupted; an index is as it was, and a build goes on where it was.", end.code)
-        raise
+        status = app(standalone_mode=False) or 0
+        if status == INTERRUPTED:
+            print_note("Interrupted; an index is as it was, and a build goes on where it was.")
     except HierindexError as error:
-        _fail(str(error), error.exit_status)
+        status = error.exit_status
+        print_note(str(error))
+    except USAGE as error:
+        status = error.exit_code
+        if said := error.format_message():  # empty where the help is printed instead
+            print_note(f"{said} (see `{error.ctx.command_path} --help`).")
     except Exception as error:  # noqa: BLE001  # the one place where any error becomes a sentence
-        _fail(f"{type(error).__name__}: {error}", 1)
-
-
-def _fail(sentence: str, status: int) -> None:
-    typer.echo(f"hierindex: {' '.join(sentence.split())}", err=True)
+        status = 1
+        print_note(f"{type(error).__name__}: {error}")
     sys.exit(status)
 
 
 class _Notes(logging.Handler):
-    """Prints what the library logs as notices."""
+    """Prints what the library logs as notices, each once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said = set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        typer.echo(f"hierindex: note: {record.getMessage()}", err=True)
+        note = record.getMessage()
+        if note not in self._said:
+            self._said.add(note)
+            print_note(f"note: {note}")
 
 
 def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print our own warnings as notices; those of libraries are not for a command's user."""
     if category.__module__.startswith("hierindex"):
-        typer.echo(f"hierindex: note: {message}", err=True)
+        print_note(f"note: {message}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_result
+from hierindex.cli.output import print_result, visible
 from hierindex.errors import InputError
 
 
@@ -110,8 +110,10 @@ def demo(
     with shown_progress() as progress:
         made = HierarchicalIndex.build(demo_documents(), index, progress=progress)
     assert made.last_build is not None
-    typer.echo(built(made.last_build.to_json()) + "\n")
-    typer.echo(described(made.info()))
+    print_result(made.last_build.to_json(), False, built)
+    typer.echo()
+    print_result(made.info(), False, described)
     for level, question in QUESTIONS.items():
-        typer.echo(f'\nhierindex query "{question}" --index {index} --level {level}\n')
-        typer.echo(answered(made.ask(question, level=level, top_k=5).to_json()))
+        command = f'hierindex query "{question}" --index {index} --level {level}'
+        typer.echo(f"\n{visible(command)}\n")
+        print_result(made.ask(question, level=level, top_k=5).to_json(), False, answered)

@@ -1,5 +1,6 @@
 """The language model that the settings name."""
 
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -18,10 +19,12 @@ def llm_of(settings: Settings) -> "LLM | None":
         raise InputError(
             "--llm needs --llm-base-url: nothing is sent to an address that is not named."
         )
-    if urlsplit(settings.llm_base_url).scheme not in ("http", "https"):
+    if not _is_address(settings.llm_base_url):
+        shown = re.sub(
+            r"^(\w+://)?.*@", r"\1", settings.llm_base_url
+        )  # its password may be anywhere
         raise InputError(
-            "--llm-base-url must be an address such as http://localhost:8000/v1, got "
-            f"{settings.llm_base_url!r}."
+            f"--llm-base-url must be an address such as http://localhost:8000/v1, got {shown!r}."
         )
     from hierindex.llm.client import load_llm
 
@@ -31,6 +34,14 @@ def llm_of(settings: Settings) -> "LLM | None":
         timeout=settings.llm_timeout,
         completion_tokens=settings.llm_completion_tokens,
     )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port that is no number, of a bracket that is not closed
+        return False
 
 
 def served_llm_of(settings: Settings) -> "LLM | None":

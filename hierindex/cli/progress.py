@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hierindex.cli.output import visible
 from hierindex.progress import Progress, silent
 
 
@@ -18,18 +19,18 @@ def shown_progress() -> Iterator[Progress]:
     from rich.progress import Progress as Bars
 
     columns = (
-        TextColumn("{task.description:<20}"),
+        TextColumn("{task.description:<20}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[cost]}"),
+        TextColumn("{task.fields[cost]}", markup=False),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def show(stage: str, done: int, total: int, cost: str = "", /) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total, cost=cost)
-            bars.update(tasks[stage], completed=done, total=total, cost=cost)
+                tasks[stage] = bars.add_task(visible(stage), total=total, cost="")
+            bars.update(tasks[stage], completed=done, total=total, cost=visible(cost))
 
         yield show

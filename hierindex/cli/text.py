@@ -1,14 +1,12 @@
 """What the commands print for people, from the very dictionaries that `--json` prints."""
 
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-WIDTH = 100
 NOTHING = "It answered nothing."
 
 
@@ -51,13 +49,11 @@ def estimated(estimate: dict[str, Any]) -> str:
         ("summaries that are kept already", estimate["cached_summaries"]),
         ("price, at most", estimate["price"]),
     ]
-    table = Table("", "a build would take", box=None, pad_edge=False)
-    table.columns[1].justify = "right"
-    for what, n in rows:
-        if n is not None:
-            table.add_row(what, _range(n))
+    told = _table(
+        ("", "a build would take"), ((what, _range(n)) for what, n in rows if n is not None)
+    )
     levels = [{"level": x["level"], "nodes": _range(x["nodes"])} for x in estimate["levels"]]
-    return f"{_levels(levels)}\n\n{_drawn(table)}"
+    return f"{_levels(levels)}\n\n{told}"
 
 
 def _range(n: Any) -> str:
@@ -69,13 +65,11 @@ def timed(report: dict[str, Any]) -> str:
     """What a build did, and the seconds of each stage and level."""
     spent = {(t["stage"], t["level"]): t["seconds"] for t in report["timings"]}
     levels = [level["level"] for level in report["statistics"]]
-    table = Table("seconds", "all", "once", *map(str, levels), box=None, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for stage, seconds in report["seconds"].items():
-        by_level = [spent.get((stage, level)) for level in (None, *levels)]
-        table.add_row(stage, *map(_number, (seconds, *by_level)))
-    return f"{built(report)}\n\n{_drawn(table)}"
+    rows = [
+        (stage, seconds, *(spent.get((stage, level)) for level in (None, *levels)))
+        for stage, seconds in report["seconds"].items()
+    ]
+    return f"{built(report)}\n\n{_table(('seconds', 'all', 'once', *map(str, levels)), rows)}"
 
 
 def described(info: dict[str, Any]) -> str:
@@ -97,22 +91,22 @@ def described(info: dict[str, Any]) -> str:
 
 def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
     """A table of levels, the top first, with a column for each key."""
-    table = Table(*levels[0], box=None, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for level in reversed(levels):
-        table.add_row(*(n if isinstance(n, str) else _number(n) for n in level.values()))
-    return _drawn(table)
+    return _table(levels[0], (level.values() for level in reversed(levels)))
 
 
 def _counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,}" if isinstance(value, int) else f"{round(value, 2) + 0.0:.2f}"  # no -0.00
+def _number(value: float | str | None) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case int():
+            return f"{value:,}"
+    return f"{round(value, 2) + 0.0:.2f}"  # no -0.00
 
 
 def answered(answer: dict[str, Any]) -> str:
@@ -135,21 +129,19 @@ def answered(answer: dict[str, Any]) -> str:
 
 def compared(comparison: dict[str, Any]) -> str:
     """What each response mode took, then what it answered."""
-    table = Table("mode", "calls", "prompt tokens", "completion tokens", "seconds", box=None)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    answers = list[str]()
+    head = ("mode", "calls", "prompt tokens", "completion tokens", "seconds")
+    rows, answers = list[Sequence[Any]](), list[str]()
     for attempt in comparison["modes"]:
         mode, usage = attempt["mode"], attempt.get("usage")
         said = _wrapped(attempt["error"]) if usage is None else _said(attempt)
         answers.append(f"{mode}\n{said}")
         if usage is None:
-            table.add_row(mode, "failed")
+            rows.append((mode, "failed", None, None, None))
             continue
         counts = (usage[key] for key in ("llm_calls", "prompt_tokens", "completion_tokens"))
-        table.add_row(mode, *map(_number, counts), _number(attempt["seconds"]))
+        rows.append((mode, *counts, attempt["seconds"]))
     read = _counted(len(comparison["sources"]), "node")
-    return "\n\n".join([f"Each mode read the same {read}.", _drawn(table), *answers])
+    return "\n\n".join([f"Each mode read the same {read}.", _table(head, rows), *answers])
 
 
 def node_shown(node: dict[str, Any]) -> str:
@@ -181,17 +173,22 @@ def _grounded(grounding: float | None) -> str:
 
 
 def _said(answer: dict[str, Any]) -> str:
-    """An answer; of a model, in the lines that it wrote."""
+    """An answer; quoted sentences without the line breaks that their documents have in them."""
+    text = answer["answer"]
     if answer["answer_kind"] == "extractive":
-        return _wrapped(answer["answer"]) or NOTHING
-    lines = answer["answer"].splitlines()
-    return "\n".join(line if len(line) <= WIDTH else fill(line, WIDTH) for line in lines) or NOTHING
+        text = re.sub(r"(?<=\S)[ \t]*\n[ \t]*(?=\S)", " ", text)
+    return _wrapped(text) or NOTHING
 
 
 def _wrapped(text: str) -> str:
-    """The paragraphs of a text, each wrapped anew: quoted sentences keep their line breaks."""
-    paragraphs = re.split(r"\n\s*\n", text)
-    return "\n\n".join(fill(" ".join(paragraph.split()), WIDTH) for paragraph in paragraphs)
+    """A text whose lines fit the terminal; as it is where there is none."""
+    if not sys.stdout.isatty():
+        return text
+    width = get_terminal_size().columns
+    return "\n".join(
+        line if len(line) <= width else fill(line, width, break_long_words=False)
+        for line in text.split("\n")
+    )
 
 
 def _usage(usage: dict[str, int]) -> str:
@@ -214,8 +211,12 @@ def _place(citation: dict[str, Any] | None) -> str:
     return f"{citation['document']}{page} ({citation['start']}-{citation['end']})"
 
 
-def _drawn(*renderables: Any) -> str:
-    console = Console(width=WIDTH, no_color=True)
-    with console.capture() as captured:
-        console.print(*renderables)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Columns as wide as they need be; of words the first one, the others of numbers."""
+    cells = [[*head], *([_number(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = (
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])
+        for first, *others in cells
+    )
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,8 +1,5 @@
-"""The algorithm: arrays in, arrays out.
+"""Clustering, segmentation and ranking: pure functions of arrays, without I/O or LlamaIndex.
 
-numpy, scipy and scikit-learn, umap where it pays. No input or output, no clock, no
-global random state, nothing of LlamaIndex.
-
-A row is a node, `X` its unit vector, `M` the membership of a level's rows in the next
-level's groups.
+A row is a node, `X` its unit vector, `M` the membership of a level's rows in the groups that
+become the next level.
 """

@@ -1,4 +1,4 @@
-"""Arguments that are checked where they are given, with one sentence for what is wrong."""
+"""Validation of arguments."""
 
 from math import isfinite
 from numbers import Integral, Real
@@ -8,7 +8,7 @@ from hierindex.errors import InputError
 
 
 def require(holds: bool, name: str, requirement: str, value: object) -> None:
-    """Refuse an argument that is not what it must be.
+    """Raise InputError unless a requirement holds.
 
     >>> require(3 > 4, "rows", "more than 4", 3)
     Traceback (most recent call last):
@@ -19,7 +19,7 @@ def require(holds: bool, name: str, requirement: str, value: object) -> None:
 
 
 def is_whole(value: Any, least: int = 0) -> bool:
-    """Whether a value is an integer, numpy's included, and not less than `least`.
+    """Return whether a value is an integer, Python's or numpy's, of at least `least`.
 
     >>> is_whole(2, 1), is_whole(2.0, 1), is_whole(True, 1), is_whole(0, 1)
     (True, False, False, False)
@@ -29,7 +29,7 @@ def is_whole(value: Any, least: int = 0) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number.
+    """Return whether a value is a finite real number.
 
     >>> is_number(2), is_number(float("nan")), is_number("2")
     (True, False, False)

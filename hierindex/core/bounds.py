@@ -1,4 +1,4 @@
-"""Caps on a group's tokens and children, and no group of one where it can be helped."""
+"""Caps on a group's tokens and children, and merging of groups of one row."""
 
 import sys
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from hierindex.errors import InputError
 
 @dataclass(frozen=True)
 class Caps:
-    """What a group of two rows or more may hold."""
+    """Largest sizes of a group of two or more rows."""
 
     max_tokens: int
     max_children: int
@@ -34,7 +34,7 @@ class Caps:
         require(is_whole(children, 2), "max_children", "a whole number of at least 2", children)
 
     def hold(self, n_tokens: int, n_rows: int) -> bool:
-        """Whether `n_rows` rows of `n_tokens` in all may be one group; a single row always may."""
+        """Return whether rows may form one group; a single row always may."""
         return n_rows == 1 or (n_rows <= self.max_children and n_tokens <= self.max_tokens)
 
 
@@ -44,41 +44,40 @@ UNBOUNDED = Caps(max_tokens=sys.maxsize, max_children=sys.maxsize)
 def bounded(
     M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, *, document: Ints1d | None = None
 ) -> Membership:
-    """Split groups over the caps, then let groups of one join their nearest group.
+    """Split groups that exceed the caps, then merge each group of one row into the nearest group.
 
     Parameters
     ----------
     M : (n_rows, n_groups) csr_array
     X : (n_rows, n_dims) unit vectors
     n_tokens : (n_rows,) int
-        A row counts in full in each group that it belongs to.
+        A row counts in full in each of its groups.
     caps : Caps
-        Hold for every group of two rows or more, also when the data will not split.
+        Apply to every group of two or more rows, even of identical ones.
     document : (n_rows,) int, optional
-        Given, groups are runs of rows in one document and stay so: they are split and
-        joined in reading order. Without it, the order of the rows does not matter: groups
-        are split across their principal axis.
+        If given, groups are runs of rows in one document, and are split and merged in reading
+        order. Otherwise groups are split along their first principal axis, and the result does
+        not depend on the order of the rows.
 
     Returns
     -------
     (n_rows, n_groups') csr_array
-        Where any two rows may share a group, at most half as many groups as rows, rounded
-        up; of runs, two thirds in each document. So a tree is O(log n_rows) deep. Where no
-        two rows may share one, one group each.
+        If any two rows may share a group, n_groups' <= ceil(n_rows / 2), or with `document`
+        two thirds of each document's rows, so a tree has O(log n_rows) levels.
 
     Raises
     ------
     InputError
-        If the arrays differ in length, a row is not finite or no unit vector.
+        If the arrays differ in length, or a row is not finite or not a unit vector.
 
     Notes
     -----
-    O(n_rows * n_dims^2) for a split, O(singles * groups * n_dims) for the joins.
+    A split costs O(n_rows * n_dims^2), the merges O(singles * groups * n_dims).
     """
     X = unit_rows(X)
     if not M.shape[0] == len(X) == len(n_tokens):
         raise InputError(
-            f"Rows must be as many in all arrays, got {M.shape[0]} memberships, {len(X)} vectors, "
+            f"Arrays must have the same length, got {M.shape[0]} memberships, {len(X)} vectors, "
             f"{len(n_tokens)} token counts."
         )
     if document is not None:
@@ -92,7 +91,7 @@ def _within(
 ) -> Membership:
     M = _join_singles(_split(M, X, n_tokens, caps, document), X, n_tokens, caps, document)
     is_soft = M.nnz > len(X)
-    if is_soft and M.shape[1] > len(X) // 2:  # overlap must not make the tree a tower
+    if is_soft and M.shape[1] > len(X) // 2:  # too much overlap for a tree of O(log n_rows) levels
         hard = one_hot(strongest_parent(M))
         M = _join_singles(hard, X, n_tokens, caps, document)
     return M
@@ -110,11 +109,7 @@ def _split(
 
 
 def _parts(X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool) -> list[Ints1d]:
-    """Positions of a group's rows, ascending, in parts within the caps, of like size.
-
-    A group is cut in two, where its rows or tokens are shared out evenly among as many
-    parts as the caps demand at least, and both again until they are within the caps.
-    """
+    """Halve a group by its load until each part is within the caps; return row positions."""
     n_rows, tokens = len(X), int(n_tokens.sum())
     if caps.hold(tokens, n_rows):
         return [np.arange(n_rows)]
@@ -131,7 +126,6 @@ def _parts(X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool) -> list
 
 
 def _principal_coordinate(X: Floats2d) -> Floats2d:
-    """Each row's coordinate on the axis of largest variance."""
     centred = X - X.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
     return np.asarray(centred @ axes[0])
@@ -140,16 +134,16 @@ def _principal_coordinate(X: Floats2d) -> Floats2d:
 def _join_singles(
     M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, document: Ints1d | None
 ) -> Membership:
-    """Add each group of one to the allowed group whose centroid is nearest."""
+    """Merge each group of one row into the permitted group with the nearest centroid."""
     groups, weights = groups_of(M), weights_of(M)
-    size = np.array([len(group) for group in groups])  # (n_groups,); 0 once joined to another
+    size = np.array([len(group) for group in groups])  # (n_groups,); 0 after a merge
     tokens = np.array([n_tokens[group].sum() for group in groups])
     total = np.asarray(M.T @ X)  # (n_groups, n_dims)
     column = strongest_parent(M)
     lightest = np.sort(tokens)[:2]
     for g in np.flatnonzero(size == 1):
         row = groups[g][0]
-        others = lightest[1 if tokens[g] == lightest[0] else 0 :]  # groups only grow heavier
+        others = lightest[1 if tokens[g] == lightest[0] else 0 :]  # groups only grow
         if size[g] != 1 or not len(others) or tokens[g] + others[0] > caps.max_tokens:
             continue
         near = np.arange(len(groups)) if document is None else column[_neighbours(row, document)]
@@ -171,6 +165,6 @@ def _join_singles(
 
 
 def _neighbours(row: int, document: Ints1d) -> Ints1d:
-    """The rows before and after `row` in its document."""
+    """Return the adjacent rows in the same document."""
     near = np.array([r for r in (row - 1, row + 1) if 0 <= r < len(document)], dtype=np.int64)
     return np.asarray(near[document[near] == document[row]])

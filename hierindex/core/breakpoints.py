@@ -1,8 +1,7 @@
-"""Threshold rules: at which gaps a document is cut, from the similarities of neighbours alone.
+"""Segmentation rules that cut a document at gaps of low similarity.
 
-The names are those of LangChain's SemanticChunker, which cuts sentences into chunks where
-these cut chunks into segments. It thinks in distances; here a threshold is a similarity,
-and a gap that reaches it is not cut.
+They are named as in LangChain's SemanticChunker, which splits sentences where these split chunks.
+LangChain's thresholds are distances, these are similarities; a gap at the threshold is not cut.
 """
 
 from abc import ABC, abstractmethod
@@ -18,10 +17,10 @@ from hierindex.core.runs import DIGITS, gap_similarity
 
 @dataclass(frozen=True)
 class GapRule(ABC):
-    """A rule that looks at nothing but how alike the rows around each gap are.
+    """Base class of rules that depend only on the similarity of the rows around each gap.
 
-    `window` is how many rows on each side of a gap are compared, 1 or more. What a rule is
-    given is checked when it is made: InputError names what is wrong.
+    `window` is the number of rows compared on each side, 1 or more. Rules raise InputError for
+    parameters out of range.
     """
 
     window: int = field(default=1, kw_only=True)
@@ -30,20 +29,19 @@ class GapRule(ABC):
         require(is_whole(self.window, 1), "window", "a whole number of at least 1", self.window)
 
     def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
-        """Gaps to cut in a document of two rows or more, ascending: gap i is after row i."""
+        """Return the gaps to cut, ascending; gap i follows row i."""
         return self.weak_gaps(gap_similarity(X, self.window))
 
     @abstractmethod
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
+        """Return the indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
 
 
 @dataclass(frozen=True)
 class TargetSize(GapRule):
-    """As many segments as give `rows` rows each on average, cut at the weakest gaps.
+    """Cut at the weakest gaps into segments of `rows` rows on average.
 
-    For n rows, K = ceil(n / rows) segments: the K - 1 gaps of lowest similarity are cut,
-    ties from the front. It is the percentile 100 * K / n made exact.
+    A document of n rows gets ceil(n / rows) segments. Among equal gaps the first is cut.
     """
 
     rows: int
@@ -53,14 +51,14 @@ class TargetSize(GapRule):
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
+        """Return the gaps to cut, ascending."""
         n_cuts = -(-(len(similarity) + 1) // self.rows) - 1
         return np.sort(np.argsort(similarity, kind="stable")[:n_cuts])
 
 
 @dataclass(frozen=True)
 class Percentile(GapRule):
-    """Cut every gap whose similarity is below this percentile, 0 to 100, of the document's."""
+    """Cut gaps with a similarity below a percentile, 0 to 100, of the document's similarities."""
 
     percentile: float = 5.0  # LangChain's 95 of distances
 
@@ -70,7 +68,7 @@ class Percentile(GapRule):
         require(holds, "percentile", "in [0, 100]", self.percentile)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
+        """Return the gaps to cut, ascending."""
         return _below(similarity, np.percentile(similarity, self.percentile))
 
 
@@ -83,7 +81,7 @@ class _BelowMean(GapRule):
         require(is_number(self.amount), "amount", "a finite number", self.amount)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
+        """Return the gaps to cut, ascending."""
         threshold = similarity.mean() - self.amount * self._spread(similarity)
         return _below(similarity, threshold)
 
@@ -94,7 +92,7 @@ class _BelowMean(GapRule):
 
 @dataclass(frozen=True)
 class StandardDeviation(_BelowMean):
-    """Cut every gap more than `amount` standard deviations below the document's mean."""
+    """Cut gaps more than `amount` standard deviations below the document's mean similarity."""
 
     amount: float = 3.0  # as LangChain
 
@@ -105,7 +103,7 @@ class StandardDeviation(_BelowMean):
 
 @dataclass(frozen=True)
 class Interquartile(_BelowMean):
-    """Cut every gap more than `amount` interquartile ranges below the document's mean."""
+    """Cut gaps more than `amount` interquartile ranges below the document's mean similarity."""
 
     amount: float = 1.5  # as LangChain
 
@@ -117,14 +115,13 @@ class Interquartile(_BelowMean):
 
 @dataclass(frozen=True)
 class Gradient(Percentile):
-    """Cut every gap where the similarity falls faster than this percentile of its gradient.
+    """Cut gaps where the gradient of the similarity is below this percentile of all its values.
 
-    For texts that are alike throughout: a change of pace marks a border where a low
-    similarity does not. A document of two rows has no gradient and is not cut.
+    This suits homogeneous texts. A document of two rows has no gradient and is not cut.
     """
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
+        """Return the gaps to cut, ascending."""
         if len(similarity) < 2:
             return np.empty(0, dtype=np.int64)
         return super().weak_gaps(np.gradient(similarity).round(DIGITS))
@@ -132,7 +129,7 @@ class Gradient(Percentile):
 
 @dataclass(frozen=True)
 class Cosine(GapRule):
-    """Cut every gap whose similarity is below `threshold`, the same for every document."""
+    """Cut gaps with a similarity below `threshold`, in (-1, 1]."""
 
     threshold: float
 
@@ -142,7 +139,7 @@ class Cosine(GapRule):
         require(holds, "threshold", "in (-1, 1]", self.threshold)
 
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:
-        """Indices of the gaps to cut, ascending; `similarity` is (n_rows - 1,)."""
+        """Return the gaps to cut, ascending."""
         return _below(similarity, self.threshold)
 
 
@@ -150,5 +147,4 @@ GAP_RULES = (TargetSize, Percentile, StandardDeviation, Interquartile, Gradient,
 
 
 def _below(values: Floats1d, threshold: float) -> Ints1d:
-    """Where rounded values are below a threshold: the mean of equal ones may come out above."""
     return np.flatnonzero(values < round(float(threshold), DIGITS))

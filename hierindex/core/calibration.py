@@ -1,4 +1,4 @@
-"""How an embedding model's similarities are read: against chance, by pairs that are known."""
+"""Calibration of an embedding model's similarities against random and matching pairs."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from hierindex.core.membership import Floats1d, Floats2d
 
-TELLS = 1e-3  # cosine by which known pairs are nearer than chance, or the model cannot tell
+TELLS = 1e-3  # smallest difference of matching and random pairs that is significant
 
 
 class Scale(NamedTuple):
-    """A scale from 0, the similarity that chance brings, to 1, that of known pairs.
+    """A scale of similarity from 0, a random pair's, to 1, a matching pair's.
 
-    Shares of it are the same whatever the model's unit and zero of similarity are.
+    Values on it are comparable between embedding models.
     """
 
     chance: float
@@ -20,16 +20,15 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, known: Floats2d, *, nearest: bool = False) -> "Scale":
-        """The scale of a model.
+        """Calibrate a model on n > 1 matching pairs of texts.
 
         Parameters
         ----------
         known : (n, n) floats
-            Similarities of known texts, the rows, to those they belong to: text i is the one
-            that belongs to row i, and n > 1.
+            Similarities of texts to each other's counterparts; the matching pairs are on the
+            diagonal.
         nearest : bool
-            Whether chance is the mean similarity to the nearest of the other texts, not to all
-            of them.
+            Whether 0 is the mean similarity to the nearest wrong counterpart instead of to all.
         """
         n, own = len(known), np.diag(known)
         if nearest:
@@ -39,9 +38,9 @@ class Scale(NamedTuple):
         return cls(chance, own.mean())
 
     def shares(self, similarity: Floats1d) -> Floats1d:
-        """Where similarities lie on the scale, of any size.
+        """Convert similarities to the scale; values may lie outside [0, 1].
 
-        All 1 where known pairs are no nearer than chance: such a model cannot tell.
+        All are 1 if matching pairs are no more similar than random ones.
 
         >>> scale = Scale.of(np.array([[0.7, 0.2], [0.2, 0.9]]))
         >>> scale.shares(np.array([0.2, 0.5, 0.8])).round(2).tolist()
@@ -52,7 +51,7 @@ class Scale(NamedTuple):
         return np.asarray((similarity - self.chance) / (self.pairs - self.chance))
 
     def similarity(self, share: float) -> float:
-        """The similarity at a share of the scale.
+        """Convert a value on the scale to a similarity.
 
         >>> known = np.array([[0.7, 0.1], [0.3, 0.9]])
         >>> round(Scale.of(known, nearest=True).similarity(0.7), 2)  # 0.2 + 0.7 * (0.8 - 0.2)

@@ -1,9 +1,4 @@
-"""A passage's relevance where it stands: its own score, its document's, and its neighbours'.
-
-The scores around a passage are evidence, for what a question asks about is rarely said in one
-passage alone. How much to make of them shows in the scores: where the best passages of a
-question stand together, neighbours count for more than where each stands alone.
-"""
+"""Passage scores that take the document and the neighbouring passages into account."""
 
 from collections.abc import Hashable, Sequence
 
@@ -13,15 +8,15 @@ from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.ranking import finite, soft_maximum
 from hierindex.errors import InputError
 
-DECAY = 0.85  # a chunk further off: 6.7 chunks in sum on either side, as in a segment of a tree
+DECAY = 0.85  # per chunk; the weights of 6.7 chunks on each side, about a tree's segment
 
 
 def places_of(
     spans: Sequence[tuple[Hashable, float, float]],
 ) -> tuple[Ints1d, Floats1d, Floats1d]:
-    """Documents of passages, numbered by first appearance, their starts and their ends.
+    """Return the documents of passages, numbered by first appearance, their starts and their ends.
 
-    >>> [found.tolist() for found in places_of([("b", 3, 9), ("a", 0, 4), ("b", 0, 3)])]
+    >>> [array.tolist() for array in places_of([("b", 3, 9), ("a", 0, 4), ("b", 0, 3)])]
     [[0, 1, 0], [3.0, 0.0, 0.0], [9.0, 4.0, 3.0]]
     """
     number = {name: i for i, name in enumerate(dict.fromkeys(name for name, _, _ in spans))}
@@ -31,11 +26,19 @@ def places_of(
 
 
 def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
-    """How near passages stand in reading order, (n, n) float64 in [0, 1], 1 on the diagonal.
+    """Compute how close passages are in reading order.
 
-    0.85 to the power of the distance of their middles, in passages of mean length (of those
-    that have one); 0 between documents. Places are as `places_of` gives them; a passage whose
-    place is unknown has a document of its own.
+    Parameters
+    ----------
+    document : (n,) int
+        A passage whose place is unknown has a document number that no other passage has.
+    start, end : (n,) floats
+
+    Returns
+    -------
+    (n, n) float64 in [0, 1]
+        0.85 to the power of the distance between the passages' middles, in units of the mean
+        length of non-empty passages; 0 between documents.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
     start, end = finite(start, "starts"), finite(end, "ends")
     if not len(document) == len(start) == len(end):
         raise InputError(
-            f"Passages must be as many in all arrays, got {len(document)} documents, "
+            f"Arrays must have the same length, got {len(document)} documents, "
             f"{len(start)} starts, {len(end)} ends."
         )
     if not (start <= end).all():
@@ -62,21 +65,18 @@ def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
 
 
 def reach(scores: Floats1d, K: Floats2d) -> float:
-    """Over how many passages in a row the relevance of a question spreads.
+    """Estimate how many passages in a row are relevant: p' K p / p' p, from 1 to n.
 
-    With p the softmax of the scores, as a belief which passage the question is about:
-    p' K p / p' p, how likely two draws from it are near each other, against being the same:
-    from 1, where no two likely passages are near each other, to n. K is their `nearness`.
+    p is the softmax of the scores, K the `nearness`.
     """
     p = np.exp(scores - scores.max())
     return float(p @ K @ p / (p @ p))
 
 
 def focus(scores: Floats1d, document: Ints1d) -> float:
-    """How far one document is what a question is about.
+    """Estimate how much relevance is concentrated in one document, from 0 to 1.
 
-    Of two draws from the softmax of the scores, how much likelier they are of one document than
-    of two: 0 if they are not, 1 where all passages that count are of one document.
+    With p the sum over each document of the softmax of the scores: max(0, 2 * p' p - 1).
     """
     p = np.exp(scores - scores.max())
     _, row = np.unique(document, return_inverse=True)
@@ -85,29 +85,31 @@ def focus(scores: Floats1d, document: Ints1d) -> float:
 
 
 def in_context(scores: Floats1d, document: Ints1d, K: Floats2d) -> Floats1d:
-    """Scores of passages, each with those of its document and of the passages near it.
+    """Add the evidence of a passage's document and of nearby passages to its score.
 
-    The soft maxima, log of the sum of exp(s), of what is in a passage's document and of what is
-    near it are evidence for the two. The score is ((s + that of the document) / 2 + b that of
-    those near) / (1 + b), b the question's `reach`. Evidence that is read before, in passages
-    whose own scores are higher, counts by the question's `focus` alone.
+    With m_d and m_n the soft maxima, log sum exp(s), over the passage's document and over nearby
+    passages weighted by K, the score is ((s + m_d) / 2 + b m_n) / (1 + b), b the `reach`. Passages
+    that score higher than the passage itself are weighted by the `focus`.
 
-    Scores are as `blended` gives them, K as `nearness` does. The result, (n,) float64, is not
-    below them; a passage alone in its document keeps its own.
+    Parameters
+    ----------
+    scores : (n,) floats
+        From `blended`.
+    document : (n,) int
+    K : (n, n) floats
+        From `nearness`.
+
+    Returns
+    -------
+    (n,) float64
+        Not below `scores`, and equal for the only passage of a document.
 
     Notes
     -----
-    O(n^2): 2.6 ms for 300 candidates, all functions together. The soft maximum does not
-    dilute a passage that stands out, as a mean of neighbours would, so of passages that share
-    a context the best stays the best.
-
-    Kernels over the places in a text go back to Lv and Zhai, Positional Language Models (SIGIR
-    2009), where the width is tuned, and to add the document's score to a passage's to Callan,
-    Passage-Level Evidence in Document Retrieval (SIGIR 1994); here each question's scores say
-    how much to make of either. That each rank should count on those before having been of no
-    use, if one good passage is enough, is from Chen and Karger, Less is More (SIGIR 2006): it
-    keeps a stretch from taking all first ranks where several documents may be meant. Where one
-    is, its best stretch is read on. Figures: tests/benchmarks/retrieval.py.
+    Costs O(n^2). The kernel over positions is from Lv and Zhai, Positional Language Models (SIGIR
+    2009), the document's score from Callan, Passage-Level Evidence in Document Retrieval (SIGIR
+    1994), and the discount of higher-ranked evidence, which leaves top ranks to other documents,
+    from Chen and Karger, Less is More (SIGIR 2006). Measured in tests/benchmarks/retrieval.py.
 
     Examples
     --------
@@ -118,7 +120,7 @@ def in_context(scores: Floats1d, document: Ints1d, K: Floats2d) -> Floats1d:
     """
     if len(scores) == 0:
         return np.zeros(0)
-    W = np.where(scores > scores[:, None], focus(scores, document), 1.0)  # (n, n), of columns
+    W = np.where(scores > scores[:, None], focus(scores, document), 1.0)  # (n, n)
     own = (scores + soft_maximum(scores, W * (document[:, None] == document))) / 2
     b = reach(scores, K)
     return np.asarray((own + b * soft_maximum(scores, W * K)) / (1 + b))

@@ -1,4 +1,4 @@
-"""Gaussian mixtures of a number of components that is given, or chosen by a criterion."""
+"""Gaussian mixtures with a given number of components, or one chosen by BIC or AIC."""
 
 import warnings
 from dataclasses import dataclass
@@ -14,14 +14,13 @@ if TYPE_CHECKING:
 Covariance = Literal["diag", "full", "tied", "spherical"]
 Criterion = Literal["bic", "aic"]
 
-# Numbers of components tried before those between them; RAPTOR tries each from 1 to 49.
-COARSE = (1, 2, 4, 8, 16, 32, 50)
-FINE = 1 / 8  # of the best number: no other is sought nearer to it
+COARSE = (1, 2, 4, 8, 16, 32, 50)  # numbers of components; RAPTOR tries all from 1 to 49
+FINE = 1 / 8  # relative resolution of the best number
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a mixture's components may be: `reg_covar` is added to their variances."""
+    """Covariance type, regularisation and random seed of a mixture."""
 
     covariance: Covariance
     reg_covar: float
@@ -29,42 +28,18 @@ class Shape:
 
 
 def posteriors(Z: Floats2d, shape: Shape, number: int) -> Floats2d:
-    """Responsibilities of the components of a mixture.
+    """Fit a mixture of `number` <= n_rows components; return (n_rows, number) responsibilities.
 
-    Parameters
-    ----------
-    Z : (n_rows, n_dims) float64
-    shape : Shape
-    number : int
-        Of components, at most n_rows.
-
-    Returns
-    -------
-    (n_rows, number) float64
-        Rows sum to 1. O(n_rows * number * n_dims) a step; n_dims^2 where covariances are full.
+    A step of EM costs O(n_rows * number * n_dims), times n_dims for full covariances.
     """
     return np.asarray(_fitted(Z, shape, number).predict_proba(Z))
 
 
 def best_posteriors(Z: Floats2d, shape: Shape, criterion: Criterion, *, most: int) -> Floats2d:
-    """Responsibilities of the mixture that the criterion likes best, of those that are tried.
+    """Fit mixtures of up to min(most, 50) components; return the responsibilities of the best.
 
-    First a few numbers of components far apart, then those half-way to the best one's
-    neighbours, until these are near. Each number is fitted once.
-
-    Parameters
-    ----------
-    Z : (n_rows, n_dims) float64
-    shape : Shape
-    criterion : {"bic", "aic"}
-        The lowest wins.
-    most : int
-        Components at most, n_rows or fewer; 50 are the limit.
-
-    Returns
-    -------
-    (n_rows, n_components) float64
-        Rows sum to 1.
+    A coarse grid of numbers is tried first, then midpoints around the best one; each number is
+    fitted once. The lowest criterion wins. The result is (n_rows, n_components); rows sum to 1.
     """
     fits: dict[int, GaussianMixture] = {}
     value: dict[int, float] = {}
@@ -86,7 +61,7 @@ def _fitted(Z: Floats2d, shape: Shape, number: int) -> "GaussianMixture":
     from sklearn.mixture import GaussianMixture
 
     with warnings.catch_warnings():
-        # One that has not converged has a high criterion, so it is not chosen.
+        # Without convergence the criterion still compares numbers; a given number is used as it is.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return GaussianMixture(
             number,

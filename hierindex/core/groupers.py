@@ -1,4 +1,4 @@
-"""The three ways to group a level, as `grow_tree` takes them."""
+"""Groupers for `grow_tree`: by segment, by mixture or by document."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from hierindex.core.segments import Rule, document_starts, segment
 
 @dataclass(frozen=True)
 class BySegment:
-    """Consecutive rows of a document, level after level until each document is one row."""
+    """Groups consecutive rows of a document, level by level, until each document is one row."""
 
     rule: Rule
     caps: Caps
 
     def __call__(self, rows: Rows) -> Membership | None:
-        """Segments within the caps; None where none holds two rows."""
+        """Return segments within the caps, or None if no segment has two rows."""
         X, n_tokens, document = rows.X, rows.n_tokens, rows.document
         M = segment(X, document, rule=self.rule, n_tokens=n_tokens, caps=self.caps)
         M = bounded(M, X, n_tokens, self.caps, document=document)
@@ -37,9 +37,9 @@ class BySegment:
 
 @dataclass(frozen=True)
 class ByMixture:
-    """Near rows anywhere, or anywhere in their document, until one row is left.
+    """Groups similar rows, of the whole level or of each document, until one row is left.
 
-    More than `max_pool` rows are first split into pools of near rows.
+    More than `max_pool` rows are first partitioned into pools of similar rows.
     """
 
     seed: int
@@ -49,7 +49,7 @@ class ByMixture:
     max_pool: int = MAX_POOL
 
     def __call__(self, rows: Rows) -> Membership | None:
-        """Clusters within the caps, one where all rows fit; None where none holds two rows."""
+        """Return clusters within the caps, or None if no cluster has two rows."""
         if not self.per_document:
             M = self._clusters(rows)
         else:
@@ -62,7 +62,7 @@ class ByMixture:
             return one_hot(np.zeros(len(rows), dtype=np.int64))
         if len(rows) <= self.max_pool:
             M = mixture(rows.X, model=self.model, seed=self.seed)
-        else:  # rows left alone may then join a group of another pool
+        else:  # `bounded` may merge single rows across pools
             pool = partition(rows.X, max_rows=self.max_pool, seed=self.seed)
             M = _each(groups_of(one_hot(pool)), rows, self._clusters)
         return bounded(M, rows.X, rows.n_tokens, self.caps)
@@ -70,15 +70,15 @@ class ByMixture:
 
 @dataclass(frozen=True)
 class ByDocument:
-    """All leaves of a document, whatever their number; done after one level."""
+    """Groups all leaves of each document, regardless of their number."""
 
     def __call__(self, rows: Rows) -> Membership | None:
-        """One group for each document; None above the leaves."""
+        """Return one group per document, or None above the leaves."""
         return one_hot(rows.document) if rows.level == 0 else None
 
 
 def _each(parts: Sequence[Ints1d], rows: Rows, grouped: Callable[[Rows], Membership]) -> Membership:
-    """Each part of the rows grouped by itself."""
+    """Group each part of the rows separately."""
     groups, weights = [], []
     for part in parts:
         M = grouped(rows[part])

@@ -1,4 +1,4 @@
-"""Ids that follow from content, so that the same input has the same ids everywhere."""
+"""Node ids that are digests of content, so that equal input has equal ids."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ N_HEX = 32  # 128 bits
 
 
 def digest(*fields: str) -> str:
-    """Hexadecimal digest of fields, each prefixed with its length.
+    """Return a hexadecimal digest of length-prefixed fields.
 
     >>> digest("ab", "c") == digest("a", "bc")
     False
@@ -21,9 +21,9 @@ def digest(*fields: str) -> str:
 
 
 def leaf_ids(namespace: str, documents: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Id of each chunk, from its document, its text and which occurrence of that text it is.
+    """Return an id per chunk, from its document, its text and the occurrence of that text.
 
-    Not from its position: a chunk inserted before it does not rename it.
+    It does not depend on the position, so inserting a chunk keeps the ids of those after it.
 
     >>> ids = leaf_ids("", ["a", "a", "a"], ["x", "y", "x"])
     >>> len(set(ids)), ids[1:] == leaf_ids("", ["a", "a"], ["y", "x"])
@@ -38,5 +38,5 @@ def leaf_ids(namespace: str, documents: Sequence[str], texts: Sequence[str]) -> 
 
 
 def parent_id(children: Sequence[str], text_key: str) -> str:
-    """Id of a summary, from its children's ids and a digest of all that shapes its text."""
+    """Return the id of a summary, from its children's ids and a digest of how its text is made."""
     return digest("parent", text_key, *children)

@@ -1,4 +1,4 @@
-"""Membership: which groups a row belongs to, and how much."""
+"""Sparse membership matrices: which groups each row belongs to, and with what weights."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,19 +18,10 @@ Membership = csr_array
 
 
 def one_hot(labels: Ints1d) -> Membership:
-    """Membership of a hard clustering.
+    """Return the (n_rows, n_groups) membership of a hard clustering.
 
-    Parameters
-    ----------
-    labels : (n_rows,) int
-        Any numbering; groups are numbered anew in the order of their first row.
+    Groups are numbered by their first rows, whatever the labels are.
 
-    Returns
-    -------
-    (n_rows, n_groups) csr_array
-
-    Examples
-    --------
     >>> one_hot(np.array([7, 7, 2])).toarray()
     array([[1., 0.],
            [1., 0.],
@@ -44,11 +35,11 @@ def one_hot(labels: Ints1d) -> Membership:
 
 
 def from_groups(groups: Sequence[Ints1d], weights: Sequence[Floats1d], n_rows: int) -> Membership:
-    """Membership of explicit groups, in canonical form.
+    """Return the membership of explicit groups in canonical form.
 
-    Groups hold row indices in any order, their weights positive floats; every row is in one of
-    them at least. Groups of the same rows become one, a group of one row that has another group
-    is dropped, rows are normalised to sum to 1, and columns are sorted by their rows.
+    Groups hold row indices in any order and positive weights; every row is in at least one. Equal
+    groups are merged, a group of one row that has another group is dropped, rows are normalised
+    and columns sorted.
     """
     total: dict[tuple[int, ...], Floats1d] = {}
     for group, weight in zip(groups, weights, strict=True):
@@ -67,15 +58,12 @@ def from_groups(groups: Sequence[Ints1d], weights: Sequence[Floats1d], n_rows: i
 
 
 def in_rows_of(M: Membership, order: Ints1d) -> Membership:
-    """`M` of rows that were put into an order, for the rows as they were.
-
-    Row i of `M` is row order[i] of the result, whose columns are sorted by their rows.
-    """
+    """Undo a permutation: row i of `M` becomes row order[i], and columns are sorted again."""
     return from_groups([order[group] for group in groups_of(M)], weights_of(M), M.shape[0])
 
 
 def mean_cohesion(M: Membership, X: Floats2d) -> float:
-    """Mean cosine similarity of rows to their groups' centroids, weighted by membership.
+    """Return the mean cosine similarity of rows to their groups' centroids, weighted by membership.
 
     >>> X = np.array([[1, 0], [1, 0], [0, 1.0]])
     >>> mean_cohesion(one_hot(np.array([0, 0, 1])), X)
@@ -85,14 +73,14 @@ def mean_cohesion(M: Membership, X: Floats2d) -> float:
 
 
 def normalised(M: csr_array) -> Membership:
-    """`M` with every row divided by its sum."""
+    """Return a copy of `M` whose rows sum to 1."""
     M = M.astype(np.float64)  # a copy
     M.data /= np.repeat(np.asarray(M.sum(axis=1)).ravel(), np.diff(M.indptr))
     return M
 
 
 def groups_of(M: Membership) -> list[Ints1d]:
-    """Row indices of each group, ascending.
+    """Return the row indices of each group, ascending.
 
     >>> [group.tolist() for group in groups_of(one_hot(np.array([0, 1, 0])))]
     [[0, 2], [1]]
@@ -103,24 +91,14 @@ def groups_of(M: Membership) -> list[Ints1d]:
 
 
 def weights_of(M: Membership) -> list[Floats1d]:
-    """Weights of each group's rows, in the order of `groups_of`."""
+    """Return the weights of each group's rows, in the order of `groups_of`."""
     C = M.tocsc()
     C.sort_indices()
     return [C.data[a:b] for a, b in pairwise(C.indptr)]
 
 
 def strongest_parent(M: Membership) -> Ints1d:
-    """Column of each row's largest weight.
-
-    Parameters
-    ----------
-    M : (n_rows, n_groups) csr_array
-        Rows sum to 1.
-
-    Returns
-    -------
-    (n_rows,) int64
-        Ties go to the lowest column.
+    """Return the (n_rows,) column of each row's largest weight; ties go to the lowest column.
 
     Raises
     ------
@@ -134,24 +112,16 @@ def strongest_parent(M: Membership) -> Ints1d:
     """
     empty = np.flatnonzero(np.diff(M.indptr) == 0)
     if len(empty):
-        raise InputError(f"Every row must belong to a group, row {empty[0]} belongs to none.")
+        raise InputError(f"Every row must belong to a group; row {empty[0]} belongs to none.")
     row = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
     order = np.lexsort((M.indices, -M.data, row))
     return M.indices[order[M.indptr[:-1]]].astype(np.int64)
 
 
 def centroids(M: Membership, X: Floats2d) -> Floats2d:
-    """Unit mean vector of each group, weighted by membership.
+    """Return the (n_groups, n_dims) unit mean vector of each group, weighted by membership.
 
-    Parameters
-    ----------
-    M : (n_rows, n_groups) csr_array
-    X : (n_rows, n_dims) unit vectors
-
-    Returns
-    -------
-    (n_groups, n_dims)
-        A group whose vectors cancel out gets the vector of its first row.
+    A group whose vectors cancel out gets the vector of its first row.
     """
     C = np.asarray(M.T @ X)
     length = np.linalg.norm(C, axis=1, keepdims=True)

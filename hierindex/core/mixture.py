@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.core.blas import one_thread
 from hierindex.core.gaussian import Covariance, Criterion, Shape, best_posteriors, posteriors
 from hierindex.core.membership import (
     Floats2d,
@@ -22,62 +23,52 @@ from hierindex.core.membership import (
 )
 from hierindex.core.reduce import MAX_NEIGHBOURS, principal_coordinates, umap_coordinates
 from hierindex.core.rows import canonical_order, distinct_rows, unit_rows
-from hierindex.core.threads import one_thread
 
-MIN_UMAP_ROWS = 200  # below, principal components: importing umap takes 2 s, these no time
-ROWS_PER_DIM = 4  # of principal components: a Gaussian needs a few rows for each dimension
+MIN_UMAP_ROWS = 200  # distinct; importing umap takes 2 s, principal components are immediate
+ROWS_PER_DIM = 4  # a Gaussian needs a few rows per principal component
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """How rows are clustered by Gaussian mixtures; the defaults are those measured best.
+    """Settings of the clustering by Gaussian mixtures.
 
     Parameters
     ----------
     reduction : {"umap", "pca"}
-        Of the first pass, where it has 200 distinct rows or more; otherwise principal
-        components.
+        Dimension reduction in the first pass if there are 200 distinct rows or more. Fewer rows
+        and the second pass use principal components.
     n_dims : int
-        Of the reduced space.
+        Dimensions after the reduction.
     covariance : {"diag", "full", "tied", "spherical"}
-        Of the components.
     criterion : {"bic", "aic"}
-        Chooses the number of components in the first pass: the lowest wins.
+        Information criterion that chooses the number of components in the first pass.
     target_size : int, optional
-        Rows to a group on average: the second pass splits each cluster into as many
-        components as give it. None: by the criterion there, too, as RAPTOR.
-    min_weight : float
-        A row joins, beside its likeliest group, those whose posterior is at least this.
-        Lower gives more overlap.
-    max_parents : int
-        Groups that a row joins at most, from 1 to 3.
+        Mean number of rows per group, at least 2: the second pass splits each cluster into that
+        many components. With None the criterion chooses it there too, as in RAPTOR.
+    min_weight : float in (0, 1]
+        Smallest posterior with which a row joins groups besides its most likely one. Lower values
+        give more overlap.
+    max_parents : {1, 2, 3}
+        Largest number of groups that a row joins.
     reg_covar : float
-        Added to the variances, so that no component shrinks to a point; 1e-6 at least. UMAP's
-        coordinates span about 10, principal ones have a mean square of 1.
+        Added to the variances, at least 1e-6. UMAP coordinates span about 10, principal
+        components have a mean square of 1.
 
     Raises
     ------
     InputError
-        If one of them is out of its range; names it.
+        If a parameter is out of range; names it.
     """
 
-    # V-measures of two partings with target_size=None, seed 0: squad's 619 paragraphs by article
-    # and 2,000 chunks of five books by book. The defaults have 0.919 and 0.565.
-    reduction: Literal["umap", "pca"] = "umap"  # pca 0.888 and 0.541
-    n_dims: int = 10  # as RAPTOR; 5: 0.918 and 0.522, 20: 0.913 and 0.581
-    # full 0.911 and 0.611 in twice the time, spherical 0.881 and 0.477, tied 0.836 and 0.472.
+    # Chosen by V-measures on squad's paragraphs by article and chunks of five books by book.
+    reduction: Literal["umap", "pca"] = "umap"
+    n_dims: int = 10  # as RAPTOR
     covariance: Covariance = "diag"
-    criterion: Criterion = "bic"  # aic 0.760 and 0.390
-    # Groups of 8.8 rows within the default caps, where RAPTOR's have 6.7. By BIC the caps would
-    # make them of 11.0: mean cosine to the centroid 0.835 and 0.815 (1,933 chunks of the Warren
-    # Report). V is 0.839 and 0.402, of LlamaIndex's pack 0.744 and 0.395; with 10 rows it is
-    # 0.821 and 0.392.
-    target_size: int | None = 14
-    min_weight: float = 0.1  # as RAPTOR; parents of those chunks 1.28, 0.3: 1.08, 0.01: 1.84
-    max_parents: int = 3  # a bound of the design: a summary of everything is about nothing
-    # 1e-4: 0.851 and 0.470, as lone rows get components of their own; 1e-2: 0.915 and 0.501;
-    # 0.1: 0.914 and 0.621, but chapters of the Warren Report 0.505 where 0.03 has 0.534.
-    reg_covar: float = 3e-2
+    criterion: Criterion = "bic"
+    target_size: int | None = 14  # about 9 within the default caps; RAPTOR's groups have 7
+    min_weight: float = 0.1  # as RAPTOR; about 1.3 parents per row
+    max_parents: int = 3
+    reg_covar: float = 3e-2  # less gives outliers components of their own
 
     def __post_init__(self) -> None:
         for name in ("reduction", "covariance", "criterion"):
@@ -97,33 +88,32 @@ DEFAULT = Mixture()
 
 
 def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membership:
-    """Soft clusters of rows by two passes of dimension reduction and Gaussian mixture.
+    """Cluster rows softly by two passes of dimension reduction and Gaussian mixture.
 
-    The first pass splits all rows, the second splits each of its clusters again.
+    The second pass splits each cluster of the first.
 
     Parameters
     ----------
     X : (n_rows, n_dims) unit vectors
-        Rows are sorted before anything random, so that their order does not matter.
+        Their order does not affect the result.
     model : Mixture
     seed : int
-        Of UMAP and of the mixtures' initialisation.
 
     Returns
     -------
     (n_rows, n_groups) csr_array
-        A row belongs to its likeliest group and to at most `max_parents` - 1 others whose
-        posterior is at least `min_weight`.
+        A row belongs to its most likely group and to at most `max_parents` - 1 others with a
+        posterior of at least `min_weight`.
 
     Raises
     ------
     InputError
-        If a row is not finite or no unit vector, naming the row; or the seed is negative.
+        If a row is not finite or not a unit vector, or the seed is negative.
 
     Notes
     -----
-    One reduction of all rows and about 12 mixtures, each fitted once, then one small mixture
-    for each cluster. O(n_rows^2) for the neighbours of UMAP; `partition` keeps n_rows small.
+    Fits about 12 mixtures to all rows and one to each cluster. UMAP's nearest neighbours cost
+    O(n_rows^2).
     """
     X = unit_rows(X)
     require(is_whole(seed), "seed", "a whole number of at least 0", seed)
@@ -135,7 +125,7 @@ def mixture(X: Floats2d, *, model: Mixture = DEFAULT, seed: int = 0) -> Membersh
 
 
 def _in_two_passes(X: Floats2d, model: Mixture, seed: int) -> Membership:
-    """Groups of rows that stand in canonical order, so that equal rows are neighbours."""
+    """Cluster rows that are in canonical order."""
     first = _strongest(csr_array(_posteriors(X, model, seed, is_first=True)), model)
     row, column, weight, n_groups = [], [], [], 0
     for rows, weight_in_first in zip(groups_of(first), weights_of(first), strict=True):
@@ -151,7 +141,7 @@ def _in_two_passes(X: Floats2d, model: Mixture, seed: int) -> Membership:
 
 
 def _strongest(P: csr_array, model: Mixture) -> Membership:
-    """The groups that each row joins, of all those that it has a posterior in."""
+    """Return the membership in the groups that each row joins."""
     row = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
     order = np.lexsort((P.indices, -P.data, row))  # each row's groups, strongest first
     rank = np.arange(P.nnz) - P.indptr[row]
@@ -162,13 +152,13 @@ def _strongest(P: csr_array, model: Mixture) -> Membership:
 
 
 def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Floats2d:
-    """(n_rows, n_components) of a mixture fitted to the rows in fewer dimensions."""
+    """Return the (n_rows, n_components) responsibilities of a mixture of the reduced rows."""
     n_distinct = len(distinct_rows(X))
     if n_distinct < 3:
         return np.ones((len(X), 1))
     if is_first and model.reduction == "umap" and n_distinct >= MIN_UMAP_ROWS:
         n_neighbors = min(int(np.sqrt(len(X) - 1)), MAX_NEIGHBOURS)  # as RAPTOR, but bounded
-        n_dims = min(model.n_dims, n_distinct - 2)  # as many as umap's start has
+        n_dims = min(model.n_dims, n_distinct - 2)  # the limit of UMAP's spectral start
         Z = umap_coordinates(X, n_dims, n_neighbors=n_neighbors, seed=seed)
     else:
         Z = principal_coordinates(X, min(model.n_dims, max(1, len(X) // ROWS_PER_DIM)))

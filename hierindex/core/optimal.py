@@ -1,9 +1,8 @@
-"""Segments of greatest cohesion, by dynamic programming: exact in up to 1,024 rows.
+"""Optimal segmentation by dynamic programming: the segments of greatest total cohesion.
 
-A segment's cohesion is the length of the sum of its rows: what spherical k-means maximises,
-here over runs of rows. By it alone a row is best by itself, so the number of segments is
-either given or paid for; and since a row alone is no group, one is cut off only where caps
-or number demand it.
+The cohesion of a segment is the length of the sum of its rows, the objective of spherical
+k-means. It favours segments of one row, so their number is either fixed or penalised, and single
+rows are cut off only if the caps or the number require it.
 """
 
 from dataclasses import dataclass
@@ -17,34 +16,31 @@ from hierindex.core.membership import Floats2d, Ints1d
 from hierindex.core.runs import squared_lengths
 from hierindex.errors import InputError
 
-# Rows solved at once; the cost of a fixed number grows with its square. A document of so many
-# chunks has some 190,000 words.
-STRETCH = 1024
+STRETCH = 1024  # rows, some 190,000 words; a fixed number of segments costs its square
 
 
 @dataclass(frozen=True)
 class Optimal:
-    """The segments within the caps with the fewest rows alone, and then the greatest cohesion.
+    """Cut into segments within the caps: the fewest single rows, then the greatest cohesion.
 
     Parameters
     ----------
     rows : int, optional
-        As many segments as give so many rows each on average, or the fewest that the caps
-        allow.
+        Mean number of rows per segment. The caps may require more segments.
     penalty : float, optional
-        In its place: what a segment costs, in rows; the number is then the best one. Two
-        runs are cut apart where their cohesions exceed that of both together by more.
+        Alternative to `rows`: the cost of a segment, in rows. Two runs are cut apart if their
+        cohesions exceed the cohesion of both together by more.
 
     Raises
     ------
     InputError
-        If not one of them is given, or it is out of its range.
+        If not exactly one of them is given, or it is out of range.
 
     Notes
     -----
-    O(n_rows * longest) for a penalty, times the number of segments for a fixed one, after
-    O(n_rows * longest * n_dims); `longest` is the cap on a group's children. A document of
-    more than 1,024 rows is first cut into equal stretches, so that the cost is linear in it.
+    Cohesions cost O(n_rows * longest * n_dims), with `longest` the cap on children; the search
+    O(n_rows * longest), times the number of segments if it is fixed. Documents of more than
+    1,024 rows are first cut into equal stretches, so the cost is linear in their length.
     """
 
     rows: int | None = None
@@ -62,7 +58,7 @@ class Optimal:
             require(holds, "penalty", "in [0, inf)", self.penalty)
 
     def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
-        """Gaps to cut in a document of two rows or more, ascending: gap i is after row i."""
+        """Return the gaps to cut, ascending; gap i follows row i."""
         starts, first = [], 0
         for part in np.array_split(np.arange(len(X)), -(-len(X) // STRETCH)):
             starts.append(first + self._starts(X[part], n_tokens[part], caps))
@@ -70,16 +66,15 @@ class Optimal:
         return np.concatenate(starts)[1:] - 1
 
     def _starts(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
-        """First rows of a stretch's segments."""
         if self.rows is not None:
             number = max(-(-len(X) // self.rows), _fewest_segments(n_tokens, caps))
             return _of_number(_cohesion_by_end(X, n_tokens, caps), number)
-        penalty = min(float(self.penalty or 0), len(X))  # no more can be lost
+        penalty = min(float(self.penalty or 0), len(X))  # the greatest possible loss
         return _of_penalty(_cohesion_by_end(X, n_tokens, caps, penalty), penalty)
 
 
 def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
-    """How many segments there are if each is filled up to a cap before the next begins."""
+    """Count the segments of a greedy cut."""
     number, rows, tokens = 1, 0, 0
     for n in n_tokens.tolist():
         rows, tokens = rows + 1, tokens + n
@@ -89,10 +84,10 @@ def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
 
 
 def _cohesion_by_end(X: Floats2d, n_tokens: Ints1d, caps: Caps, penalty: float = 0.0) -> Floats2d:
-    """Cohesion of the run of `longest - c` rows that ends with row j: entry [j, c].
+    """Return the cohesion of the run of `longest - c` rows that ends with row j, as entry [j, c].
 
-    Minus infinity where the run begins before the first row or is over the caps; of a row
-    alone, less than anything that the others could make up for.
+    It is -inf for runs that begin before the first row or exceed the caps. A single row's is so
+    low that other cohesions cannot compensate for it.
     """
     n = len(X)
     longest = min(n, caps.max_children)
@@ -109,9 +104,9 @@ def _cohesion_by_end(X: Floats2d, n_tokens: Ints1d, caps: Caps, penalty: float =
 
 
 def _of_number(C: Floats2d, number: int) -> Ints1d:
-    """First rows of the best `number` segments; there are as many within the caps."""
+    """Return the first rows of the best `number` segments."""
     n, longest = C.shape
-    best = np.full(n + 1, -np.inf)  # of the rows before each gap, in k segments
+    best = np.full(n + 1, -np.inf)  # cohesion of the rows before each gap, in k segments
     best[0] = 0
     columns = []
     for _ in range(number):
@@ -127,9 +122,9 @@ def _of_number(C: Floats2d, number: int) -> Ints1d:
 
 
 def _of_penalty(C: Floats2d, penalty: float) -> Ints1d:
-    """First rows of the segments whose cohesion, less the penalty for each, is greatest."""
+    """Return the first rows of the segments of greatest cohesion minus penalties."""
     n, longest = C.shape
-    best = np.full(longest + n, -np.inf)  # of the rows before each gap, after as many fillers
+    best = np.full(longest + n, -np.inf)  # as in `_of_number`, with padding in front
     best[longest - 1] = 0
     column = np.empty(n, dtype=np.int64)
     for j in range(n):

@@ -1,4 +1,4 @@
-"""Rows in a sequence cut into as few groups as hold them."""
+"""Packing of consecutive rows into the fewest groups."""
 
 import numpy as np
 
@@ -9,26 +9,26 @@ from hierindex.errors import InputError
 def pack(
     n_tokens: Ints1d, together: Ints1d, *, max_tokens: int, max_rows: int | None = None
 ) -> Ints1d:
-    """Where groups of consecutive rows begin: as few as the bounds allow.
+    """Return the first rows of the fewest groups of consecutive rows within the bounds.
 
-    Of all ways to cut into so few, one that cuts where rows belong together least; of those, one
-    whose groups are most alike in size.
+    Among cuts into that many groups, the one that separates related rows least is chosen, then
+    the one with the most even sizes.
 
     Parameters
     ----------
     n_tokens : (n,) int
-        Of each row, at most `max_tokens`.
+        At most `max_tokens` each.
     together : (n - 1,) int
-        How much each row belongs with the next one, 0 for not at all.
+        How strongly each row is related to the next, from 0.
     max_tokens : int
-        Of a group.
+        Per group.
     max_rows : int, optional
-        Of a group.
+        Per group.
 
     Returns
     -------
     (n_groups,) int64
-        First rows, ascending; empty if there are no rows.
+        Ascending; empty if there are no rows.
 
     Raises
     ------
@@ -37,8 +37,7 @@ def pack(
 
     Notes
     -----
-    Dynamic programming over the last group's first row, O(n) steps of as many rows as a group
-    can hold.
+    Dynamic programming, O(n * rows of the largest group).
 
     Examples
     --------
@@ -48,14 +47,12 @@ def pack(
     n = len(n_tokens)
     if n and n_tokens.max() > max_tokens:
         at = int(n_tokens.argmax())
-        raise InputError(
-            f"max_tokens must be at least {n_tokens[at]}, row {at}'s, got {max_tokens}."
-        )
-    ends = np.concatenate([[0], np.cumsum(n_tokens)])  # (n + 1,) tokens before each row
-    cuts = np.concatenate([[0], together])  # of a group that begins at a row
-    a_group = 1.0 + cuts.sum() + 1.0  # more than all cuts and all uneven sizes
-    cost = np.zeros(n + 1)  # of the rows before each
-    begins = np.zeros(n + 1, dtype=np.int64)  # of the last group of those rows
+        raise InputError(f"Row {at} has {n_tokens[at]} tokens, more than max_tokens={max_tokens}.")
+    ends = np.concatenate([[0], np.cumsum(n_tokens)])  # (n + 1,); tokens before each row
+    cuts = np.concatenate([[0], together])  # (n,); cost of a group that begins at a row
+    a_group = 1.0 + cuts.sum() + 1.0  # exceeds all costs of cuts and sizes together
+    cost = np.zeros(n + 1)  # (n + 1,); lowest cost of the rows before each
+    begins = np.zeros(n + 1, dtype=np.int64)  # first row of their last group
     for end in range(1, n + 1):
         first = int(np.searchsorted(ends, ends[end] - max_tokens))
         first = max(first, end - (max_rows or n))

@@ -1,4 +1,4 @@
-"""Ranking: scores standardised and fused, marginal relevance, soft maxima, reading order."""
+"""Ranking: fusion of scores and rankings, maximal marginal relevance, reading order."""
 
 from collections.abc import Hashable, Sequence
 
@@ -9,16 +9,24 @@ from scipy.sparse import csr_array, issparse
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.errors import InputError
 
-DENSE_SHARE = 0.6  # at 0.7 tech_books sections' hit@1 is 0.553 for 0.571; at 0.5 it is 0.547
-RRF = 60  # Cormack, Clarke and Buettcher 2009: near the best, and not critical
+DENSE_SHARE = 0.6  # best hit@1 on the sections of tech_books
+RRF = 60  # Cormack, Clarke and Buettcher 2009
 
 
 def blended(dense: Floats1d, lexical: Floats1d) -> Floats1d:
-    """Dense and lexical scores of the candidates of one question as one score, (n,) float64.
+    """Combine a question's dense and lexical scores of candidates into one score each.
 
-    0.6 of the standardised dense scores, of any similarity, and 0.4 of the standardised lexical
-    ones, as BM25, which are 0 for a candidate that the search by words did not find; in standard
-    deviations above the mean of the candidates, and all 0 where all are alike.
+    Parameters
+    ----------
+    dense : (n,) floats
+        Any similarity; weighs 0.6 after standardisation.
+    lexical : (n,) floats
+        For instance BM25, 0 for candidates without a match; weighs 0.4 after standardisation.
+
+    Returns
+    -------
+    (n,) float64
+        In standard deviations from the mean; all 0 if all scores are equal.
 
     Raises
     ------
@@ -28,7 +36,8 @@ def blended(dense: Floats1d, lexical: Floats1d) -> Floats1d:
     dense, lexical = finite(dense, "dense scores"), finite(lexical, "lexical scores")
     if len(lexical) != len(dense):
         raise InputError(
-            f"There must be as many lexical as dense scores, got {len(lexical)} and {len(dense)}."
+            f"Arrays must have the same length, got {len(dense)} dense scores, "
+            f"{len(lexical)} lexical scores."
         )
     return _standardised(
         DENSE_SHARE * _standardised(dense) + (1 - DENSE_SHARE) * _standardised(lexical)
@@ -38,10 +47,10 @@ def blended(dense: Floats1d, lexical: Floats1d) -> Floats1d:
 def reciprocal_ranks(
     rankings: Sequence[Sequence[Hashable]], weights: Sequence[float]
 ) -> dict[Hashable, float]:
-    """Rankings fused into one: the score of each item, 1 for the first of all rankings.
+    """Fuse rankings by reciprocal rank; return the score of each item.
 
-    The sum of weight / (60 + rank) over the rankings that have it, ranks counted from 1, times
-    61; for weights that sum to 1.
+    The score is the sum of 61 * weight / (60 + rank), ranks counted from 1. An item that is first
+    in all rankings has a score of 1 if the weights sum to 1.
 
     >>> reciprocal_ranks([["a", "b"], ["a"]], [0.5, 0.5])["a"]
     1.0
@@ -54,14 +63,14 @@ def reciprocal_ranks(
 
 
 class MarginalRelevance:
-    """Maximal marginal relevance: what is relevant and unlike what was chosen before.
+    """Maximal marginal relevance of rows that are chosen one by one.
 
     Parameters
     ----------
     S : (n, n_dims) unit vectors, dense or sparse
     relevance : (n,) floats
     redundancy : float in [0, 1]
-        Weight of the likeness to what was chosen; that of relevance is what is left of 1.
+        Weight of the cosine similarity to the chosen rows; relevance has the rest of 1.
 
     Notes
     -----
@@ -73,12 +82,12 @@ class MarginalRelevance:
         self._relevance = self._scores = (1 - redundancy) * relevance
         self._redundancy = redundancy
         self.likeness = np.full(len(relevance), -np.inf)
-        """(n,) cosine of each row to the likest chosen one."""
+        """(n,) cosine similarity of each row to the most similar chosen one."""
 
     def choose(self, among: NDArray[np.bool_]) -> tuple[int, float]:
-        """The best of some rows, and its score.
+        """Choose the best of the rows in a mask; return its index and score.
 
-        Rounded: what is equal but for the order of a sum is taken in the order of the rows.
+        Scores are rounded for the comparison, so that ties go to the first row.
         """
         best = int(np.argmax(np.where(among, np.round(self._scores, 9), -np.inf)))
         score = float(self._scores[best])
@@ -91,33 +100,28 @@ class MarginalRelevance:
 def diversified(
     S: Floats2d, relevance: Floats1d, n: int, redundancy: float
 ) -> tuple[list[int], list[float]]:
-    """The n rows of greatest `MarginalRelevance`, each chosen after those before it.
-
-    Returns
-    -------
-    rows, scores : n each, or fewer if there are no more rows
-    """
-    marginal, left = MarginalRelevance(S, relevance, redundancy), np.ones(len(relevance), bool)
+    """Choose up to n rows by `MarginalRelevance`; return their indices and scores in order."""
+    marginal, available = MarginalRelevance(S, relevance, redundancy), np.ones(len(relevance), bool)
     rows, scores = list[int](), list[float]()
     for _ in range(min(n, len(relevance))):
-        row, score = marginal.choose(left)
-        left[row] = False
+        row, score = marginal.choose(available)
+        available[row] = False
         rows.append(row)
         scores.append(score)
     return rows, scores
 
 
 def soft_maximum(scores: Floats1d, M: Floats2d) -> Floats1d:
-    """log(M exp(scores)), not below the scores; M is (n, n), 1 on its diagonal."""
+    """Return log(M exp(scores)), at least the scores; M is (n, n) with 1 on its diagonal."""
     top = scores.max()
-    with np.errstate(divide="ignore"):  # what is so far below that it vanishes keeps its score
+    with np.errstate(divide="ignore"):  # underflow keeps the score
         return np.asarray(np.maximum(top + np.log(M @ np.exp(scores - top)), scores))
 
 
 def shared_words(has: NDArray[np.bool_]) -> Floats1d:
-    """Weight of the question's words that each sentence has: log(1 + n_sentences / df) each.
+    """Return the total weight, log(1 + n_sentences / df), of the question's words in each sentence.
 
-    `has` is (n_sentences, n_words), whether a sentence has a word of the question.
+    `has` is (n_sentences, n_words): whether a sentence has a word of the question.
 
     >>> shared_words(np.array([[True, False], [True, True]])).round(2).tolist()
     [0.69, 1.79]
@@ -127,10 +131,9 @@ def shared_words(has: NDArray[np.bool_]) -> Floats1d:
 
 
 def reading_order(relevance: Floats1d, document: Ints1d, start: Floats1d) -> Ints1d:
-    """Sentences in the order of their documents, that with the most relevant of all first.
+    """Order sentences by document and start, the most relevant sentence's document first.
 
-    Row indices, by the number of each sentence's document and where it begins there. Of documents
-    that are as relevant, the one with the lower number is first.
+    Documents of equal relevance are in the order of their numbers. Returns row indices.
 
     >>> reading_order(np.array([2, 9, 3]), np.array([0, 1, 0]), np.array([5, 0, 1])).tolist()
     [1, 2, 0]
@@ -142,7 +145,7 @@ def reading_order(relevance: Floats1d, document: Ints1d, start: Floats1d) -> Int
 
 
 def finite(x: Floats1d, what: str) -> Floats1d:
-    """An array as floats, refused by name if one of them is not finite."""
+    """Convert to floats; raise InputError if one is not finite."""
     x = np.asarray(x, dtype=np.float64)
     if not np.isfinite(x).all():
         raise InputError(f"The {what} must be finite, got {x[~np.isfinite(x)][0]}.")

@@ -1,4 +1,4 @@
-"""Dimension reduction before a mixture is fitted: UMAP or principal components."""
+"""Dimension reduction before clustering: UMAP or principal components."""
 
 import warnings
 from functools import cache
@@ -8,34 +8,21 @@ import numpy as np
 
 from hierindex.core.membership import Floats2d, Ints1d
 
-# UMAP pulls neighbours together in so many sweeps; its own default is 500, and most of its time.
-# V of squad's paragraphs by article, two seeds, 24 neighbours: 0.914 and 0.907 with 50, 0.913 and
-# 0.913 with 100, 0.911 and 0.910 with 200, 0.904 and 0.907 with 500.
-EPOCHS = 50
-# RAPTOR's sqrt(n - 1) is 50 at 2,500 rows. V of 2,000 chunks by book: 0.534 with at most 10, 0.531
-# with 15, 0.557 with 30, 0.565 with 50.
-MAX_NEIGHBOURS = 50
-UMAP_SAYS = (  # of what is asked of it on purpose
+EPOCHS = 50  # UMAP's default of 500 takes longer and does not raise the V-measure on squad
+MAX_NEIGHBOURS = 50  # RAPTOR's sqrt(n - 1) at 2,500 rows; fewer lower the V-measure on books
+UMAP_WARNINGS = (  # about intended settings
     "precomputed_knn",
     "n_jobs value",
     "Embedding a total of",
     "Spectral initialisation failed",
 )
-BLOCK = 1024  # rows whose similarities to all are held at once
+BLOCK = 1024  # rows per block of similarities
 
 
 def principal_coordinates(X: Floats2d, n_dims: int) -> Floats2d:
-    """Coordinates on the axes of largest variance, scaled to a mean square of 1.
+    """Return principal components scaled to a mean square of 1, (n_rows, n_dims) float64.
 
-    Parameters
-    ----------
-    X : (n_rows, n_dims') with two distinct rows at least
-    n_dims : int
-
-    Returns
-    -------
-    (n_rows, n_dims) float64
-        Fewer columns where `X` has fewer rows or columns.
+    `X` has two or more distinct rows. Columns are fewer if `X` has fewer rows or columns.
     """
     from sklearn.decomposition import PCA
 
@@ -46,29 +33,14 @@ def principal_coordinates(X: Floats2d, n_dims: int) -> Floats2d:
 
 
 def umap_coordinates(X: Floats2d, n_dims: int, *, n_neighbors: int, seed: int) -> Floats2d:
-    """Coordinates under which neighbours by cosine stay neighbours.
+    """Return UMAP coordinates of unit vectors by cosine, (n_rows, n_dims) float64.
 
-    Parameters
-    ----------
-    X : (n_rows, n_dims') unit vectors
-    n_dims : int
-    n_neighbors : int
-        Of each row, itself included; found exactly.
-    seed : int
-
-    Returns
-    -------
-    (n_rows, n_dims) float64
-
-    Notes
-    -----
-    L. McInnes et al., UMAP: Uniform Manifold Approximation and Projection (2018). O(n_rows^2 *
-    n_dims') for the neighbours, in blocks, and O(n_rows * n_neighbors) for the rest. A fresh
-    process imports for 2 s; the first ever on a machine compiles for half a minute.
+    `n_neighbors`, the row itself included, are exact: O(n_rows^2 * n_dims'). The import takes 2 s,
+    and half a minute on first use. L. McInnes et al., UMAP (2018).
     """
     with warnings.catch_warnings():
-        for said in UMAP_SAYS:
-            warnings.filterwarnings("ignore", said)
+        for message in UMAP_WARNINGS:
+            warnings.filterwarnings("ignore", message)
         reducer = _umap_class()(
             n_neighbors=n_neighbors,
             n_components=n_dims,
@@ -77,32 +49,22 @@ def umap_coordinates(X: Floats2d, n_dims: int, *, n_neighbors: int, seed: int) -
             n_epochs=EPOCHS,
             random_state=seed,
             n_jobs=1,
-            # Neighbours of its own it would find approximately, and compile 13 s for it.
+            # UMAP's own search is approximate and compiles for 13 s.
             precomputed_knn=(*nearest_rows(X, n_neighbors), None),
         )
         return np.asarray(reducer.fit_transform(X), dtype=np.float64)
 
 
 def nearest_rows(X: Floats2d, n_neighbors: int) -> tuple[Ints1d, Floats2d]:
-    """Exact nearest neighbours of each row by cosine distance.
+    """Return the indices and cosine distances of each unit vector's nearest rows.
 
-    Parameters
-    ----------
-    X : (n_rows, n_dims) unit vectors
-    n_neighbors : int
-        At most n_rows.
-
-    Returns
-    -------
-    indices : (n_rows, n_neighbors) int64
-        Nearest first, beginning with the row itself.
-    distances : (n_rows, n_neighbors) float32
+    Both are (n_rows, n_neighbors), the nearest first, beginning with the row itself.
     """
     indices, distances = [], []
     for start in range(0, len(X), BLOCK):
         rows = np.arange(start, min(start + BLOCK, len(X)))
         similarity = X[rows] @ X.T
-        similarity[rows - start, rows] = np.inf  # itself first, also among its duplicates
+        similarity[rows - start, rows] = np.inf  # itself before duplicates
         near = np.argpartition(-similarity, n_neighbors - 1, axis=1)[:, :n_neighbors]
         found = np.take_along_axis(similarity, near, axis=1)
         order = np.argsort(-found, axis=1, kind="stable")
@@ -113,13 +75,9 @@ def nearest_rows(X: Floats2d, n_neighbors: int) -> tuple[Ints1d, Floats2d]:
 
 @cache
 def _umap_class() -> Any:
-    """UMAP, told to keep on disk the three functions that it compiles each time.
-
-    Numba keeps them where it keeps umap's others: beside its source files, or in the user's
-    cache folder. It saves 8 s of each process.
-    """
+    """Import UMAP with on-disk caching of the functions that it compiles in each process (8 s)."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what else could be installed
+        warnings.simplefilter("ignore")  # about optional dependencies
         from umap import UMAP, layouts, umap_
 
     for function in (

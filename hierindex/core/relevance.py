@@ -1,4 +1,4 @@
-"""How much each sentence of a text says of the whole: scores in [0, 1] or cosines."""
+"""Salience of sentences: centroid similarity and LexRank."""
 
 from collections.abc import Callable
 
@@ -7,13 +7,13 @@ from scipy.sparse import csr_array
 
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 
-DAMPING = 0.85  # the share of a step that follows the graph, as in PageRank
-MOST_DENSE = 500  # sentences; for fewer, many sparse products cost more than one dense matrix
-CONVERGED = 1e-12  # L1 change of a step; each step brings the limit nearer by DAMPING at least
+DAMPING = 0.85  # as in PageRank
+MOST_DENSE = 500  # sentences; above, sparse products are cheaper than a dense matrix
+CONVERGED = 1e-12  # L1 change of a step
 
 
 def centroid_similarity(S: Floats2d | csr_array) -> Floats1d:
-    """Cosine of each sentence with the mean of all.
+    """Return the cosine similarity of each sentence to the mean of all.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def centroid_similarity(S: Floats2d | csr_array) -> Floats1d:
     Returns
     -------
     (n_sentences,) in [-1, 1]
-        0 where the sentences cancel each other out.
+        All 0 if the sentences cancel out.
 
     Notes
     -----
@@ -35,31 +35,30 @@ def centroid_similarity(S: Floats2d | csr_array) -> Floats1d:
 def lexrank(
     S: Floats2d | csr_array, restart: Floats1d | None = None, *, damping: float = DAMPING
 ) -> Floats1d:
-    """Where a walk from sentence to like sentence spends its time.
+    """Return the stationary distribution of a random walk between similar sentences.
 
-    The walk steps to another sentence with probability proportional to the cosine, where that is
-    positive, and starts afresh with probability 1 - damping, or where nothing is alike.
+    A step goes to another sentence with probability proportional to its cosine similarity, if
+    positive. The walk restarts with probability 1 - damping, or if no sentence is similar.
 
     Parameters
     ----------
     S : (n_sentences, n_dims) unit vectors, dense or sparse
-        Sparse ones without negative entries.
+        Sparse ones must not have negative entries.
     restart : (n_sentences,) positive floats, optional
-        Where the walk starts afresh; uniform by default.
+        Relative probability of a restart at each sentence; uniform by default.
     damping : float in [0, 1)
 
     Returns
     -------
     (n_sentences,) in [0, 1]
-        The stationary distribution; sums to 1.
+        Sums to 1.
 
     Notes
     -----
-    Some 40 products with S where it is sparse and large, else with a matrix of n_sentences^2.
-    Erkan and Radev, LexRank (JAIR 2004), section 3.2, without its threshold and
-    without steps to the same sentence, which favour a sentence like no other; with `restart`,
-    Otterbacher, Erkan and Radev, Using Random Walks for Question-focused Sentence Retrieval
-    (HLT 2005).
+    About 40 products with S if it is sparse and large, otherwise with an n_sentences^2 matrix.
+    Erkan and Radev, LexRank (JAIR 2004), section 3.2, without the threshold and without self-loops,
+    which favour isolated sentences. `restart` is from Otterbacher, Erkan and Radev, Using Random
+    Walks for Question-focused Sentence Retrieval (HLT 2005).
 
     Examples
     --------
@@ -69,19 +68,19 @@ def lexrank(
     n = S.shape[0]
     start = np.full(n, 1 / max(n, 1)) if restart is None else restart / restart.sum()
     likeness = _likeness(S)
-    degree = likeness(np.ones(n))  # of the graph's nodes
+    degree = likeness(np.ones(n))
     per_degree = np.divide(1.0, degree, out=np.zeros(n), where=degree > 1e-9)
     p, change = start, float(n)
     while change > CONVERGED:
         stepped = likeness(p * per_degree)
-        stuck = 1 - stepped.sum()  # at sentences like no other
+        stuck = 1 - stepped.sum()  # at isolated sentences
         after = damping * (stepped + stuck * start) + (1 - damping) * start
         p, change = after, float(np.abs(after - p).sum())
     return p
 
 
 def _likeness(S: Floats2d | csr_array) -> Callable[[Floats1d], Floats1d]:
-    """Product with the matrix of the sentences' positive cosines to each other."""
+    """Return the product with the matrix of positive cosines, without materialising a large one."""
     if isinstance(S, csr_array) and S.shape[0] > MOST_DENSE:
         itself = np.asarray(S.multiply(S).sum(axis=1)).ravel()
         return lambda weights: np.asarray(S @ (S.T @ weights) - itself * weights)
@@ -93,9 +92,7 @@ def _likeness(S: Floats2d | csr_array) -> Callable[[Floats1d], Floats1d]:
 
 
 def opening(document: Ints1d) -> Floats1d:
-    """One over each sentence's place in its document, counted from 1: for `lexrank`'s `restart`.
-
-    Texts tend to say first what they are about.
+    """Return 1 / position of each sentence in its document, as a `restart` that favours openings.
 
     >>> opening(np.array([0, 0, 7, 0])).tolist()
     [1.0, 0.5, 1.0, 0.3333333333333333]

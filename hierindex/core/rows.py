@@ -1,4 +1,4 @@
-"""Rows: a level's nodes as arrays, checked where they enter `core`."""
+"""Validated input arrays of the nodes of a level."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from hierindex.core.membership import Floats2d, Ints1d
 from hierindex.errors import InputError
 
-UNIT = 1e-3  # how far a length may be from 1: half precision is off by 5e-4
+UNIT = 1e-3  # tolerance of the length; half precision is off by 5e-4
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A level's nodes as arrays, in document order.
+    """The nodes of a level as arrays, in document order.
 
-    `X` holds unit vectors (n_rows, n_dims), `n_tokens` token counts (n_rows,), `document`
-    (n_rows,) numbers documents: equal for rows of one document, negative and unique for a
-    row of several. `level` counts from 0, the leaves.
+    `X` is (n_rows, n_dims) unit vectors, `n_tokens` (n_rows,) token counts. `document` (n_rows,)
+    is equal for rows of one document, and negative and unique for a row of several. `level` is 0
+    for the leaves.
     """
 
     X: Floats2d
@@ -29,42 +29,29 @@ class Rows:
     def __post_init__(self) -> None:
         if not len(self.X) == len(self.n_tokens) == len(self.document):
             raise InputError(
-                f"Rows must be as many in all arrays, got {len(self.X)} vectors, "
+                f"Arrays must have the same length, got {len(self.X)} vectors, "
                 f"{len(self.n_tokens)} token counts, {len(self.document)} documents."
             )
         object.__setattr__(self, "X", unit_rows(self.X))
         if len(wrong := np.flatnonzero(~(self.n_tokens >= 0))):
             raise InputError(
-                f"Token counts must not be negative, row {wrong[0]} has {self.n_tokens[wrong[0]]}."
+                f"Token counts must not be negative; row {wrong[0]} has {self.n_tokens[wrong[0]]}."
             )
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __getitem__(self, rows: Ints1d | slice) -> "Rows":
-        """Some of the rows, of the same level."""
         return Rows(self.X[rows], self.n_tokens[rows], self.document[rows], self.level)
 
 
 def unit_rows(X: NDArray[Any]) -> Floats2d:
-    """`X`, if it is a matrix of unit vectors.
+    """Return `X` as float32 or float64; raise InputError unless it is a matrix of unit vectors.
 
-    Parameters
-    ----------
-    X : (n_rows, n_dims)
-
-    Returns
-    -------
-    (n_rows, n_dims) float32 or float64
-        Not copied if it is that already; half precision is not enough to compute with.
-
-    Raises
-    ------
-    InputError
-        If a row is not finite or not of length 1; names the first such row.
+    It is copied only if it has another dtype. The error names the first wrong row.
     """
     if X.ndim != 2:
-        raise InputError(f"Rows must be a matrix of one vector each, got {X.ndim} axes.")
+        raise InputError(f"Rows must be a matrix with one vector each, got {X.ndim} axes.")
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         length = np.sqrt(np.einsum("ij,ij->i", X, X))
@@ -72,25 +59,16 @@ def unit_rows(X: NDArray[Any]) -> Floats2d:
         row = wrong[0]
         is_finite = np.isfinite(X[row])
         if not is_finite.all():
-            raise InputError(f"Rows must be finite, row {row} holds {X[row][~is_finite][0]}.")
-        raise InputError(f"Rows must be unit vectors, row {row} has length {length[row]:.6g}.")
+            raise InputError(f"Rows must be finite; row {row} has {X[row][~is_finite][0]}.")
+        raise InputError(f"Rows must be unit vectors; row {row} has length {length[row]:.6g}.")
     return X
 
 
 def canonical_order(X: Floats2d) -> Ints1d:
-    """An order of the rows that does not depend on the order in which they come.
+    """Return an order of the rows that does not depend on their input order.
 
-    Parameters
-    ----------
-    X : (n_rows, n_dims)
+    Rows are sorted by their bytes; equal rows keep their order.
 
-    Returns
-    -------
-    (n_rows,) int64
-        Row indices, sorted by the rows' bytes; equal rows stay in the order they come in.
-
-    Examples
-    --------
     >>> X = np.array([[0.6, 0.8], [1.0, 0.0]])
     >>> np.array_equal(X[canonical_order(X)], X[::-1][canonical_order(X[::-1])])
     True
@@ -101,7 +79,7 @@ def canonical_order(X: Floats2d) -> Ints1d:
 
 
 def distinct_rows(X: Floats2d) -> Ints1d:
-    """Indices of the rows that differ from the row before, of rows in canonical order.
+    """Return the first index of each distinct row; rows are in canonical order.
 
     >>> distinct_rows(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])).tolist()
     [0, 2]

@@ -1,32 +1,18 @@
-"""Runs of consecutive rows: how long their sums are, and how alike are neighbours."""
+"""Lengths of the sums of consecutive rows, and similarities across gaps."""
 
 import numpy as np
 
 from hierindex.core.membership import Floats1d, Floats2d
 
 DIGITS = 6  # single precision has seven
-CANCELLED = 1e-5  # squared length of a sum of unit vectors, for each of them, that is rounding
+CANCELLED = 1e-5  # squared length per unit vector of a sum below which it is rounding error
 
 
 def squared_lengths(X: Floats2d, longest: int) -> Floats2d:
-    """Squared length of the sum of every run of rows.
+    """Return |x_a + ... + x_{a+l-1}|^2 as entry [l, a] of a (longest + 1, n_rows) float64 array.
 
-    Parameters
-    ----------
-    X : (n_rows, n_dims)
-    longest : int
-        Rows of a run at most.
-
-    Returns
-    -------
-    (longest + 1, n_rows) float64
-        Entry [l, a] is |x_a + ... + x_{a+l-1}|^2; zero where the run has no row or goes
-        beyond the end.
-
-    Notes
-    -----
-    A run of l rows is two of l - 1 that overlap in l - 2, and one product more:
-    O(n_rows * longest * n_dims), with no copy of `X`.
+    Empty runs and those beyond the end have 0. A run of l rows follows from two runs of l - 1 and
+    their overlap: O(n_rows * longest * n_dims), without a copy of `X`.
     """
     n = len(X)
     Q = np.zeros((longest + 1, n))
@@ -43,26 +29,29 @@ def squared_lengths(X: Floats2d, longest: int) -> Floats2d:
 
 
 def gap_similarity(X: Floats2d, window: int = 1) -> Floats1d:
-    """Cosine similarity of the rows before and the rows after each gap between two rows.
+    """Return the cosine similarity of the rows before and after each gap.
 
     Parameters
     ----------
-    X : (n_rows, n_dims) unit vectors of one document, in its order
+    X : (n_rows, n_dims) unit vectors of one document, in order
     window : int
-        Rows on each side, whose sums are compared; fewer at the ends.
+        Number of rows to sum on each side; fewer at the ends.
 
     Returns
     -------
     (n_rows - 1,) float64
-        In [-1, 1], rounded to `DIGITS`, so that equal rows are equally alike; zero where a
-        side cancels out. O(n_rows * window * n_dims), and O(n_rows * window) memory.
+        In [-1, 1], rounded so that equal rows tie; 0 if a side cancels out.
+
+    Notes
+    -----
+    O(n_rows * window * n_dims) time, O(n_rows * window) memory.
 
     Examples
     --------
     >>> gap_similarity(np.array([[1, 0], [1, 0], [0, 1.0]])).tolist()
     [1.0, 0.0]
     """
-    if window == 1:  # of unit vectors, in one pass over them
+    if window == 1:
         similarity = np.einsum("ij,ij->i", X[:-1], X[1:], dtype=np.float64)
     else:
         similarity = _similarity_of_sums(X, window)

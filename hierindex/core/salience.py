@@ -1,4 +1,4 @@
-"""Which sentences stand for a text."""
+"""Selection of sentences for an extractive summary."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.ranking import MarginalRelevance
 
-NEAR_DUPLICATE = 0.9  # cosine from which a sentence says what another has said
+NEAR_DUPLICATE = 0.9  # cosine similarity
 
 
 def select_sentences(
@@ -18,10 +18,9 @@ def select_sentences(
     redundancy: float,
     source: Ints1d | None = None,
 ) -> Ints1d:
-    """Relevant sentences, few alike, under a token budget that their sources share.
+    """Select sentences by `MarginalRelevance` under a token budget that sources share.
 
-    One by one, that of greatest `MarginalRelevance`, but none that says what a chosen one has
-    said.
+    Near duplicates of a selected sentence are skipped.
 
     Parameters
     ----------
@@ -29,20 +28,20 @@ def select_sentences(
     n_tokens : (n_sentences,) int
     relevance : (n_sentences,) floats
     budget : int
-        Tokens of all chosen together; a sentence that does not fit is passed over.
+        Total tokens; a sentence that does not fit is skipped.
     redundancy : float in [0, 1]
     source : (n_sentences,) int, optional
-        Where each sentence is from. A source that has used up budget / n_sources waits until
-        no other has a sentence to offer.
+        A source that has used budget / n_sources tokens is considered again only when the others
+        have no sentence to offer.
 
     Returns
     -------
-    (n_chosen,) int64
-        Ascending row indices. Empty if no sentence fits.
+    (n_selected,) int64
+        Ascending row indices; empty if no sentence fits.
 
     Notes
     -----
-    O(n_chosen * size of S).
+    O(n_selected * size of S).
 
     Examples
     --------
@@ -54,16 +53,16 @@ def select_sentences(
     marginal = MarginalRelevance(S, relevance, redundancy)
     source = np.zeros(len(n_tokens), dtype=np.int64) if source is None else source
     names, source = np.unique(source, return_inverse=True)
-    spent = np.zeros(len(names), dtype=np.int64)  # of each source's share
-    left, chosen = budget, list[int]()
-    open_ = n_tokens <= left
+    spent = np.zeros(len(names), dtype=np.int64)  # tokens per source
+    remaining, chosen = budget, list[int]()
+    open_ = n_tokens <= remaining
     while open_.any():
-        first = open_ & (spent * len(names) < budget)[source]
-        among = first if first.any() else open_
+        within_share = open_ & (spent * len(names) < budget)[source]
+        among = within_share if within_share.any() else open_
         best, _ = marginal.choose(among)
         chosen.append(best)
-        left -= int(n_tokens[best])
+        remaining -= int(n_tokens[best])
         spent[source[best]] += n_tokens[best]
         open_[best] = False
-        open_ &= (n_tokens <= left) & (np.round(marginal.likeness, 9) < NEAR_DUPLICATE)
+        open_ &= (n_tokens <= remaining) & (np.round(marginal.likeness, 9) < NEAR_DUPLICATE)
     return np.sort(np.array(chosen, dtype=np.int64))

@@ -1,8 +1,4 @@
-"""Consecutive semantic segmentation: cut a document where neighbouring chunks are least alike.
-
-Semantic chunking with chunks in the place of sentences. Where to cut is a rule's: one that
-looks at the gaps (`breakpoints`), or one that looks at the segments (`optimal`).
-"""
+"""Semantic segmentation: documents are cut between dissimilar neighbouring chunks."""
 
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
@@ -17,10 +13,10 @@ from hierindex.errors import InputError
 
 @runtime_checkable
 class Rule(Protocol):
-    """Where to cut a document."""
+    """Protocol of segmentation rules, such as those in `breakpoints` and `optimal`."""
 
     def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
-        """Gaps to cut in a document of two rows or more, ascending: gap i is after row i."""
+        """Return the gaps to cut, ascending, for two or more rows; gap i follows row i."""
         ...
 
 
@@ -38,25 +34,24 @@ def segment(
     ----------
     X : (n_rows, n_dims) unit vectors, in document order
     document : (n_rows,) int
-        Rows of a document stand together.
+        The rows of a document are consecutive.
     rule : Rule
-        Applied to each document by itself, so that an edit in one moves no boundary
-        in another.
+        Applied to each document separately.
     n_tokens : (n_rows,) int, optional
-        One each by default.
+        1 each by default.
     caps : Caps
-        Kept by rules that look for segments within a budget; `bounded` sees to the others.
+        Passed to the rule; `bounded` enforces them afterwards.
 
     Returns
     -------
     (n_rows, n_segments) csr_array
-        One-hot; a segment never crosses a document. O(n_rows * n_dims) but for `Optimal`.
+        One-hot; a segment never crosses documents.
 
     Raises
     ------
     InputError
-        If the arrays differ in length, a row is not finite or no unit vector, or the rule names
-        a gap that the document does not have.
+        If the arrays differ in length, a row is not finite or not a unit vector, or the rule
+        returns a gap that does not exist.
 
     Examples
     --------
@@ -69,11 +64,11 @@ def segment(
     n_tokens = np.ones(len(X), dtype=np.int64) if n_tokens is None else n_tokens
     if not len(X) == len(document) == len(n_tokens):
         raise InputError(
-            f"Rows must be as many in all arrays, got {len(X)} vectors, "
+            f"Arrays must have the same length, got {len(X)} vectors, "
             f"{len(document)} documents, {len(n_tokens)} token counts."
         )
     starts = document_starts(document)
-    cut = np.zeros(len(X), dtype=bool)  # (n_rows,): a segment starts here
+    cut = np.zeros(len(X), dtype=bool)  # (n_rows,); where a segment starts
     cut[starts] = True
     for start, end in pairwise([*starts.tolist(), len(X)]):
         if end - start > 1:
@@ -83,20 +78,20 @@ def segment(
 
 
 def _checked(gaps: Ints1d, n_gaps: int, rule: Rule) -> Ints1d:
-    """What a rule found, which may be anybody's."""
-    found = np.asarray(gaps)
-    if found.size == 0:
+    """Validate the gaps from a rule, which may be a user's."""
+    array = np.asarray(gaps)
+    if array.size == 0:
         return np.empty(0, dtype=np.int64)
-    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n_gaps:
+    if array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n_gaps:
         raise InputError(
             f"{type(rule).__name__}.breakpoints must return whole numbers in [0, {n_gaps - 1}], "
             f"got {gaps!r}."
         )
-    return found
+    return array
 
 
 def document_starts(document: Ints1d) -> Ints1d:
-    """Index of the first row of each document.
+    """Return the index of each document's first row.
 
     >>> document_starts(np.array([5, 5, 2, 2, 2])).tolist()
     [0, 2]

@@ -1,4 +1,4 @@
-"""What a tree looks like: sizes, fan-out, overlap, and how well its groups hold together."""
+"""Statistics of the levels of a tree: sizes, fan-out, overlap, cohesion and silhouette."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from hierindex.core.membership import (
 from hierindex.core.rows import Rows
 from hierindex.core.tree import Tree
 
-SAMPLE = 5_000  # rows that a silhouette is the mean of
-BLOCK = 256  # of them, whose distances to all centroids are held at once
+SAMPLE = 5_000  # rows
+BLOCK = 256  # rows per block of distances
 
 
 @dataclass(frozen=True)
 class LevelStatistics:
-    """A level of a tree, and how its nodes group those of the level below.
+    """Statistics of a level and of how it groups the level below.
 
     The last four are None for the leaves.
     """
@@ -33,17 +33,17 @@ class LevelStatistics:
     nodes: int
     tokens: int
     fan_out: float | None
-    """Mean number of children, of the nodes that have two or more."""
+    """Mean number of children of nodes with two or more."""
     overlap: float | None
-    """Mean number of parents of a node below."""
+    """Mean number of parents per node below."""
     cohesion: float | None
-    """Mean cosine similarity of nodes below to their groups' centroids."""
+    """Mean cosine similarity of nodes below to their centroids."""
     silhouette: float | None
-    """Mean simplified silhouette, in [-1, 1]; None also where there is one group."""
+    """Mean simplified silhouette in [-1, 1]; None if there is one group."""
 
 
 def level_statistics(tree: Tree, levels: Sequence[Rows]) -> list[LevelStatistics]:
-    """Statistics of each level, from the leaves up; `levels` are the rows sent to `grow_tree`."""
+    """Return statistics per level, leaves first; `levels` are the rows sent to `grow_tree`."""
     groupings = [(None,) * 4] + [
         _grouping(M, rows.X) for M, rows in zip(tree.layers, levels, strict=False)
     ]
@@ -54,7 +54,7 @@ def level_statistics(tree: Tree, levels: Sequence[Rows]) -> list[LevelStatistics
 
 
 def _grouping(M: Membership, X: Floats2d) -> tuple[float | None, ...]:
-    """Fan-out, overlap, cohesion, silhouette."""
+    """Return fan-out, overlap, cohesion and silhouette."""
     n_children = np.bincount(M.indices, minlength=M.shape[1])
     families = n_children[n_children > 1]
     return (
@@ -66,27 +66,12 @@ def _grouping(M: Membership, X: Floats2d) -> tuple[float | None, ...]:
 
 
 def silhouette(M: Membership, X: Floats2d, *, seed: int = 0) -> float | None:
-    """Mean simplified silhouette of rows in the groups of their largest weight.
+    """Return the mean simplified silhouette, in [-1, 1], or None if there is one group.
 
-    (b - a) / max(a, b) of each row, with a its cosine distance to its own group's centroid
-    and b that to the nearest other one; 0 for a row that is alone.
-
-    Parameters
-    ----------
-    M : (n_rows, n_groups) csr_array
-    X : (n_rows, n_dims) unit vectors
-    seed : int
-        Of the sample of 5,000 rows, where there are more.
-
-    Returns
-    -------
-    float or None
-        In [-1, 1]; None where there is one group.
-
-    Notes
-    -----
-    O(min(n_rows, 5,000) * n_groups * n_dims), in blocks of 256 rows. E. Hruschka et al.,
-    Evolutionary Algorithms for Clustering Gene-Expression Data (ICDM 2004).
+    The silhouette of a row is (b - a) / max(a, b), with a the cosine distance to the centroid of
+    its strongest group and b to the nearest other centroid; 0 for a group of one row. The mean is
+    over a sample of at most 5,000 rows, which costs O(n_sampled * n_groups * n_dims). E. Hruschka
+    et al., Evolutionary Algorithms for Clustering Gene-Expression Data (ICDM 2004).
     """
     if M.shape[1] < 2:
         return None

@@ -1,4 +1,4 @@
-"""The tree: memberships stacked on each other, grown level by level."""
+"""The tree: a stack of memberships, grown level by level."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -7,47 +7,47 @@ from hierindex.core.membership import Membership
 from hierindex.core.rows import Rows
 
 Grouper = Callable[[Rows], Membership | None]
-"""Groups a level's rows into the next level's; None when it has nothing left to do."""
+"""Groups a level's rows; returns None when it is done."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """`layers[l]`, (n_l, n_{l+1}), is the membership of level l's rows in level l + 1's.
+    """Memberships of each level's rows in the next level's: `layers[l]` is (n_l, n_{l+1}).
 
-    A group of one row is no new node: the row passes up and stands for its own parent.
-    The exception is a first layer by document, where every document has a node.
+    A group of one row is no new node: the row itself passes up. Only a first layer by document
+    gives every document a node.
     """
 
     layers: tuple[Membership, ...]
 
     @property
     def n_levels(self) -> int:
-        """Number of cuts, the leaves included."""
+        """Return the number of levels, the leaves included."""
         return len(self.layers) + 1
 
 
 def grow_tree(
     leaves: Rows, groupers: Sequence[Grouper], *, max_levels: int | None = None
 ) -> Generator[Membership, Rows, Tree]:
-    """Apply each grouper level after level until it is done, then the next, up to one root.
+    """Apply each grouper repeatedly until it is done, then the next one.
 
-    A generator: it yields a level's membership, is sent the rows of the groups (one each,
-    in column order), and returns the tree. What turns groups into rows, a summary and its
-    embedding or a centroid, is the driver's.
+    A generator that yields a level's membership, receives the rows of its groups (one each, in
+    column order) and returns the tree. The caller makes rows from groups: a summary and its
+    embedding, or a centroid.
 
     Parameters
     ----------
     leaves : Rows
-    groupers : Sequence[Grouper]
-        A grouper is done when it says so by None or does not shrink its rows; only on the
-        leaves may it give each row a group of its own (one summary per short document).
+    groupers : sequence of Grouper
+        A grouper is done if it returns None or as many groups as rows. The latter is allowed on
+        the leaves, for one summary per short document.
     max_levels : int, optional
-        Levels above the leaves; no bound by default.
+        Levels above the leaves; unlimited by default.
 
     Returns
     -------
     Tree
-        Sent as the generator's value.
+        As the value of StopIteration.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Texts to unit vectors: the default model, on ONNX Runtime, and its window."""
+"""Embedding models: texts to unit vectors."""

@@ -5,6 +5,7 @@ import json
 import logging
 import tempfile
 from pathlib import Path
+from typing import Self
 
 FILE = "digests.json"
 
@@ -13,6 +14,8 @@ logger = logging.getLogger(__name__)
 
 class FileDigests:
     """SHA-256 of files, computed again when a file is another one or has changed.
+
+    Those that are new are remembered when its `with` block ends.
 
     Parameters
     ----------
@@ -28,6 +31,10 @@ class FileDigests:
         except (OSError, ValueError):
             known = {}
         self._known: dict[str, list[str]] = known if isinstance(known, dict) else {}
+        self._has_new = False
+
+    def __enter__(self) -> Self:
+        return self
 
     def of(self, path: Path) -> str:
         """The file's digest, in hexadecimal."""
@@ -38,11 +45,13 @@ class FileDigests:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             self._known[str(path)] = [state, digest]
-            self._remember()
+            self._has_new = True
         return self._known[str(path)][1]
 
-    def _remember(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Write in one step; of two processes one is in vain, and hashes again next time."""
+        if not self._has_new:
+            return
         there = {path: known for path, known in self._known.items() if Path(path).exists()}
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""An embedding model with its window and its tokenizer, and one pass per level."""
+"""An embedding model with its window, its tokenizer and a cache."""
 
 import asyncio
 import hashlib
@@ -26,14 +26,14 @@ from hierindex.progress import Progress, silent
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-TEXTS_PER_CALL = 128  # between two reports of progress; the model batches within
-TEXTS_AT_ONCE = 1024  # an async model sends its batches of these together
-# Settings of LlamaIndex's models that shape no vector, and those that are nobody's business.
+TEXTS_PER_CALL = 128  # texts between progress reports; the model splits them into batches
+TEXTS_AT_ONCE = 1024  # texts whose batches an async model sends concurrently
+# Settings of LlamaIndex's models that do not shape vectors, or are secret.
 APART = re.compile(
     "embed_batch_size|num_workers|callback_manager|embeddings_cache|rate_limiter|timeout"
     "|max_retries|show_progress_bar|.*(key|token|secret|password|credentials?|headers?)"
 )
-TOLD_APART_BY = (  # names of LlamaIndex's models for what shapes vectors beside the model's name
+DISTINCTIVE = (  # settings of LlamaIndex's models that shape vectors
     "dim",
     "dimensions",
     "normalize",
@@ -44,15 +44,16 @@ TOLD_APART_BY = (  # names of LlamaIndex's models for what shapes vectors beside
 
 
 def model_name(embed_model: BaseEmbedding) -> str:
-    """What `load_embed_model` would need to load it again, or its class where it has no name."""
+    """Return a model's name, as `load_embed_model` takes it, or its class if it has no name."""
     name = embed_model.model_name
     return embed_model.class_name() if name == "unknown" else name
 
 
 def fingerprint(embed_model: BaseEmbedding) -> str | None:
-    """Digest of what a model's vectors depend on beside the text; None where it does not tell.
+    """Return a digest of all that shapes a model's vectors; None if that is unknown.
 
-    A folder's name does not tell what weights are in it, nor "unknown" which model it is.
+    It is unknown for a folder, whose name does not identify the weights, and for a model without
+    a name.
     """
     if hasattr(embed_model, "fingerprint"):
         return cast(str | None, embed_model.fingerprint)
@@ -66,37 +67,33 @@ def fingerprint(embed_model: BaseEmbedding) -> str | None:
 
 
 def identity(embed_model: BaseEmbedding) -> str:
-    """Settings by which models of one name are told apart, as JSON; empty where none is known.
+    """Return the settings that distinguish models of one name, as JSON; empty if unknown.
 
-    Of an index and of its questions alike: no address, batch size, timeout or key.
+    Address, batch size, timeout and key are not among them, so an index and its questions may
+    differ in these.
     """
-    has = [key for key in TOLD_APART_BY if key in type(embed_model).model_fields]
-    if embed_model.model_name == "unknown" and not has:
+    keys = [key for key in DISTINCTIVE if key in type(embed_model).model_fields]
+    if embed_model.model_name == "unknown" and not keys:
         return ""
-    return json.dumps({key: getattr(embed_model, key) or None for key in has}, default=str)
+    return json.dumps({key: getattr(embed_model, key) or None for key in keys}, default=str)
 
 
 def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> None:
-    """Refuse a model whose vectors cannot be compared with those of an index.
+    """Raise InputError if a model's vectors cannot be compared with those of an index.
 
-    Models are compared by their names, of a folder the last part of its path, and by the settings
-    that both have: a model may have run elsewhere, and as another class, when the index was
-    built. One without a name is known by its class.
+    Models are compared by name (for folders, the last part of the path) and by the settings that
+    both have, since the class may differ from the one that built the index. A model without a name
+    is identified by its class.
 
     Parameters
     ----------
     embed_model : BaseEmbedding
     name : str
-        Of the model that the index was built with.
+        Name of the model that built the index.
     built_by : str
         Its `identity`.
-
-    Raises
-    ------
-    InputError
-        Names both models.
     """
-    if not name:  # of nodes that no hierarchy made
+    if not name:  # the nodes were not built by a hierarchy
         return
     asked = model_name(embed_model)
     built, asks = (json.loads(each or "{}") for each in (built_by, identity(embed_model)))
@@ -109,12 +106,12 @@ def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> No
     )
     raise InputError(
         f"The index was built with the embedding model {first}; the question is asked with "
-        f"{second}: their vectors cannot be compared. Ask with the first, or build the index again."
+        f"{second}. Their vectors cannot be compared: use the first, or build the index again."
     )
 
 
 def _is_same_name(one: str, other: str) -> bool:
-    """Whether names may be of one model, which a hub, a folder or a short name may have given."""
+    """Return whether names may be of one model, from a hub, a folder or a short name."""
     both_of_a_hub = all(name.count("/") == 1 and not Path(name).is_dir() for name in (one, other))
     return one == other or (not both_of_a_hub and _last_part(one) == _last_part(other))
 
@@ -124,13 +121,13 @@ def _last_part(name: str) -> str:
 
 
 class Embedder:
-    """A LlamaIndex embedding model with a known window, that embeds a whole level at once.
+    """A LlamaIndex embedding model with a known window, which embeds a whole level at once.
 
     Parameters
     ----------
     embed_model : BaseEmbedding
-        Any. The window is known for Hugging Face models; the token counts of others are
-        those of LlamaIndex's global tokenizer.
+        The window is known for Hugging Face models. For other models, LlamaIndex's global
+        tokenizer counts the tokens.
     """
 
     def __init__(self, embed_model: BaseEmbedding) -> None:
@@ -144,42 +141,42 @@ class Embedder:
 
     @cached_property
     def window(self) -> int | None:
-        """Most tokens that the model reads, special ones included; None where it is not known."""
+        """Most tokens that the model reads, special ones included; None if unknown."""
         window = getattr(self.embed_model, "max_length", None)
         return int(window) if window else None
 
     @property
     def room(self) -> int:
-        """Most tokens of a text that the model reads whole; huge where it is not known."""
+        """Most tokens of a text that the model reads whole; `sys.maxsize` if unknown."""
         return sys.maxsize if self.window is None else self.window - self.n_special_tokens
 
     @cached_property
     def n_special_tokens(self) -> int:
-        """Tokens that the model adds to every text, its instruction included."""
+        """Number of tokens that the model adds to every text, its instruction included."""
         return int(self.count_tokens([""])[0])
 
     def count_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Tokens of each text, (n_texts,), the model's special ones included."""
-        given = [f"{self._instruction}{text}" for text in texts]
+        """Count the tokens of each text, special ones included, (n_texts,)."""
+        inputs = [f"{self._instruction}{text}" for text in texts]
         if self._tokenizer is None:
-            n_tokens = [len(get_tokenizer()(text)) for text in given]
+            n_tokens = [len(get_tokenizer()(text)) for text in inputs]
         else:
-            n_tokens = [len(encoding) for encoding in self._tokenizer.encode_batch_fast(given)]
+            n_tokens = [len(encoding) for encoding in self._tokenizer.encode_batch_fast(inputs)]
         return np.array(n_tokens, dtype=np.int64)
 
     def count_text_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """As `count_tokens`, without the special tokens."""
+        """Count the tokens of each text without special ones, (n_texts,)."""
         return self.count_tokens(texts) - self.n_special_tokens
 
     def tokens_of(self, text: str) -> list[int]:
-        """Token ids of one text without special ones, as LlamaIndex's splitters want them."""
-        if self._tokenizer is not None:  # splitters ask ten thousand times: no batch of one
+        """Return a text's token ids without special ones, as LlamaIndex's splitters need them."""
+        if self._tokenizer is not None:  # splitters call this thousands of times: no batches
             return self._tokenizer.encode(text, add_special_tokens=False).ids
         return get_tokenizer()(text)
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer | None":
-        """The model's own, which cuts nothing; None where it is not known."""
+        """The model's tokenizer without truncation; None if unknown."""
         if isinstance(self.embed_model, OnnxEmbedding):
             return self.embed_model.tokenizer
         transformer = getattr(self.embed_model, "_model", None)
@@ -188,30 +185,29 @@ class Embedder:
 
     @cached_property
     def _instruction(self) -> str:
-        """What the model is given before every text."""
+        """The prompt that precedes every text."""
         if isinstance(self.embed_model, OnnxEmbedding):
             return self.embed_model.text_instruction
         prompts = getattr(getattr(self.embed_model, "_model", None), "prompts", None) or {}
         return prompts.get("text") or ""
 
     def warn_of_summaries(self, max_tokens: int) -> None:
-        """Warn if summaries of so many tokens are more than the window holds."""
+        """Warn if summaries of this length exceed the window."""
         if max_tokens > self.room:
             warnings.warn(
                 f"summary_tokens is {max_tokens}, more than the window of {self.window} tokens "
-                f"that {self.name} reads; summaries are kept to {self.room}.",
+                f"that {self.name} reads; summaries are limited to {self.room}.",
                 WindowWarning,
                 stacklevel=2,
             )
 
     def warn_of_cut(self, n_tokens: NDArray[np.int64], what: str) -> None:
-        """Warn if texts of so many tokens exceed the window."""
+        """Warn if texts of these lengths exceed the window."""
         if self.window is not None and (n_over := int((n_tokens > self.window).sum())):
             warnings.warn(
                 f"{n_over} of {len(n_tokens)} {what} are longer than the {self.window} tokens "
-                f"that {self.name} reads (longest: {int(n_tokens.max())}); what is beyond has no "
-                "part in their vectors. Use chunks of at most "
-                f"{self.room} of its tokens, as "
+                f"that {self.name} reads (longest: {int(n_tokens.max())}), and their vectors "
+                f"ignore the rest. Use chunks of at most {self.room} of its tokens, as "
                 "sentence_splitter(embed_model) makes them.",
                 WindowWarning,
                 stacklevel=2,
@@ -224,17 +220,18 @@ class Embedder:
         progress: Progress = silent,
         memory: VectorCache | None = None,
     ) -> Floats2d:
-        """Unit vectors (n_texts, n_dims) float32, in one pass of length-sorted batches.
+        """Return unit vectors, (n_texts, n_dims) float32, computed in length-sorted batches.
 
-        A text that is there twice, or that the memory knows, is not embedded again.
+        Repeated texts are embedded once, and those that the cache `memory` holds not at all.
         """
         known, batches = _wanted(texts, memory, TEXTS_PER_CALL)
+        total = len({*texts})
         for batch in batches:
             with named_errors(self.embed_model):
                 vectors = self.embed_model.get_text_embedding_batch(batch)
             X = unit_vectors(vectors)
             _learnt(known, batch, X, memory)
-            progress("embed", len(known), len({*texts}))
+            progress("embed", len(known), total)
         return _stacked(texts, known)
 
     async def aembed(
@@ -244,26 +241,27 @@ class Embedder:
         progress: Progress = silent,
         memory: VectorCache | None = None,
     ) -> Floats2d:
-        """As `embed`, off the event loop: by the model's own async batches, else in a thread."""
+        """Do as `embed`, off the event loop: by the model's own async batches, else in a thread."""
         batches_of_its_own = type(self.embed_model)._aget_text_embeddings
         if isinstance(self.embed_model, OnnxEmbedding) or (
             batches_of_its_own is BaseEmbedding._aget_text_embeddings
         ):
             return await asyncio.to_thread(self.embed, texts, progress=progress, memory=memory)
         known, batches = await asyncio.to_thread(_wanted, texts, memory, TEXTS_AT_ONCE)
+        total = len({*texts})
         for batch in batches:
             with named_errors(self.embed_model):
                 vectors = await self.embed_model.aget_text_embedding_batch(batch)
             X = unit_vectors(vectors)
             await asyncio.to_thread(_learnt, known, batch, X, memory)
-            progress("embed", len(known), len({*texts}))
+            progress("embed", len(known), total)
         return _stacked(texts, known)
 
 
 def _wanted(
     texts: Sequence[str], memory: VectorCache | None, size: int
 ) -> tuple[dict[str, Floats1d], list[list[str]]]:
-    """Vectors that the memory knows, and batches of the other texts, the longest first."""
+    """Return the cached vectors, and batches of the other texts, the longest first."""
     known = {} if memory is None else memory.recall(texts)
     new = sorted(dict.fromkeys(text for text in texts if text not in known), key=len, reverse=True)
     return known, [new[start : start + size] for start in range(0, len(new), size)]
@@ -285,12 +283,12 @@ def _stacked(texts: Sequence[str], known: dict[str, Floats1d]) -> Floats2d:
 
 
 def unit_vectors(vectors: Sequence[Sequence[float]]) -> Floats2d:
-    """Rows of length 1, (n_rows, n_dims) float32.
+    """Scale vectors to length 1, (n_rows, n_dims) float32.
 
     Raises
     ------
     InputError
-        If a row has no direction: all zeros, or not finite; names the row.
+        If the dimensions differ, or a vector is zero or not finite.
     """
     if len(widths := {len(vector) for vector in vectors}) > 1:
         raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
@@ -298,7 +296,7 @@ def unit_vectors(vectors: Sequence[Sequence[float]]) -> Floats2d:
     length = np.linalg.norm(X, axis=1, keepdims=True)
     if len(wrong := np.flatnonzero(~(np.isfinite(length) & (length > 0)))):
         raise InputError(
-            f"The embedding model must give finite, non-zero vectors, text {wrong[0]} has length "
-            f"{length[wrong[0], 0]}."
+            "The embedding model must return finite, non-zero vectors, but that of text "
+            f"{wrong[0]} has length {length[wrong[0], 0]}."
         )
     return np.asarray(X / length, dtype=np.float32)

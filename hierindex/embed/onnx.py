@@ -1,4 +1,4 @@
-"""Sentence-transformers models on ONNX Runtime, without torch."""
+"""Embedding with sentence-transformers models on ONNX Runtime, without torch."""
 
 import asyncio
 import hashlib
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 
 MODEL, TOKENIZER, CARD = "model.onnx", "tokenizer.json", "card.json"
 INPUT, TEXT = "input_ids", "sentence_embedding"
-# ONNX Runtime's fused layer normalisation took 11 ms of 82 for 254 tokens, the parts it fuses 4.
-SLOWER = ["SkipLayerNormFusion"]
+SLOWER = ["SkipLayerNormFusion"]  # on a CPU, slower than the operators that it fuses
 
 
 @dataclass(frozen=True)
 class Card:
-    """What an exported model's graph and tokenizer do not say.
+    """Facts about an exported model that its graph and tokenizer do not contain.
 
-    `window` is the most tokens that it reads, special ones included; the prompts are put
-    before a question and before a text; `sha256` has the two files' digests.
+    `window` is the most tokens that it reads, special ones included. `query_prompt` precedes a
+    question and `text_prompt` a text. `digests` are the SHA-256 of the graph and the tokenizer.
     """
 
     window: int
@@ -40,35 +39,35 @@ class Card:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The card in a folder."""
+        """Read the card in a folder."""
         return cls(**json.loads((folder / CARD).read_text("utf-8")))
 
     def write(self, folder: Path) -> None:
-        """Put the card into a folder."""
+        """Write the card to a folder."""
         (folder / CARD).write_text(json.dumps(asdict(self), indent=1), "utf-8")
 
 
 class OnnxEmbedding(BaseEmbedding):
-    """An exported sentence-transformers model, as `load_embed_model` gives it on a CPU.
+    """An exported sentence-transformers model, which `load_embed_model` returns on a CPU.
 
-    Each text is a run of its own, on one thread, and as many run at once as there are
-    cores. So a vector depends on its text alone, to the last bit, no run waits for another,
-    and nothing is computed for padding. On two cores that is as fast as any batch.
+    Each text is a run on one thread, and as many run at once as there are cores. So a vector
+    depends only on its text, to the last bit, and nothing is computed for padding; on two cores
+    this is as fast as batches.
 
     Parameters
     ----------
     folder : str
-        With the graph, the tokenizer and the card that an export wrote.
+        Contains the graph, the tokenizer and the card of an export.
     model_name : str
-        Under which it was loaded.
+        Name under which the model was loaded.
     """
 
     folder: str
-    embed_batch_size: int = Field(default=256, gt=0, le=2048)  # between two reports of progress
+    embed_batch_size: int = Field(default=256, gt=0, le=2048)  # texts between progress reports
 
     @classmethod
     def class_name(cls) -> str:
-        """Name under which LlamaIndex serialises it."""
+        """Return the name under which LlamaIndex serialises the class."""
         return "OnnxEmbedding"
 
     @property
@@ -78,22 +77,22 @@ class OnnxEmbedding(BaseEmbedding):
 
     @property
     def fingerprint(self) -> str | None:
-        """Digest of all that shapes a text's vector: graph, tokenizer, window and prompt."""
+        """Digest of all that shapes a text's vector: graph, tokenizer, window and prompts."""
         return hashlib.sha256((Path(self.folder) / CARD).read_bytes()).hexdigest()
 
     @property
     def text_instruction(self) -> str:
-        """What is put before every text."""
+        """The prompt that precedes every text."""
         return self._card.text_prompt
 
     @cached_property
     def tokenizer(self) -> "Tokenizer":
-        """The model's own tokenizer, which cuts nothing."""
+        """The model's tokenizer, without truncation."""
         return whole_tokenizer((Path(self.folder) / TOKENIZER).read_text("utf-8"))
 
     def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        """In order, but the longest text first: no core is left with it at the end."""
-        _ = self._session, self._cutting_tokenizer  # made here, and not once by each thread
+        _ = self._session, self._cutting_tokenizer  # created before the threads share them
+        # Longest first, so that no core is still busy with a long text at the end.
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         with ThreadPoolExecutor(_n_cores()) as pool:
             found = pool.map(self._vector, (texts[i] for i in order))
@@ -108,7 +107,7 @@ class OnnxEmbedding(BaseEmbedding):
 
     @cached_property
     def _cutting_tokenizer(self) -> "Tokenizer":
-        """As `tokenizer`, but it cuts to the window."""
+        """The model's tokenizer, with truncation to the window."""
         tokenizer = whole_tokenizer(self.tokenizer.to_str())
         tokenizer.enable_truncation(self._card.window)
         return tokenizer
@@ -148,18 +147,18 @@ class OnnxEmbedding(BaseEmbedding):
         return await asyncio.to_thread(self._get_text_embeddings, texts)
 
 
-def whole_tokenizer(described: str) -> "Tokenizer":
-    """The tokenizer that a tokenizer.json describes, which neither cuts nor pads."""
+def whole_tokenizer(content: str) -> "Tokenizer":
+    """Load a tokenizer from the text of a tokenizer.json, without truncation and padding."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_str(described)
+    tokenizer = Tokenizer.from_str(content)
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
 def _n_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,1 +1,1 @@
-"""A tree in the forms of other libraries."""
+"""Export of trees to files and to other libraries."""

@@ -1,4 +1,4 @@
-"""A tree as LlamaIndex's `DocumentSummaryIndex`."""
+"""Export of a tree to LlamaIndex's `DocumentSummaryIndex`."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -37,34 +37,34 @@ from hierindex.threads import wait_for
 def to_document_summary_index(
     index: HierarchicalIndex, *, llm: LLM | None = None, embed_summaries: bool = True
 ) -> DocumentSummaryIndex:
-    """LlamaIndex's `DocumentSummaryIndex` of the tree's chunks and documents' summaries.
+    """Return LlamaIndex's `DocumentSummaryIndex` of the chunks and the documents' summaries.
 
-    No model is asked. A document's summary is the node that holds all its chunks, with the
-    vector that it has in the tree; a document of one chunk is its own summary. Where the tree
-    has no node of a document alone, as in a corpus-wide RAPTOR tree, its summary is the extract
-    that `DocumentHierarchy` would make, with the mean of its chunks' vectors.
+    No model is called. A document's summary is the node that holds all its chunks, with its
+    vector; a document of one chunk is its own summary. Where the tree has no such node, as in a
+    corpus-wide RAPTOR tree, the summary is an extract as in `DocumentHierarchy`, with the mean
+    of the chunks' vectors.
 
     Parameters
     ----------
     index : HierarchicalIndex
     llm : LLM, optional
-        Of the result's LLM retriever and of documents that are inserted. LlamaIndex's `Settings`
-        are not asked, but its `as_query_engine` asks them unless it is given another.
+        LLM of the result's LLM retriever and for inserted documents. LlamaIndex's `Settings` are
+        not used here, but its `as_query_engine` uses them unless it is given an LLM.
     embed_summaries : bool
-        Whether summaries have vectors; without, only the LLM retriever can be used.
+        Whether to store vectors of summaries; without them only the LLM retriever works.
 
     Returns
     -------
     DocumentSummaryIndex
         Its nodes keep ids, metadata and citations (`NodeRecord.from_metadata`), but no links
-        to nodes that it does not hold.
+        to nodes outside it.
 
     Raises
     ------
     IndexNotFoundError, InputError
         If there is no index, or it is empty.
     ModelError
-        If summaries have vectors and the embedding model cannot be loaded by its name.
+        If `embed_summaries` and the embedding model cannot be loaded by name.
     """
     embed_model = index.embed_model if embed_summaries else MockEmbedding(embed_dim=1)
     loaded = load_index_from_storage(
@@ -91,12 +91,12 @@ def persist_document_summary_index(
     Returns
     -------
     int
-        How many nodes: chunks and summaries.
+        Number of chunks and summaries.
 
     Raises
     ------
     IndexNotFoundError, InputError
-        If there is no index, it is empty, or the folder holds something or cannot be written.
+        If there is no index, it is empty, or the folder is not empty or cannot be written.
     """
     with new(folder, folder=True) as partial:
         storage = _storage(index, embed_summaries)
@@ -105,45 +105,45 @@ def persist_document_summary_index(
 
 
 class NoLLM(CustomLLM):
-    """Stands where LlamaIndex would look for OpenAI's model, and refuses to answer."""
+    """An LLM that raises InputError, so that LlamaIndex does not fall back to OpenAI's."""
 
     @property
     def metadata(self) -> LLMMetadata:
-        """Of no model."""
+        """Metadata of a placeholder."""
         return LLMMetadata(model_name="none")
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> NoReturn:
-        """Refuse."""
-        raise InputError("The index has no LLM; pass llm= where it is exported or loaded.")
+        """Raise InputError."""
+        raise InputError("The index has no LLM; pass llm= when exporting or loading it.")
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> NoReturn:
-        """Refuse."""
+        """Raise InputError."""
         self.complete(prompt)
 
 
 def _storage(index: HierarchicalIndex, embed_summaries: bool) -> StorageContext:
-    """All that LlamaIndex keeps of its index; no model is needed for it."""
+    """Build the storage that LlamaIndex loads the index from."""
     storage, struct = StorageContext.from_defaults(), IndexDocumentSummary()
     snapshot = index.store.snapshot()
     chunks = _chunks(snapshot)
     for document, summary in _summaries(index, snapshot, chunks).items():
         beside = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
         members = [_alone(chunk, document, beside) for chunk in chunks[document]]
-        told = _alone(summary, document)
-        if told.node_id == members[0].node_id:
-            told.id_ = f"{told.node_id}-summary"
+        node = _alone(summary, document)
+        if node.node_id == members[0].node_id:
+            node.id_ = f"{node.node_id}-summary"
         if embed_summaries:
-            storage.vector_store.add([told.model_copy(update={"embedding": summary.embedding})])
-        storage.docstore.add_documents([*members, told])
-        struct.add_summary_and_nodes(told, members)
-        if told.source_node is not None and told.source_node.hash:  # `refresh_ref_docs` asks
-            storage.docstore.set_document_hash(document, told.source_node.hash)
+            storage.vector_store.add([node.model_copy(update={"embedding": summary.embedding})])
+        storage.docstore.add_documents([*members, node])
+        struct.add_summary_and_nodes(node, members)
+        if node.source_node is not None and node.source_node.hash:  # for `refresh_ref_docs`
+            storage.docstore.set_document_hash(document, node.source_node.hash)
     storage.index_store.add_index_struct(struct)
     return storage
 
 
 def _chunks(snapshot: Snapshot) -> dict[str, list[TextNode]]:
-    """The chunks of each document, in their order, blank ones left out."""
+    """Return the chunks of each document in order, without blank ones."""
     chunks = defaultdict[str, list[TextNode]](list)
     for node in ordered_nodes(snapshot):
         record = NodeRecord.from_metadata(node.metadata)
@@ -155,29 +155,29 @@ def _chunks(snapshot: Snapshot) -> dict[str, list[TextNode]]:
 def _summaries(
     index: HierarchicalIndex, snapshot: Snapshot, chunks: Mapping[str, Sequence[TextNode]]
 ) -> dict[str, BaseNode]:
-    """The summary of each document, with its vector."""
+    """Return each document's summary with its vector, extracted where the tree has none."""
     whole = MetadataFilters(filters=[WHOLE])
-    found: list[BaseNode] = [*wait_for(snapshot.nodes(filters=whole))]
-    without = chunks.keys() - {_document(node) for node in found}
+    summaries: list[BaseNode] = [*wait_for(snapshot.nodes(filters=whole))]
+    without = chunks.keys() - {_document(node) for node in summaries}
     ids = [chunk.node_id for document in sorted(without) for chunk in chunks[document]]
     if ids:
-        from hierindex.hierarchy.transforms import DocumentHierarchy  # which few trees need
+        from hierindex.hierarchy.transforms import DocumentHierarchy  # rarely needed
 
         extracting = DocumentHierarchy(
             embed_model=index.embed_model, parent_embedding="mean", max_levels=1
         )
-        found += extracting(wait_for(snapshot.nodes(ids)))
-    by_document = {_document(node): node for node in found}
+        summaries += extracting(wait_for(snapshot.nodes(ids)))
+    by_document = {_document(node): node for node in summaries}
     return {document: by_document[document] for document in chunks}
 
 
 def _document(node: BaseNode) -> str:
-    """The document whose summary a node is."""
+    """Return the document that a summary covers."""
     return NodeRecord.from_metadata(node.metadata).whole_document
 
 
 def _alone(node: BaseNode, document: str, links: Collection[NodeRelationship] = ()) -> BaseNode:
-    """A copy of a document's node without a vector, linked to its source and only so."""
+    """Copy a node without its vector and links, except those to its source and in `links`."""
     source = node.source_node or RelatedNodeInfo(node_id=document, node_type=ObjectType.DOCUMENT)
     beside = {kind: node.relationships[kind] for kind in links if kind in node.relationships}
     metadata = node.metadata

@@ -1,4 +1,4 @@
-"""A tree for LangChain: its nodes as documents, and a retriever."""
+"""Export to LangChain, which is imported on use."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from hierindex.errors import InputError
 from hierindex.export.nodes import ordered_nodes
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
-from hierindex.retrieve.retriever import check_level
+from hierindex.retrieve.levels import check_level
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
 
 def to_langchain_documents(index: HierarchicalIndex, level: int | None = None) -> "list[Document]":
-    """The nodes as LangChain documents, the leaves first.
+    """Return the nodes as LangChain documents, leaves first.
 
     Parameters
     ----------
     index : HierarchicalIndex
     level : int, optional
-        Only this cut of the tree, 0 for the chunks; all nodes by default.
+        Return only the nodes at this level, 0 for the chunks; by default all nodes.
 
     Returns
     -------
     list[Document]
-        With the nodes' ids. The metadata are JSON: those of the node, and over them `level`,
-        `level_max`, `kind`, `grounding`, `n_tokens`, `documents`, `parents` (ids with weights),
-        `children` (ids) and `citations`.
+        Documents with the nodes' ids. Their JSON metadata are the node's, overridden by
+        `level`, `level_max`, `kind`, `grounding`, `n_tokens`, `documents`, `parents` (ids with
+        weights), `children` (ids) and `citations`.
 
     Raises
     ------
     InputError
         If langchain-core is not installed, there is no index, or it is empty.
     LevelError
-        If the tree has no such level.
+        If the tree does not have the level.
     """
     with _installed():
         from hierindex.export.langchain_retriever import document_of
@@ -53,24 +53,24 @@ def to_langchain_documents(index: HierarchicalIndex, level: int | None = None) -
 def to_langchain_retriever(
     index: HierarchicalIndex, **options: Any
 ) -> "HierarchyDocumentRetriever":
-    """A LangChain retriever, to be invoked alone or in a chain, sync and async.
+    """Return a LangChain retriever, sync and async.
 
     Parameters
     ----------
     index : HierarchicalIndex
     **options
-        As for `HierarchyRetriever`.
+        Options of `HierarchyRetriever`.
 
     Returns
     -------
     HierarchyDocumentRetriever
-        Its documents are those of `to_langchain_documents`, and their metadata also tell the
-        `score` and the `path`, the ids from the strongest parent up to the root.
+        Retrieves the documents of `to_langchain_documents` with two more metadata: `score`, and
+        `path`, the ids from the strongest parent up to the root.
 
     Raises
     ------
     InputError
-        If langchain-core is not installed, or options do not go together.
+        If langchain-core is not installed or options cannot be combined.
     """
     with _installed():
         from hierindex.export.langchain_retriever import HierarchyDocumentRetriever

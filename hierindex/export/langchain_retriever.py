@@ -1,4 +1,4 @@
-"""What needs LangChain to be installed."""
+"""Conversion of nodes to LangChain documents, and the LangChain retriever."""
 
 from typing import Any
 
@@ -12,23 +12,18 @@ from llama_index.core.schema import BaseNode, NodeWithScore
 
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.store.plain import plain
+from hierindex.store.description import describe
 
 
 def document_of(node: BaseNode, **more: Any) -> Document:
-    """A node as a document, with more metadata."""
-    values = plain(node)
+    """Convert a node to a document with additional metadata."""
+    values = describe(node)
     text, node_id, metadata = (values.pop(key) for key in ("text", "id", "metadata"))
     return Document(text, id=node_id, metadata={**metadata, **values, **more})
 
 
 class HierarchyDocumentRetriever(BaseRetriever):
-    """A `HierarchyRetriever` for LangChain.
-
-    Parameters
-    ----------
-    retriever : HierarchyRetriever
-    """
+    """A LangChain retriever that wraps a `HierarchyRetriever`."""
 
     retriever: HierarchyRetriever
 

@@ -1,4 +1,4 @@
-"""The nodes of a tree in an order that does not depend on how it was written."""
+"""Reading of all nodes in a reproducible order."""
 
 from llama_index.core.schema import BaseNode, TextNode
 
@@ -12,7 +12,7 @@ NO_NODES = "The index is empty: there is nothing to export."
 
 
 def ordered_nodes(snapshot: Snapshot) -> list[TextNode]:
-    """All nodes without vectors: level by level, by documents, by place in them, by id.
+    """Return all nodes without vectors, sorted by level, documents, place in them and id.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A tree as a Parquet file, with its vectors."""
+"""Export of a tree and its vectors to a Parquet file."""
 
 import json
 from itertools import chain
@@ -44,15 +44,15 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
     """Write all nodes with their vectors to a new Parquet file.
 
     Columns are `id`, `level`, `level_max`, `kind`, `text`, `documents`, `parent_ids` and
-    `parent_weights` (the strongest first, they sum to 1), `child_ids`, `citations` (of
-    `document`, `start`, `end`, and `page` or null), `metadata` (the documents' own, as JSON),
-    `n_tokens`, `grounding` (null where nobody looked) and `vector`, float32 and of a fixed
-    size. Rows are in the table's order; some thousand at a time are in memory.
+    `parent_weights` (strongest first, summing to 1), `child_ids`, `citations` (structs of
+    `document`, `start`, `end` and a nullable `page`), `metadata` (of the documents, as JSON),
+    `n_tokens`, `grounding` (null if not measured) and `vector` (fixed-size list of float32).
+    Rows are in the order of the table, and are read and written in batches.
 
     Returns
     -------
     int
-        How many nodes.
+        Number of nodes.
 
     Raises
     ------

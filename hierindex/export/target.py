@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all."""
+"""Atomic creation of files and folders."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,48 +11,43 @@ from hierindex.errors import InputError
 
 @contextmanager
 def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
-    """A path to write to, that takes the target's place when it is whole.
+    """Yield a temporary path, which is renamed to the target on success and deleted on failure.
 
     Parameters
     ----------
     target : str or Path
-        Folders above it are made.
+        Missing parent folders are created.
     folder : bool
-        Whether a folder is written, and not a file; an empty one may be there.
+        Whether the target is a folder, which may exist if it is empty.
 
     Raises
     ------
     InputError
-        If something is there, or it cannot be written.
+        If the target exists or cannot be written.
     """
     named = Path(target)
-    refuse_existing(named, folder=folder)
     target = named.absolute()
     partial = target.with_name(f".{target.name}-{uuid4().hex[:8]}")
     try:
+        refuse_existing(named, folder=folder)
         target.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        if target.is_dir():
-            target.rmdir()
-        partial.rename(target)
+        try:
+            yield partial
+            if target.is_dir():
+                target.rmdir()
+            partial.rename(target)
+        finally:
+            if partial.is_dir():
+                rmtree(partial)
+            else:
+                partial.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{str(named)!r} cannot be written: {error}.") from error
-    finally:
-        if partial.is_dir():
-            rmtree(partial)
-        elif partial.exists():
-            partial.unlink()
 
 
 def refuse_existing(target: Path, *, folder: bool) -> None:
-    """Refuse to write over what is there.
-
-    Raises
-    ------
-    InputError
-        Names it.
-    """
+    """Raise InputError if the target exists, unless it is an empty folder and one is written."""
     if folder and target.is_dir() and not any(target.iterdir()):
         return
     if target.exists():
-        raise InputError(f"{str(target)!r} exists already; name another path, or remove it.")
+        raise InputError(f"{str(target)!r} exists already; choose another path or remove it.")

@@ -1,1 +1,1 @@
-"""Trees of TextNodes, grown by LlamaIndex transforms."""
+"""LlamaIndex transforms that build trees of TextNodes."""

@@ -1,4 +1,4 @@
-"""The two drivers of a tree's growth: they do the models' work that it asks for."""
+"""Drivers, sync and async, that answer the model requests of a growing tree."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from hierindex.summarize.summary import Resources, Summarizer
 
 @dataclass(frozen=True)
 class Models:
-    """Who does the work, and with what: a summariser with its resources, a memory of vectors."""
+    """Models that answer the requests of a growth, with the vector cache they share."""
 
     embedder: Embedder
     summarizer: Summarizer
@@ -22,12 +22,12 @@ class Models:
 
 
 def drive(growth: Growth, models: Models, progress: Progress) -> Grown:
-    """The tree that a growth ends with."""
+    """Run a growth to its end and return the tree."""
     work = _next(growth, None)
     while not isinstance(work, Grown):
-        told = models.resources.progress = _named(work, progress)
+        report = models.resources.progress = _named(work, progress)
         if isinstance(work, Embed):
-            answer: Any = models.embedder.embed(work.texts, progress=told, memory=models.memory)
+            answer: Any = models.embedder.embed(work.texts, progress=report, memory=models.memory)
         else:
             answer = models.summarizer.summarize(work.groups, work.budget, models.resources)
         work = _next(growth, answer)
@@ -35,13 +35,13 @@ def drive(growth: Growth, models: Models, progress: Progress) -> Grown:
 
 
 async def adrive(growth: Growth, models: Models, progress: Progress) -> Grown:
-    """As `drive`, without blocking the event loop."""
+    """Run a growth like `drive`, without blocking the event loop."""
     work = await asyncio.to_thread(_next, growth, None)
     while not isinstance(work, Grown):
-        told = models.resources.progress = _named(work, progress)
+        report = models.resources.progress = _named(work, progress)
         if isinstance(work, Embed):
             answer: Any = await models.embedder.aembed(
-                work.texts, progress=told, memory=models.memory
+                work.texts, progress=report, memory=models.memory
             )
         else:
             answer = await models.summarizer.asummarize(work.groups, work.budget, models.resources)
@@ -50,12 +50,12 @@ async def adrive(growth: Growth, models: Models, progress: Progress) -> Grown:
 
 
 def _named(work: Work, progress: Progress) -> Progress:
-    """Progress under the name of the stage that the work belongs to."""
+    """Report progress under the stage name of the work."""
     return lambda _, done, total, *cost: progress(work.stage, done, total, *cost)
 
 
 def _next(growth: Growth, answer: Any) -> Work | Grown:
-    """The next request, or the tree: a StopIteration cannot leave a thread."""
+    """Return the next request or the tree; a StopIteration cannot cross a thread boundary."""
     try:
         return growth.send(answer)
     except StopIteration as end:

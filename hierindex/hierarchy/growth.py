@@ -1,8 +1,7 @@
-"""From chunks to the nodes of a tree, as a generator that asks for the models' work.
+"""The algorithm that grows a tree over chunks, as a generator of model requests.
 
-The generator yields what it needs, a list of texts embedded or a list of groups
-summarised, and is sent the result. So the way of the data stands here once, and a sync
-and an async driver of a few lines each run it.
+The generator yields texts to embed or groups to summarise and receives the results, so the
+sync and the async driver run the same code.
 """
 
 import json
@@ -24,7 +23,7 @@ from hierindex.embed.embedder import Embedder, identity, unit_vectors
 from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
-from hierindex.hierarchy.whole import note_whole_documents
+from hierindex.hierarchy.whole_documents import note_whole_documents
 from hierindex.llm.usage import Usage
 from hierindex.summarize.events import LevelSummarized
 from hierindex.summarize.sentences import split_all
@@ -38,7 +37,7 @@ ParentEmbedding = Literal["text", "mean", "max"]
 
 @dataclass(frozen=True)
 class Embed:
-    """A request to embed texts; answered by unit vectors (n_texts, n_dims)."""
+    """A request for the unit vectors of texts, (n_texts, n_dims)."""
 
     texts: list[str]
     stage: str
@@ -46,7 +45,7 @@ class Embed:
 
 @dataclass(frozen=True)
 class Summarize:
-    """A request for a summary of each group; answered by a list of `Summary`."""
+    """A request for a list with one `Summary` per group."""
 
     groups: list[Group]
     budget: Budget
@@ -58,25 +57,25 @@ Work = Embed | Summarize
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that shapes a tree, apart from its chunks."""
+    """Everything that determines a tree, apart from its chunks."""
 
     method: str
     groupers: Sequence[Grouper]
     embedder: Embedder
-    summarizer: str  # its name
-    shaped_by: str  # all that shapes a summary, apart from its group and its tokens
+    summarizer: str  # name only
+    shaped_by: str  # JSON of everything that determines a summary, apart from group and budget
     summary_tokens: int
     parent_embedding: ParentEmbedding = "text"
     max_levels: int | None = None
     summarize_single_documents: bool = False
     namespace: str = ""
     metadata_rules: Mapping[str, Merge] = field(default_factory=dict)
-    is_rehearsal: bool = False  # whose summaries stand in for others and are not kept
+    is_rehearsal: bool = False  # an estimate: summaries are placeholders and are not cached
 
 
 @dataclass(frozen=True)
 class Grown:
-    """The nodes of a tree, level by level, all embedded, and what their summaries cost."""
+    """A finished tree: its embedded nodes level by level, with usage, statistics and timings."""
 
     nodes: list[TextNode]
     usage: Usage
@@ -90,15 +89,14 @@ Growth = Generator[Work, Any, Grown]
 def grow_nodes(
     chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | None = None
 ) -> Growth:
-    """Grow a tree over chunks.
+    """Grow a tree over chunks, which are not modified.
 
     Parameters
     ----------
     chunks : Sequence[BaseNode]
-        Not modified.
     recipe : Recipe
     memory : TextCache, optional
-        The summaries that it knows are not written again; it keeps the new ones.
+        Cache that summaries are read from and written to.
     """
     watch = Stopwatch()
     with watch("link", 0):
@@ -141,7 +139,7 @@ def grow_nodes(
 
 
 def _embedded(leaves: Sequence[Draft], recipe: Recipe) -> Generator[Work, Any, Rows]:
-    """Leaves with token counts and embeddings, as rows."""
+    """Count the tokens of leaves, embed those without a vector and return them as rows."""
     nodes = [leaf.node for leaf in leaves]
     texts = [node.get_content(MetadataMode.EMBED) for node in nodes]
     n_tokens = recipe.embedder.count_tokens(texts)
@@ -174,10 +172,7 @@ def _parents(
     memory: TextCache | None,
     watch: Stopwatch,
 ) -> Generator[Work, Any, tuple[list[Draft], Floats2d, Usage]]:
-    """The next level, one node for each group, their unit vectors, and what they cost.
-
-    A group of one is no new node: its row passes up.
-    """
+    """Return the next level with its unit vectors and usage; a group of one passes up unchanged."""
     groups, level = groups_of(M), rows.level + 1
     alone = recipe.summarize_single_documents and rows.level == 0
     written = [g for g, group in enumerate(groups) if len(group) > 1 or alone]
@@ -209,11 +204,8 @@ def _parents(
 
 
 def _key(children: Sequence[Draft], recipe: Recipe) -> str:
-    """Digest of all that shapes a group's summary.
-
-    Documents count by number, so that a summary is known again under other names of them.
-    """
-    number: dict[str | None, int] = {}
+    """Digest everything that determines a group's summary."""
+    number: dict[str | None, int] = {}  # documents by order: renaming one keeps the cache hit
     fields = []
     for child in children:
         parts = [
@@ -231,7 +223,7 @@ def _summaries(
     memory: TextCache | None,
     level: int,
 ) -> Generator[Work, Any, list[Summary]]:
-    """A summary for each group; what is known is not written again."""
+    """Return one summary per group, from the cache where it has one."""
     known = {} if memory is None else memory.recall_summaries(keys)
     new = [i for i, key in enumerate(keys) if key not in known]
     wanted: list[Group] = [
@@ -248,20 +240,20 @@ def _summaries(
 
 
 def _budget(recipe: Recipe) -> Budget:
-    """Tokens of a summary: what is asked for, within the embedding model's window."""
+    """Return the token budget of a summary, capped by the embedding model's window."""
     embedder = recipe.embedder
     return Budget(min(recipe.summary_tokens, embedder.room), embedder.count_text_tokens)
 
 
 def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work, Any, Floats2d]:
-    """Unit vectors of summaries, (n_texts, n_dims)."""
+    """Embed summaries and check their dimension."""
     if not texts:
         return np.zeros((0, n_dims), dtype=np.float32)
     X: Floats2d = yield Embed(texts, f"embed level {level}")
     if X.shape[1] != n_dims:
         raise InputError(
             f"Chunks have embeddings of {n_dims} dimensions, summaries of {X.shape[1]}; "
-            "give the hierarchy the embedding model that embedded the chunks."
+            "pass the embedding model that embedded the chunks as embed_model=."
         )
     return X
 
@@ -273,7 +265,7 @@ def _pooled(M: Membership, X: Floats2d, how: ParentEmbedding) -> Floats2d:
 
 
 def _link(current: Sequence[Draft], parents: Sequence[Draft], M: Membership, level: int) -> None:
-    """Note each node's parents, strongest first; a node that passes up reaches the next cut."""
+    """Record each node's parents, strongest first, or the level that it passes up to."""
     for i, draft in enumerate(current):
         row = slice(M.indptr[i], M.indptr[i + 1])
         columns, weights = M.indices[row], M.data[row]

@@ -1,11 +1,12 @@
-"""What the three hierarchies share: their settings, their models, and the way they run."""
+"""Base class of the three hierarchies: settings, models, running and serialisation."""
 
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
@@ -19,13 +20,12 @@ from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import Grouper
 from hierindex.embed.embedder import Embedder, fingerprint
-from hierindex.embed.hashed import HashedEmbedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Models, adrive, drive
+from hierindex.hierarchy.expected import Expected, expected_trees
 from hierindex.hierarchy.growth import Grown, Growth, ParentEmbedding, Recipe, grow_nodes
 from hierindex.hierarchy.metadata import Merge
-from hierindex.hierarchy.slices import refuse_slices
 from hierindex.progress import Progress, silent
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
 from hierindex.summarize.rehearsal import rehearsed
@@ -33,45 +33,44 @@ from hierindex.summarize.summary import Resources, Summarizer
 
 dispatcher = get_dispatcher(__name__)
 
-SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries have 131 on average
-MAX_TOKENS = 3500  # of a group's children together (RAPTOR)
-MAX_CHILDREN = 12  # RAPTOR's groups have 6.7 children on average
+SUMMARY_TOKENS = 200  # fits all-MiniLM-L6-v2's 256; RAPTOR's summaries average 131
+MAX_TOKENS = 3500  # sum over a group's children, as in RAPTOR
+MAX_CHILDREN = 12  # RAPTOR's groups average 6.7 children
 NOTHING_KEPT = Cache()
 
 
 class Hierarchy(TransformComponent):
-    """What the three hierarchies share: summaries, embeddings and links of every level.
+    """Base class of the transforms that grow a tree of summaries over chunks.
 
     Parameters
     ----------
     embed_model : BaseEmbedding or str, optional
-        Embeds the summaries, and chunks that have no embedding yet; the bundled
-        all-MiniLM-L6-v2 by default. Use the one that embedded the chunks.
+        Model that embeds the summaries, and the chunks that have no embedding. Pass the model
+        that embedded the chunks; the bundled all-MiniLM-L6-v2 by default.
     summarizer : Summarizer, LLM or str, optional
-        Extractive by default; a language model or a sequence-to-sequence model (by name or
-        folder) rewrites what the extractive stage chose.
+        Extractive by default. An LLM or a sequence-to-sequence model (by name or folder)
+        rewrites the sentences that the extractive stage selects.
     parent_embedding : {"text", "mean", "max"}
-        A parent's vector: of its text, or the mean or maximum of its children's vectors.
+        Whether a parent's vector embeds its text or pools its children's vectors.
     summary_tokens : int
-        Tokens of a summary at most, as the embedding model counts them.
+        Maximum tokens of a summary, counted by the embedding model's tokenizer.
     max_tokens, max_children : int
-        What a group may hold; see `bounded`.
+        Maximum tokens and number of children of a group; see `bounded`.
     mixture : Mixture
-        How near nodes of any document are found; see `Mixture`.
+        Settings of the Gaussian mixtures that group nodes across documents.
     max_levels : int, optional
-        Levels above the chunks.
+        Maximum number of levels above the chunks.
     seed : int
-        Of everything random.
+        Seed of all randomness.
     namespace : str
-        Part of every id: two namespaces may hold the same document.
+        Hashed into every id, so that one store can hold the same document twice.
     metadata_rules : dict[str, Merge]
-        Replaces, for single keys, how a parent's metadata is merged; see `merged_metadata`.
+        Replacements, by key, of the rule that merges metadata; see `merged_metadata`.
     cache : str or Path, optional
-        Folder in which a pipeline keeps vectors, summaries and what models wrote, so that they
-        are not paid for twice; best that of the index, whose deletions then reach it. `build` has
-        its own.
+        Folder where a pipeline caches vectors, summaries and completions. Use the folder of the
+        index, so that deletions reach the cache. `HierarchicalIndex.build` does so by itself.
     progress : Progress
-        Called with a stage, the steps done and the steps in all.
+        Callback that receives a stage, the steps done and the total steps.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -110,12 +109,16 @@ class Hierarchy(TransformComponent):
             super().__init__(embed_model=embed_model, summarizer=summarizer, **fields)  # type: ignore[call-arg]
         except ValidationError as error:
             raise InputError.of_field(error) from None
-        self._caps()  # refuses caps that cannot hold, now and not after the embedding
+        self._caps()  # fails now instead of after the embedding
         self._summarizer = as_summarizer(summarizer)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        ForkingPickler.register(cls, _refuse_slices)
 
     @property
     def embedder(self) -> Embedder:
-        """The embedding model, with its window and tokenizer; the bundled one is loaded here."""
+        """Embedding model with its window and tokenizer; loaded on first use if given by name."""
         if self._embedder is None:
             given = self.embed_model or DEFAULT_EMBED_MODEL
             model = load_embed_model(given) if isinstance(given, str) else given
@@ -123,29 +126,29 @@ class Hierarchy(TransformComponent):
         return self._embedder
 
     def __call__(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
-        """Chunks in; chunks and the summaries of all levels above them out.
+        """Grow a tree over chunks.
 
         Parameters
         ----------
         nodes : Sequence[BaseNode]
-            Chunks of all documents at once; not modified.
+            Chunks of all documents; not modified.
 
         Returns
         -------
         list[BaseNode]
-            Level by level, all embedded.
+            Copies of the chunks and the summaries above them, level by level, all embedded.
 
         Raises
         ------
         InputError
-            If nodes are not chunks with text, or the pipeline hands over a slice of them.
+            If nodes are not chunks with text. A pipeline with num_workers is refused, too.
         """
         with self._cache() as cache:
             grown = self.grow(nodes, cache)
         return list(grown.nodes)
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
-        """As `__call__`, without blocking the event loop."""
+        """Grow a tree like `__call__`, without blocking the event loop."""
         with self._cache() as cache:
             grown = await self.agrow(nodes, cache)
         return list(grown.nodes)
@@ -157,15 +160,15 @@ class Hierarchy(TransformComponent):
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
     ) -> Grown:
-        """As `__call__`, and what it cost and how long it took.
+        """Grow a tree like `__call__` and also return its usage, statistics and timings.
 
         Parameters
         ----------
         nodes : Sequence[BaseNode]
         cache : Cache
-            Knows what was embedded and written before, and keeps what is new; see `open_cache`.
+            Vectors and texts of earlier builds, to which new ones are added; see `open_cache`.
         progress : Progress, optional
-            In the place of the hierarchy's own.
+            Replaces the hierarchy's own callback.
         """
         return drive(self._begin(nodes, cache), self._models(cache), progress or self.progress)
 
@@ -176,26 +179,26 @@ class Hierarchy(TransformComponent):
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
     ) -> Grown:
-        """As `grow`, without blocking the event loop."""
+        """Grow a tree like `grow`, without blocking the event loop."""
         growth, models = self._begin(nodes, cache), self._models(cache)
         return await adrive(growth, models, progress or self.progress)
 
-    def rehearsal(self, *, quick: bool = False) -> Self:
-        """The same hierarchy without a rewriting model: it counts what that would be asked.
-
-        Parameters
-        ----------
-        quick : bool
-            Also without the embedding model; groups are then those of like words.
-        """
+    def rehearsal(self) -> Self:
+        """Return a copy that counts the requests to its rewriting model instead of sending them."""
         rehearsal = self.model_copy()
         rehearsal._is_rehearsal = True
         rehearsal._summarizer = rehearsed(self._summarizer)
-        rehearsal._embedder = HashedEmbedder(self.embedder.embed_model) if quick else self.embedder
         return rehearsal
 
+    def expected(self, chunks: Sequence[BaseNode]) -> tuple[Expected, Expected]:
+        """Return bounds of the tree over one or more chunks, by arithmetic on their tokens.
+
+        A rehearsal's bounds include what the rewriting model would cost.
+        """
+        return expected_trees(chunks, self._recipe(), self._summarizer)
+
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
-        """All that shapes the tree, with the models by name: no object, no address, no key."""
+        """Return everything that determines the tree; models by name, no addresses, no keys."""
         return {
             **super().to_dict(**kwargs),
             "embed_model": self.embedder.name,
@@ -214,12 +217,12 @@ class Hierarchy(TransformComponent):
         metadata_rules: dict[str, Merge] | None = None,
         **kwargs: Any,
     ) -> Self:
-        """The hierarchy that `to_dict` described; takes what a description cannot hold.
+        """Restore a hierarchy from `to_dict`; models and rules that it cannot hold are passed.
 
         Raises
         ------
         InputError
-            If a language model or a rule is needed that was not given; names it.
+            If an LLM or a metadata rule is missing; names it.
         """
         data = {**data, **kwargs}
         rules = data.pop("metadata_rules", [])
@@ -233,7 +236,7 @@ class Hierarchy(TransformComponent):
 
     @abstractmethod
     def _groupers(self) -> list[Grouper]:
-        """How levels are grouped, each until it is done."""
+        """Return the groupers, each of which is applied level after level until it is done."""
 
     def _caps(self) -> Caps:
         return Caps(self.max_tokens, self.max_children)
@@ -242,7 +245,6 @@ class Hierarchy(TransformComponent):
         return ByMixture(self.seed, self._caps(), self.mixture)
 
     def _begin(self, nodes: Sequence[BaseNode], cache: Cache) -> Growth:
-        refuse_slices()
         known = not self._compares_vectors or self.embedder.fingerprint is not None
         return grow_nodes(nodes, self._recipe(), cache.texts if known else None)
 
@@ -252,13 +254,13 @@ class Hierarchy(TransformComponent):
         return open_cache(str(self.cache), fingerprint(self.embedder.embed_model))
 
     def _models(self, cache: Cache) -> Models:
-        # Sentences are embedded without a memory, which would not know whose they are.
+        # The vector cache is not used for sentences: they belong to no one node.
         resources = Resources(completions=cache.texts, embed=self.embedder.embed)
         return Models(self.embedder, self._summarizer, resources, cache.vectors)
 
     @property
     def _compares_vectors(self) -> bool:
-        """Whether a summary's grounding may depend on the embedding model's vectors."""
+        """Whether the grounding of summaries may depend on the embedding model."""
         grounding = self._summarizer.to_dict().get("grounding")
         return grounding is not None and grounding.get("type") != "nli"
 
@@ -284,3 +286,16 @@ class Hierarchy(TransformComponent):
             metadata_rules=self.metadata_rules,
             is_rehearsal=self._is_rehearsal,
         )
+
+
+def _refuse_slices(hierarchy: Hierarchy) -> NoReturn:
+    """Refuse to be sent to another process, as `IngestionPipeline.run(num_workers=2)` does.
+
+    Each process would make one tree of its slice of the nodes. Only `multiprocessing` asks here;
+    `pickle` and `copy` do not.
+    """
+    raise InputError(
+        "A hierarchy needs all nodes at once, and IngestionPipeline with num_workers slices them; "
+        "run the pipeline without num_workers, or make the hierarchy in the process that has all "
+        "nodes."
+    )

@@ -1,4 +1,4 @@
-"""A parent's metadata, merged from its children's by a written rule."""
+"""Merging of the children's metadata into their parent's."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -6,30 +6,30 @@ from typing import Any
 
 from hierindex.record import RECORD_KEYS
 
-MAX_DISTINCT = 10  # values that a parent lists of one key
+MAX_DISTINCT = 10  # values per key of a parent
 RANGES = frozenset(
     {"page", "page_number", "page_label", "timestamp", "time", "date", "start_time", "end_time"}
 )
 
 Merge = Callable[[list[Any]], Any]
-"""Values of one key in a parent's children, in order, to the parent's value; None leaves it out."""
+"""Maps the children's values of one key, in order, to the parent's; None omits the key."""
 
 
 def merged_metadata(
     children: Sequence[Mapping[str, Any]], rules: Mapping[str, Merge] | None = None
 ) -> dict[str, Any]:
-    """Metadata of a parent.
+    """Merge the metadata of children into that of their parent.
 
-    A value that all children share is inherited. Pages and times (`RANGES`) become
-    [least, greatest]. Of any other key the parent lists the distinct values, at most
-    `MAX_DISTINCT`. The keys of hierindex itself are not merged.
+    A value that all children share is inherited. Pages and times (the keys in `RANGES`) become
+    [min, max]. Any other key becomes a list of at most `MAX_DISTINCT` distinct values. Keys
+    that hierindex writes are omitted.
 
     Parameters
     ----------
     children : Sequence[Mapping]
-        In reading order.
+        Metadata in reading order.
     rules : Mapping[str, Merge], optional
-        Replaces the rule for single keys.
+        Replacements of these rules, by key.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def merged_metadata(
 
 
 def value_range(values: list[Any]) -> list[Any]:
-    """[least, greatest] of values and ranges; their distinct values where they have no order.
+    """Return [min, max] of values and ranges, or the distinct values if they have no order.
 
     >>> value_range([3, [5, 9]]), value_range(["9", "10"])
     ([3, 9], ['9', '10'])
@@ -63,7 +63,7 @@ def value_range(values: list[Any]) -> list[Any]:
     flat = _flat(values)
     if not flat:
         return []
-    if all(isinstance(v, str) and v.isdecimal() for v in flat):  # labels of pages
+    if all(isinstance(v, str) and v.isdecimal() for v in flat):  # page labels
         return [min(flat, key=int), max(flat, key=int)]
     if all(isinstance(v, int | float) for v in flat) or all(isinstance(v, str) for v in flat):
         return [min(flat), max(flat)]
@@ -71,7 +71,7 @@ def value_range(values: list[Any]) -> list[Any]:
 
 
 def distinct(values: list[Any]) -> list[Any]:
-    """The first `MAX_DISTINCT` distinct values, lists among them opened.
+    """Return the first `MAX_DISTINCT` distinct values, with lists flattened.
 
     >>> distinct(["a", ["b", "a"], {"c": 1}])
     ['a', 'b', {'c': 1}]

@@ -1,4 +1,4 @@
-"""Chunks as leaves and summaries as parents, both LlamaIndex TextNodes."""
+"""Construction of leaves from chunks and of parents from summaries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from hierindex.summarize.summary import Summary
 
 @dataclass
 class Draft:
-    """A node while its tree grows; what it knows of its place is written into it at the end."""
+    """A node of a growing tree with its record, which `finished` writes into the node."""
 
     node: TextNode
     record: NodeRecord
@@ -44,7 +44,7 @@ class Draft:
         self.record = replace(self.record, **changes)
 
     def finished(self) -> TextNode:
-        """The node, with its record as metadata and its strongest parent as PARENT."""
+        """Return the node with its record as metadata and its strongest parent as PARENT."""
         self.node.metadata |= self.record.to_metadata()
         if self.record.parents:
             parent = RelatedNodeInfo(node_id=self.record.parents[0][0])
@@ -53,13 +53,13 @@ class Draft:
 
 
 def make_leaves(nodes: Sequence[BaseNode], namespace: str = "") -> list[Draft]:
-    """Copies of chunks with content-derived ids, in document order, blank ones left out.
+    """Copy chunks in document order, with content-derived ids and without blank ones.
 
     Raises
     ------
     InputError
-        If a node has no text of its own, is a summary already, or uses a metadata key that
-        hierindex writes; names it.
+        If a node is not a text node, is a summary, or uses a metadata key that hierindex
+        writes; names the node.
     """
     for node in nodes:
         _check(node)
@@ -75,7 +75,8 @@ def make_leaves(nodes: Sequence[BaseNode], namespace: str = "") -> list[Draft]:
 def _check(node: BaseNode) -> None:
     if not isinstance(node, TextNode | Document) or isinstance(node, ImageNode):
         raise InputError(
-            f"A hierarchy is built of text nodes, node {node.node_id} is a {type(node).__name__}."
+            f"A hierarchy needs text nodes, but node {node.node_id} is {type(node).__name__}; "
+            "remove it."
         )
     if NodeRecord.from_metadata(node.metadata).level > 0:
         raise InputError(
@@ -83,7 +84,7 @@ def _check(node: BaseNode) -> None:
         )
     if taken := set(RECORD_KEYS) & node.metadata.keys() - set(record_keys(node.metadata)):
         raise InputError(
-            f"Metadata key {min(taken)!r} of node {node.node_id} is one that hierindex writes; "
+            f"Metadata key {min(taken)!r} of node {node.node_id} is reserved for hierindex; "
             "rename it."
         )
 
@@ -120,13 +121,13 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
 
 
 def _quotes(node: BaseNode, document: str, start: int | None) -> tuple[Quote, ...]:
-    """Where a chunk's text stands: one quote, or one for each page that it touches."""
+    """Locate a chunk's text in its document: one quote, or one per page that it touches."""
     text = node.get_content(MetadataMode.NONE)
     if start is None:
         return (Quote(0, len(text), None),)
     end = getattr(node, "end_char_idx", None) or start + len(text)
     page = node.metadata.get(PAGE)
-    if end - start != len(text):  # changed after it was split: the place is that of the original
+    if end - start != len(text):  # text edited after splitting: the span is that of the original
         return (Quote(0, len(text), Span(document, start, end, _label(node)), verbatim=False),)
     if not isinstance(page, int):
         return (Quote(0, len(text), Span(document, start, end, _label(node))),)
@@ -139,7 +140,7 @@ def _quotes(node: BaseNode, document: str, start: int | None) -> tuple[Quote, ..
 
 
 def _label(node: BaseNode) -> int | None:
-    """The number of the page that a document is."""
+    """Return the page number of a document that is a single page."""
     label = str(node.metadata.get(PAGE_LABEL, ""))
     return int(label) if label.isdecimal() else None
 
@@ -152,10 +153,10 @@ def make_parent(
     level: int,
     rules: Mapping[str, Merge] | None = None,
 ) -> Draft:
-    """The node of a group, with its children but not yet its own parents.
+    """Make a group's parent; its own parents are recorded later.
 
-    Only its summary is embedded: its metadata is there to filter by and to show. A model
-    that answers sees the entries that all its children share and show.
+    Metadata is excluded from the embedded text. An LLM sees the entries that are equal in all
+    children and hidden in none.
     """
     documents = tuple(dict.fromkeys(d for child in children for d in child.record.documents))
     nodes = [child.node for child in children]

@@ -1,1 +1,1 @@
-"""Language models: how they are asked, bounded, checked and written down."""
+"""Requests to language models: clients, limits, retries, errors and records."""

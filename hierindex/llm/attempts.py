@@ -1,4 +1,4 @@
-"""Which failures of a request are tried again, how often, and after how long."""
+"""Retries of a failed request: how many, and after what pauses."""
 
 import time
 from dataclasses import replace
@@ -9,9 +9,9 @@ from tenacity.wait import wait_base, wait_random_exponential
 from hierindex.llm.checks import UnusableError
 from hierindex.llm.failures import Failure, RequestError
 
-ATTEMPTS = 5  # that fail
-UNUSABLE = 2  # answers to one prompt; at temperature 0 a third would be no other
-LATER = "try again later, a build goes on where it was"
+ATTEMPTS = 5  # failed requests per prompt
+UNUSABLE = 2  # answers per prompt; at temperature 0 they hardly change
+LATER = "try again later, a build resumes where it stopped"
 WAIT = wait_random_exponential(multiplier=0.5, max=20)
 
 
@@ -21,9 +21,9 @@ class Attempts:
     Parameters
     ----------
     wait : wait_base
-        Tenacity's, between attempts; a busy service is waited for by `AdaptiveLimit`.
+        Tenacity's wait between attempts; `AdaptiveLimit` waits for a busy service.
     max_busy : float
-        Seconds in which the service may be busy for this prompt, though it answers others.
+        Seconds for which the service may reject this prompt as busy while it answers others.
     """
 
     def __init__(self, wait: wait_base, max_busy: float) -> None:
@@ -34,7 +34,7 @@ class Attempts:
         self._busy_since: float | None = None
 
     def pause(self, error: UnusableError | RequestError) -> float:
-        """Seconds until the next attempt, after one that failed; raises where it was the last."""
+        """Return the seconds until the next attempt, or raise the error if there is none."""
         if isinstance(error, RequestError) and error.failure.kind == "busy":
             self._check_busy(error)
             seconds = 0.0
@@ -46,7 +46,7 @@ class Attempts:
         return seconds
 
     def _check_busy(self, error: RequestError) -> None:
-        """Refuse to ask a service that is busy for too long, or asks for too long a pause."""
+        """Raise RequestError if the service was or asks to be busy for too long."""
         now = time.monotonic()
         self._busy_since = now if self._busy_since is None else self._busy_since
         seconds = now - self._busy_since
@@ -55,7 +55,7 @@ class Attempts:
             raise RequestError(error.model, replace(error.failure, reason=reason)) from error
 
     def _helps(self, error: UnusableError | RequestError) -> bool:
-        """Whether another attempt may."""
+        """Count a failed attempt; return whether another one may succeed."""
         if isinstance(error, UnusableError):
             self._n_unusable += 1
             return error.again and self._n_unusable < UNUSABLE
@@ -64,6 +64,6 @@ class Attempts:
 
 
 def was_busy(seconds: float, failure: Failure) -> str:
-    """Why a busy service is waited for no longer, as the end of a sentence."""
-    asks = f" and asks for {failure.pause:.0f} s more" if failure.pause else ""
-    return f"was busy for {seconds:.0f} s: to every request {failure.reason}{asks}; {LATER}"
+    """Return a clause on why a busy service is not asked again."""
+    asks = f" and asks for a pause of {failure.pause:.0f} s" if failure.pause else ""
+    return f"was busy for {seconds:.0f} s: {failure.reason}{asks}; {LATER}"

@@ -1,4 +1,4 @@
-"""What services and models say in the place of an answer."""
+"""Checks for empty, echoed and truncated answers."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class UnusableError(Exception):
-    """What a model wrote is of no use; another attempt may be if `again`."""
+    """An answer that cannot be used; `again` is whether another attempt may help."""
 
     def __init__(self, reason: str, *, again: bool = True) -> None:
         super().__init__(reason)
@@ -20,27 +20,23 @@ class UnusableError(Exception):
 
 
 def check_said(model: str, calls: Sequence["Call"]) -> None:
-    """Refuse calls to which nothing was answered, or nothing but their prompts.
+    """Raise ModelError if all answers are empty or repeat their prompts.
 
     Parameters
     ----------
     model : str
-        How the sentence names the model.
+        Subject of the message, for example "The model".
     calls : sequence of Call
-
-    Raises
-    ------
-    ModelError
     """
-    said = [call for call in calls if call.completion.strip()]
-    if calls and not said:
+    answered = [call for call in calls if call.completion.strip()]
+    if calls and not answered:
         raise ModelError(f"{model} answered nothing.")
-    if said and all(call.prompt.strip() in call.completion for call in said):
+    if answered and all(call.prompt.strip() in call.completion for call in answered):
         raise ModelError(f"{model} repeated what it was asked and answered nothing.")
 
 
 def finish_reason(response: CompletionResponse | ChatResponse) -> str | None:
-    """Why the model stopped, as its service says; None where it does not."""
+    """Return the service's reason why the model stopped, or None if it gives none."""
     raw = response.raw
     choices = _get(raw, "choices")
     ends = choices[0] if choices else raw

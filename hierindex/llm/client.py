@@ -1,4 +1,4 @@
-"""Language models by name, behind any OpenAI-compatible address."""
+"""Clients of language models: loading by name and preparing a user's LlamaIndex model."""
 
 import os
 import re
@@ -13,32 +13,32 @@ from llama_index.core.llms import LLM, CustomLLM
 from hierindex.errors import ModelError
 from hierindex.llm.failures import service_errors
 
-KEY = "HIERINDEX_LLM_API_KEY"  # our own: a key of OpenAI's must not go to another's server
+KEY = "HIERINDEX_LLM_API_KEY"  # not OpenAI's variable, whose key must not reach other servers
 CONTEXT_WINDOW = 8192
 SHAPING = ("temperature", "system_prompt", "reasoning_effort", "top_p", "seed", "max_tokens")
 SECRET = re.compile("(?i)key|token|secret|password|credential|header|url|base")
-TIMEOUT = 120.0  # seconds of a request
+TIMEOUT = 120.0  # seconds per request
 
 
 def load_llm(
     model: str, base_url: str, *, timeout: float = TIMEOUT, completion_tokens: int | None = None
 ) -> LLM:
-    """A model of an OpenAI-compatible server; its key comes from the environment alone.
+    """Load a model of an OpenAI-compatible server, with the key from `HIERINDEX_LLM_API_KEY`.
 
     Parameters
     ----------
     model : str
     base_url : str
-        Such as `http://localhost:8000/v1`.
+        For example `http://localhost:8000/v1`.
     timeout : float
-        Seconds of a request.
+        Seconds per request.
     completion_tokens : int, optional
-        Most tokens of an answer, its thinking included; by default the caller's choice.
+        Maximum tokens of an answer, reasoning included; by default the caller chooses.
 
     Returns
     -------
     LLM
-        Without retries of its own, which would be counted nowhere.
+        Its client does not retry; `Service` does.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def load_llm(
     try:
         from llama_index.llms.openai_like import OpenAILike
     except ModuleNotFoundError as error:
-        raise ModelError("Language models need `pip install 'hierindex[llm]'`.") from error
+        raise ModelError("Language models require `pip install 'hierindex[llm]'`.") from error
     llm: LLM = OpenAILike(
         model=model,
         api_base=base_url,
@@ -63,16 +63,15 @@ def load_llm(
 
 
 def load_client() -> None:
-    """Import what OpenAI's client imports at its first request, so that it is not timed with it."""
+    """Import what OpenAI's client would import during its first request, which is timed."""
     if "openai" in sys.modules:
         import_module("openai.resources.chat.completions")
 
 
 def make_client(llm: LLM, how: Literal["_get_client", "_get_aclient"]) -> None:
-    """Make the HTTP client that OpenAI's models make when they are first asked.
+    """Create the HTTP client that OpenAI's models create lazily, so that copies share it.
 
-    Copies made before would each make their own: a tenth of a second, and a new connection. Why
-    there can be none is said when the model is asked.
+    If it cannot be created, the first request reports why.
     """
     if getattr(llm, "reuse_client", False) and hasattr(llm, how):
         with suppress(*service_errors()):
@@ -80,9 +79,9 @@ def make_client(llm: LLM, how: Literal["_get_client", "_get_aclient"]) -> None:
 
 
 def without_retries(llm: LLM, timeout: float) -> LLM:
-    """The model, or a copy whose client neither tries again by itself nor waits longer.
+    """Return the model, or a copy whose client does not retry and has at most this timeout.
 
-    What a client tries again is counted nowhere, and each of its requests would be several.
+    A client's own retries are not counted as requests.
     """
     changes: dict[str, Any] = {}
     if getattr(llm, "max_retries", 0):
@@ -93,28 +92,28 @@ def without_retries(llm: LLM, timeout: float) -> LLM:
         return llm
     copy = llm.model_copy(update=changes)
     for name, client in (copy.__pydantic_private__ or {}).items():
-        if hasattr(client, "with_options"):  # of OpenAI's kind, made before
+        if hasattr(client, "with_options"):  # an OpenAI client that exists already
             setattr(copy, name, client.with_options(**changes))
     return copy
 
 
 def for_another_loop(llm: LLM) -> LLM:
-    """A copy for the running event loop: an async client serves one loop alone."""
+    """Return a copy for the running event loop; async clients belong to one loop."""
     copy = llm.model_copy()
     if getattr(copy, "_async_http_client", None) is None and hasattr(copy, "_aclient"):
-        copy._aclient = None  # the original's, of another loop
+        copy._aclient = None  # belongs to another loop
     make_client(copy, "_get_aclient")
     return copy
 
 
 def lacks_async(kind: Any, method: str) -> bool:
-    """Whether an async method of a class is `CustomLLM`'s, which blocks: it calls the sync one."""
+    """Return whether a class inherits an async method of `CustomLLM`, which blocks."""
     own, inherited = getattr(kind, method), getattr(CustomLLM, method)
-    return unwrap(own) is unwrap(inherited)  # each look-up wraps it anew
+    return unwrap(own) is unwrap(inherited)  # each access wraps it again
 
 
 def shaping(llm: LLM) -> dict[str, Any]:
-    """The settings of a model that shape what it writes; no address and no secret."""
+    """Return the settings that affect a model's answers, without addresses and secrets."""
     described = {key: getattr(llm, key, None) for key in SHAPING}
     extra = getattr(llm, "additional_kwargs", None) or {}
     described |= {key: value for key, value in extra.items() if not SECRET.search(key)}

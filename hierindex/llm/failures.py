@@ -1,4 +1,4 @@
-"""How a model's service fails, what that means for other requests, and how it is said."""
+"""Classification of the errors that clients of models raise, and their messages."""
 
 import re
 import sys
@@ -10,18 +10,17 @@ from typing import Literal
 
 import httpx
 
-from hierindex.errors import HierindexError, ModelError
+from hierindex.errors import HierindexError, ModelError, without_password
 
 MEANING = {
     401: "the key is missing or wrong",
     402: "the account has no credit",
-    403: "the key may not use it",
+    403: "the key does not give access to it",
     404: "there is no such model or path",
 }
-TRY_AGAIN = frozenset({408, 409, 429})  # HTTP statuses; so is any from 500 on
-TIMED_OUT = frozenset({408, 504})  # HTTP statuses; the model may have worked meanwhile
-# Modules of clients, with the base class of their errors.
-CLIENTS = (
+TRY_AGAIN = frozenset({408, 409, 429})  # HTTP statuses, besides 500 and above
+TIMED_OUT = frozenset({408, 504})  # HTTP statuses; the request may have cost tokens
+CLIENTS = (  # modules and the base classes of their errors
     ("openai", "OpenAIError"),
     ("anthropic", "AnthropicError"),
     ("groq", "GroqError"),
@@ -33,13 +32,13 @@ CLIENTS = (
     ("botocore.exceptions", "BotoCoreError"),
     ("botocore.exceptions", "ClientError"),
 )
+# Raised by clients for unexpected answers, such as a proxy's HTML page.
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
-"""What clients raise where an answer is not what they expect: a proxy's page, for one."""
-# Codes of OpenAI's errors, which compatible servers use as well, and what others say instead.
+# Error codes of OpenAI and compatible servers; others have only a message.
 USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 FILTERED = frozenset({"content_filter", "content_policy_violation"})
 TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length", "tokens_exceeded"})
-TOO_LONG_SAID = re.compile(
+TOO_LONG_MESSAGE = re.compile(
     r"(?i)context.{,20}(?:length|window|size)|(?:prompt|input|request).{,20}too (?:long|large)"
     r"|too many (?:input )?tokens|reduce the length"
 )
@@ -47,7 +46,7 @@ TOO_LONG_SAID = re.compile(
 
 @dataclass(frozen=True)
 class Failure:
-    """What the failure of a request means.
+    """Meaning of a failed request.
 
     Parameters
     ----------
@@ -60,7 +59,7 @@ class Failure:
         * "length": the text is too long for the model.
     reason : str
     pause : float
-        Seconds that the service asks to be left alone; 0 where it does not say.
+        Seconds from the service's Retry-After header, or 0.
     """
 
     kind: Literal["again", "busy", "gone", "final", "text", "length"]
@@ -69,7 +68,7 @@ class Failure:
 
 
 class RequestError(HierindexError):
-    """A request failed for good; others may succeed. `failure` says why."""
+    """Raised when a request has failed for good, though others may succeed; `failure` says why."""
 
     def __init__(self, model: str, failure: Failure) -> None:
         mend = "; lower token_budget (--token-budget)" if failure.kind == "length" else ""
@@ -79,13 +78,9 @@ class RequestError(HierindexError):
 
 
 def error_of(model: str, failure: Failure) -> HierindexError:
-    """A failure as one sentence: a `ModelError` if no request will succeed.
+    """Return a `ModelError` if no request will succeed, otherwise a `RequestError`.
 
-    Parameters
-    ----------
-    model : str
-        How the sentence names the model, such as "LLM 'm'".
-    failure : Failure
+    `model` is the subject of the message, for example "LLM 'm'".
     """
     if failure.kind in ("gone", "final"):
         return ModelError(f"{model} cannot be used: {failure.reason}.")
@@ -93,7 +88,7 @@ def error_of(model: str, failure: Failure) -> HierindexError:
 
 
 def failure_of(error: Exception) -> Failure:
-    """What an error of a client means for the text, and for all others."""
+    """Classify a client's error."""
     if not isinstance(error, service_errors()):
         return Failure("again", f"it sent no completion ({type(error).__name__}: {_said(error)})")
     status, code = _status(error), _code(error)
@@ -102,7 +97,7 @@ def failure_of(error: Exception) -> Failure:
             return Failure("gone", reason)
         timed_out = isinstance(error, TimeoutError) or "timed out" in str(error).lower()
         return Failure("again", "the service did not answer in time" if timed_out else _said(error))
-    if status in (400, 413, 422) and (code in TOO_LONG or TOO_LONG_SAID.search(str(error))):
+    if status in (400, 413, 422) and (code in TOO_LONG or TOO_LONG_MESSAGE.search(str(error))):
         return Failure("length", "the prompt is too long for it")
     if code in FILTERED:
         return Failure("text", "the service refuses this text")
@@ -116,49 +111,49 @@ def failure_of(error: Exception) -> Failure:
 
 
 def service_errors() -> tuple[type[Exception], ...]:
-    """What clients raise when a service fails, of those that are imported."""
+    """Return the exceptions that imported clients raise if a service fails."""
     modules = ((sys.modules.get(module), name) for module, name in CLIENTS)
-    found = (getattr(module, name, None) for module, name in modules if module is not None)
-    return (OSError, httpx.HTTPError, *(kind for kind in found if isinstance(kind, type)))
+    kinds = (getattr(module, name, None) for module, name in modules if module is not None)
+    return (OSError, httpx.HTTPError, *(kind for kind in kinds if isinstance(kind, type)))
 
 
 def request_errors() -> tuple[type[Exception], ...]:
-    """What clients raise when a request fails, also for an answer that they cannot read."""
+    """Return the exceptions that clients raise if a request fails or its answer is unreadable."""
     return (*UNREADABLE, *service_errors())
 
 
 def refusal(error: Exception) -> str | None:
-    """Why asking again or asking for another text is of no use; None if it may be."""
+    """Return why neither a retry nor another text helps, or None if one may."""
     status = _status(error)
     if status is None:
         if not any(isinstance(cause, httpx.ConnectError) for cause in _causes(error)):
             return None
         url = _url(error)
         where = "its address" if url is None else f"{url.scheme}://{url.netloc.decode()}"
-        return f"nothing answers at {where}, start the service or correct the address"
+        return f"nothing answers at {where}; start the service or correct its address"
     if _code(error) in USED_UP:
         return "the quota is used up"
     if status in TRY_AGAIN or status >= 500:
         return None
-    meaning = MEANING.get(status, "the request is refused")
+    meaning = MEANING.get(status, "the request was rejected")
     return f"the service answered with HTTP status {status}, {meaning}"
 
 
 def is_refused(error: Exception) -> bool:
-    """Whether the service answered with an HTTP status in the place of work."""
+    """Return whether the service rejected the request without working on it."""
     status = _status(error)
     return status is not None and status >= 400 and status not in TIMED_OUT
 
 
 def refuses_all(error: BaseException | None) -> bool:
-    """Whether a service's error is of the service, and not of what it was asked."""
+    """Return whether an error concerns the service and not the text of the request."""
     status = _status(error) if error is not None else None
     return error is not None and (status is None or status in MEANING or _code(error) in USED_UP)
 
 
 def _said(error: Exception) -> str:
-    """The first line of what an error says; the next ones may quote texts."""
-    return str(error).strip().partition("\n")[0].rstrip(".")
+    """Return the first line of an error's message; later lines may quote texts."""
+    return without_password(str(error).strip().partition("\n")[0].rstrip("."))
 
 
 def _url(error: Exception) -> httpx.URL | None:
@@ -169,20 +164,20 @@ def _url(error: Exception) -> httpx.URL | None:
 
 
 def _retry_after(error: Exception) -> float:
-    """Seconds that the service asks to be left alone; 0 where it does not say."""
-    said = getattr(getattr(error, "response", None), "headers", {}).get("retry-after", "")
+    """Return the seconds in the Retry-After header, or 0."""
+    header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after", "")
     try:
-        return max(0.0, float(said))
+        return max(0.0, float(header))
     except ValueError:
         pass
     try:
-        return max(0.0, (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds())
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
     except (TypeError, ValueError):
         return 0.0
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status that the service answered with; None where it did not answer."""
+    """Return the HTTP status of the answer, or None if there was no answer."""
     status = getattr(error, "status_code", None)
     return status or getattr(getattr(error, "response", None), "status_code", None)
 

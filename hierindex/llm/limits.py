@@ -1,4 +1,4 @@
-"""How many requests may be in flight, and what they may cost."""
+"""Limits on concurrent requests and on spent tokens."""
 
 import asyncio
 import time
@@ -11,35 +11,35 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.errors import LimitError
 from hierindex.llm.record import Request
 
-A_MOMENT = 0.005  # seconds
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 10.0  # seconds, where the service asks for none
+POLL = 0.005  # seconds
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 10.0  # seconds, if the service asks for none
 
 
 class AdaptiveLimit:
-    """So many requests at once as the service bears.
+    """A limit on concurrent requests that adapts to the service.
 
-    Halved when the service says that there are too many, and grown by one with each round of
-    answers, up to what was asked for: additive increase, multiplicative decrease (Chiu and
-    Jain, 1989). For threads and the tasks of any event loops together.
+    It is halved when the service rejects a request as one too many, and grows by one per round of
+    answers up to `most`: additive increase, multiplicative decrease (Chiu and Jain, 1989). Threads
+    and tasks of several event loops may share it.
 
     Parameters
     ----------
     most : int
-        Requests in flight, never more.
+        Maximum number of requests in flight.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._limit = float(most)
         self._in_flight = 0
-        self._slowed = self._resume = 0.0  # as time.monotonic tells
+        self._slowed = self._resume = 0.0  # by time.monotonic
         self._next_pause = FIRST_PAUSE
         self._busy_since: float | None = None
         self._lock = Lock()
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait until one more request may be sent, and hold its place meanwhile."""
+        """Wait until a request may be sent, and hold its slot."""
         while wait := self._wait():
             time.sleep(wait)
         try:
@@ -49,7 +49,7 @@ class AdaptiveLimit:
 
     @asynccontextmanager
     async def aslot(self) -> AsyncIterator[None]:
-        """As `slot`, without blocking the event loop."""
+        """Hold a slot as `slot` does, without blocking the event loop."""
         while wait := self._wait():
             await asyncio.sleep(wait)
         try:
@@ -58,29 +58,28 @@ class AdaptiveLimit:
             self._leave()
 
     def answered(self) -> None:
-        """A request was answered."""
+        """Record that a request was answered."""
         with self._lock:
             self._limit = min(self.most, self._limit + 1 / self._limit)
             self._next_pause, self._busy_since = FIRST_PAUSE, None
 
     def slow_down(self, sent: float, pause: float) -> float:
-        """A request that was sent then was too many; nothing is sent for a while.
+        """Back off after a request was rejected as one too many.
 
-        Those that were in flight together say it together, and count once.
+        Requests that were in flight together lower the limit once. A request that was sent some
+        seconds after the last pause starts a new busy period.
 
         Parameters
         ----------
         sent : float
-            As `time.monotonic` tells.
+            When the request was sent, by `time.monotonic`.
         pause : float
-            Seconds that the service asks for; where it does not say, 0: then the pause is twice
-            the last one.
+            Seconds that the service asks for; with 0 the pause is twice the last one.
 
         Returns
         -------
         float
-            Seconds since the first of the requests that were too many, without an answer between.
-        One that was sent some seconds after the last pause is a first one again.
+            Seconds since the start of the busy period, in which the service answered nothing.
         """
         now = time.monotonic()
         with self._lock:
@@ -95,17 +94,17 @@ class AdaptiveLimit:
             return now - self._busy_since
 
     def end_pause(self) -> None:
-        """The service was given up: those that wait for it need not wait longer to learn it."""
+        """End the pause, so that waiting requests fail soon too."""
         with self._lock:
             self._resume = min(self._resume, time.monotonic())
             self._next_pause = FIRST_PAUSE
 
     def _wait(self) -> float:
-        """Seconds to wait before asking again; 0 if a request may be sent, whose place is held."""
+        """Take a slot and return 0, or return the seconds until the next try."""
         with self._lock:
             paused = self._resume - time.monotonic()
             if paused > 0 or self._in_flight >= int(self._limit):
-                return max(A_MOMENT, paused)
+                return max(POLL, paused)
             self._in_flight += 1
             return 0.0
 
@@ -115,31 +114,31 @@ class AdaptiveLimit:
 
 
 class TokenLimit:
-    """Tokens that may be spent; what might exceed them is not begun.
+    """A token budget for the tasks of one event loop.
 
-    A request is reserved with the most that it can cost, and settled with what it did cost.
-    For the tasks of one event loop.
+    The maximum cost of a request is reserved before it is sent and replaced by its actual cost
+    afterwards.
 
     Parameters
     ----------
     most : int
     spent : int
-        Before now.
+        Tokens that are already spent.
     completion_tokens : int
-        Of an answer at most.
+        Maximum tokens of an answer.
     """
 
     def __init__(self, most: int, spent: int = 0, completion_tokens: int = 0) -> None:
         self._most = most
         self._spent = spent
         self._completion_tokens = completion_tokens
-        self._told_by_counted = 1.0  # tokens of prompts, the service's count by ours
+        self._ratio = 1.0  # largest ratio of the service's count of prompt tokens to ours
         self._reserved = 0
         self._settled = asyncio.Condition()
 
     @asynccontextmanager
     async def reserved(self, request: Request) -> AsyncIterator[None]:
-        """While a request may cost what it may at most; when it has ended, what it did cost.
+        """Reserve a request's maximum cost while it runs, then settle its actual cost.
 
         Raises
         ------
@@ -147,38 +146,38 @@ class TokenLimit:
             See `reserve`.
         """
         counted = len(get_tokenizer()(request.prompt))
-        at_most = int(counted * self._told_by_counted) + 1 + self._completion_tokens
+        at_most = int(counted * self._ratio) + 1 + self._completion_tokens
         await self.reserve(at_most)
         try:
             yield
         finally:
-            call, cost = request.call, at_most  # where the outcome is not known
-            if call is None or request.refused:  # it was not sent, or not worked on
+            call, cost = request.call, at_most  # if the outcome is unknown
+            if call is None or request.refused:  # not sent or rejected
                 cost = 0
             elif request.response is not None:
                 cost = call.prompt_tokens + call.completion_tokens
-                self._told_by_counted = max(self._told_by_counted, call.prompt_tokens / counted)
+                self._ratio = max(self._ratio, call.prompt_tokens / counted)
             await self.settle(at_most, cost)
 
     async def reserve(self, n_tokens: int) -> None:
-        """Wait until so many are surely left.
+        """Wait until the tokens are available, and reserve them.
 
         Raises
         ------
         LimitError
-            If they are not, also when every request in flight is settled.
+            If they are not available even after all requests in flight have ended.
         """
         async with self._settled:
             await self._settled.wait_for(lambda: self._holds(n_tokens) or not self._reserved)
             if not self._holds(n_tokens):
                 raise LimitError(
-                    f"{self._spent:,} of the {self._most:,} tokens that it may take are spent, and "
-                    f"the next request may take {n_tokens:,}"
+                    f"{self._spent:,} of the {self._most:,} tokens of the budget are spent and the "
+                    f"next request may take {n_tokens:,}"
                 )
             self._reserved += n_tokens
 
     async def settle(self, n_reserved: int, n_spent: int) -> None:
-        """A request that was reserved with so many tokens has cost so many."""
+        """Replace reserved tokens by spent tokens."""
         async with self._settled:
             self._reserved -= n_reserved
             self._spent += n_spent

@@ -1,4 +1,4 @@
-"""The calls of a language model, written down: in memory, and in a file for whoever asks for it."""
+"""Records of calls to language models, in memory and as JSON lines in a file."""
 
 import json
 import os
@@ -20,12 +20,11 @@ Response = CompletionResponse | ChatResponse
 
 @dataclass(frozen=True)
 class Call:
-    """A request and its answer, or what was wrong with it.
+    """A request with its answer or its error.
 
-    `prompt` joins the contents of its messages by an empty line. Tokens are the service's own
-    counts where it gives them, else those of LlamaIndex's global tokenizer; a request without an
-    answer has none. (Of a stream it gives them if it is asked to: OpenAI's
-    `stream_options={"include_usage": True}`.)
+    `prompt` joins the contents of its messages by an empty line. Tokens are the service's counts if
+    it reports them, otherwise those of LlamaIndex's global tokenizer, and 0 without an answer.
+    (OpenAI reports them for a stream with `stream_options={"include_usage": True}`.)
     """
 
     prompt: str
@@ -37,42 +36,42 @@ class Call:
 
     @classmethod
     def of(cls, prompt: str, response: Response | None, fault: str | None = None) -> Self:
-        """The call of a prompt; of a stream, the response is its last piece."""
+        """Make the call of a prompt; for a stream, the response is its last chunk."""
         if response is None:
             return cls(prompt, "", 0, 0, None, fault)
-        completion, told = _text(response), _tokens(response)
-        if not any(told):  # an empty answer has no tokens, and says so
-            told = len(get_tokenizer()(prompt)), len(get_tokenizer()(completion))
-        return cls(prompt, completion, *told, finish_reason(response), fault)
+        completion, counts = _text(response), _tokens(response)
+        if not any(counts):
+            counts = len(get_tokenizer()(prompt)), len(get_tokenizer()(completion))
+        return cls(prompt, completion, *counts, finish_reason(response), fault)
 
     @property
     def usage(self) -> Usage:
-        """What it cost."""
+        """Return the cost of the call."""
         return Usage(1, self.prompt_tokens, self.completion_tokens)
 
 
 @dataclass
 class Request:
-    """A prompt that was sent, what came back so far, and in the end the call."""
+    """A prompt in flight, with its response so far and finally its call."""
 
     prompt: str
-    sent: float = 0.0  # as time.monotonic tells
+    sent: float = 0.0  # by time.monotonic
     response: Any = None
-    goes_on: bool = False  # a stream of which there is more
-    refused: bool = False  # by an HTTP status: it cost nothing
+    goes_on: bool = False  # a stream with more chunks
+    refused: bool = False  # rejected with an HTTP status, at no cost
     call: Call | None = None
 
 
 @dataclass
 class Calls:
-    """The calls of a model, in the order of their ends.
+    """The calls of a model, in the order of completion.
 
     Parameters
     ----------
     model : str
-        Its name, for the file.
+        Name to write to the file.
     path : Path, optional
-        A file to which each call is appended, as a line of JSON; see `start_record`.
+        A file to append each call to as a line of JSON; see `start_record`.
     """
 
     model: str = ""
@@ -80,7 +79,7 @@ class Calls:
     made: list[Call] = field(default_factory=list)
 
     def add(self, call: Call) -> None:
-        """Write a call down."""
+        """Add a call and append it to the file."""
         self.made.append(call)
         if self.path is not None:
             line = json.dumps({"model": self.model, **asdict(call)}, ensure_ascii=False)
@@ -89,12 +88,12 @@ class Calls:
 
     @property
     def usage(self) -> Usage:
-        """What they cost together."""
+        """Return the total cost."""
         return sum((call.usage for call in self.made), Usage())
 
 
 def start_record(path: str | Path) -> Path:
-    """A file for calls, for its user alone to read; what is there already stays.
+    """Create a file for calls that only its owner may read, or keep an existing one.
 
     Raises
     ------
@@ -109,7 +108,7 @@ def start_record(path: str | Path) -> Path:
 
 
 def prompt_of(*args: Any, **options: Any) -> str:
-    """What a model's method is asked, a prompt or messages, as one text."""
+    """Return a model method's prompt or messages as one text."""
     asked = args[0] if args else options.get("prompt", options.get("messages"))
     if isinstance(asked, str):
         return asked
@@ -117,10 +116,10 @@ def prompt_of(*args: Any, **options: Any) -> str:
 
 
 def _tokens(response: Response) -> tuple[int, int]:
-    """Of prompt and completion, as the service counts them; 0 and 0 where it does not."""
-    told = response.additional_kwargs
-    if "prompt_tokens" in told:
-        return told["prompt_tokens"], told.get("completion_tokens", 0)
+    """Return the service's counts of prompt and completion tokens, or zeros."""
+    options = response.additional_kwargs
+    if "prompt_tokens" in options:
+        return options["prompt_tokens"], options.get("completion_tokens", 0)
     if not isinstance(response.raw, dict | BaseModel):
         return 0, 0
     n_prompt, n_completion = get_tokens_from_response(response)
@@ -135,6 +134,6 @@ def _text(response: Response) -> str:
 
 
 def _arguments(call: ToolCallBlock) -> str:
-    """What a tool is called with, as JSON: the answer of a model that fills in a form."""
+    """Return a tool call's arguments as JSON, which is the answer of a structured request."""
     given = call.tool_kwargs
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""LlamaIndex models whose every request goes through a `Service`, as response modes ask them."""
+"""LlamaIndex models whose requests go through a `Service`."""
 
 import asyncio
 from asyncio import AbstractEventLoop
@@ -23,7 +23,7 @@ from hierindex.threads import in_daemon_thread
 
 
 class Served(BaseModel):
-    """The methods of a model that send requests; its own class comes behind this one."""
+    """A mixin that routes the request methods of an LLM class through its `Service`."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, ignored_types=(partialmethod,))
     request_service: Service = Field(exclude=True, repr=False)
@@ -68,14 +68,11 @@ class Served(BaseModel):
             record.add(call)
 
     def _of_loop(self) -> Any:
-        """A copy with the clients of the running event loop, which all copies of a model share.
-
-        A model keeps its clients in its private attributes.
-        """
+        """Return a copy with the running loop's clients, kept in private attributes."""
         loop, clients = asyncio.get_running_loop(), self.loop_clients
         if loop not in clients:
             for ended in [other for other in clients if other.is_closed()]:
-                clients.pop(ended, None)  # a client refers to its loop
+                clients.pop(ended, None)  # a client holds a reference to its loop
             clients[loop] = for_another_loop(cast(LLM, self)).__pydantic_private__
         copy = self.model_copy()
         object.__setattr__(copy, "__pydantic_private__", clients[loop])
@@ -83,24 +80,24 @@ class Served(BaseModel):
 
 
 def served(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = None) -> LLM:
-    """A copy of a model whose requests go through a service; its own client does not try again.
+    """Return a copy of a model that sends requests through a `Service`, without client retries.
 
     Parameters
     ----------
     llm : LLM
-        One that is served already keeps its service, with those who share it.
+        A served model keeps its service and shares its limits with the copy.
     calls : Calls, optional
-        Where its calls are written down, besides where they are already.
+        An additional record of its calls.
     concurrency : int, optional
-        Most requests in flight; by default 4.
+        Maximum requests in flight; 4 by default.
 
     Returns
     -------
     LLM
-        Of a class made from the model's own. A request that fails for good raises `RequestError`,
-        or `ModelError` where no other would succeed.
+        An instance of a subclass of the model's class. A request that fails for good raises
+        `RequestError`, or `ModelError` if no other request would succeed.
     """
-    if isinstance(llm, StructuredLLM):  # what is sent and paid is what is asked within
+    if isinstance(llm, StructuredLLM):  # the model inside it sends the requests
         return llm.model_copy(update={"llm": served(llm.llm, calls, concurrency=concurrency)})
     copy = llm if isinstance(llm, Served) else _first_served(llm)
     service, records = copy.request_service, copy.request_records
@@ -113,12 +110,11 @@ def served(llm: LLM, calls: Calls | None = None, *, concurrency: int | None = No
 
 
 def service_of(llm: LLM) -> Service:
-    """The service of a served model."""
+    """Return the service of a served model."""
     return cast(Served, llm.llm if isinstance(llm, StructuredLLM) else llm).request_service
 
 
 def _first_served(llm: LLM) -> Served:
-    """A copy of a model, with a service of its own."""
     copy: Any = without_retries(llm, inf).model_copy()
     make_client(copy, "_get_client")
     copy.__class__ = _served_class(type(llm))
@@ -128,7 +124,7 @@ def _first_served(llm: LLM) -> Served:
 
 
 def _timeout(llm: LLM) -> float | None:
-    """Seconds of a request by the model's own settings; None of a model without, as local ones."""
+    """Return the timeout in a model's settings; local models have none."""
     named = (getattr(llm, name, None) for name in ("timeout", "request_timeout"))
     return next((seconds for seconds in named if is_number(seconds)), None)
 

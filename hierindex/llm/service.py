@@ -1,7 +1,6 @@
-"""Requests to a language model: within limits, failures told apart, tried again, written down.
+"""Requests to a language model with limits, error classification, retries and records.
 
-What a request means is the caller's: `Service` is given the prompt, for the record, and what sends
-it. Builds ask for texts, response modes through LlamaIndex (see `hierindex.llm.served`).
+A `Service` gets the prompt only for the record, and a function that sends the request.
 """
 
 import asyncio
@@ -33,42 +32,41 @@ from hierindex.llm.record import Call, Request, Response
 from hierindex.threads import is_given_up, within
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
-MAX_BUSY = 60.0  # seconds in which a busy service may answer nothing, or not to one prompt
-CLOSING = 0.5  # seconds in which a client may end a request itself, and close its connection
+MAX_BUSY = 60.0  # seconds for which a service may reject all requests, or one prompt
+CLOSING = 0.5  # seconds after its timeout for a client to close the connection
 
 S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R", bound=Response)
 Note = Callable[[Call], None]
-"""Writes a call down."""
+"""Records a call."""
 
 _asking: ContextVar["Service | None"] = ContextVar("asking", default=None)
 
 
 def unchecked(response: T) -> T:
-    """The response as it is."""
+    """Return the response unchanged."""
     return response
 
 
 @dataclass(eq=False)
 class Service:
-    """A language model as those see it who share its limits.
+    """A language model whose users share its limits.
 
     Parameters
     ----------
     name : str
     limit : AdaptiveLimit
-        Requests in flight; a stream of which there is a piece is none.
+        Limit on requests in flight; a stream counts until its first chunk.
     timeout : float, optional
-        Seconds of a request, or until the next piece of a stream. A thread cannot be cut short:
-        that of a sync request that takes longer stays until the server ends the request, so that
-        there may be five of one prompt.
+        Seconds per request, or until the next chunk of a stream. A sync request that times out
+        keeps its thread until the server ends it, so up to five threads may work on one prompt.
     wait : wait_base
         Tenacity's wait between attempts.
     tokens : TokenLimit, optional
-        What async requests may cost.
+        Budget of async requests.
     has_answered : bool
-        Whether it was ever of use; then nothing at its address is a failure that may pass.
+        Whether the service was ever reachable; if so, a refused connection is retried.
     """
 
     name: str
@@ -80,37 +78,37 @@ class Service:
 
     @property
     def is_asking(self) -> bool:
-        """Whether this is within a request of it: a model may answer a chat by a completion."""
+        """Return whether this runs inside one of its requests: a chat may call `complete`."""
         return _asking.get() is self
 
     def ask(self, prompt: str, send: Callable[[], T], note: Note) -> T:
-        """The response to a request that is sent again where that may help; notes every attempt.
+        """Return the response to a request, with retries; record every attempt.
 
         Raises
         ------
         RequestError
-            If there is no answer, for this prompt.
+            If this prompt gets no answer.
         ModelError
-            If there will be none for any prompt.
+            If no prompt will get an answer.
         """
         return self._sent(prompt, send, note)[1]
 
     async def aask(
         self, prompt: str, send: Callable[[], Awaitable[R]], note: Note, check: Callable[[R], T]
     ) -> T:
-        """As `ask`, for what a check makes of the response.
+        """Return the checked response as `ask` does.
 
         Raises
         ------
         UnusableError
-            If the check does, again and again.
+            If the check still raises it on the last attempt.
         LimitError
-            If the request might exceed the tokens; it is not sent.
+            If the request might exceed the token budget; it is not sent.
         """
         return (await self._asent(prompt, send, note, check))[1]
 
     def stream(self, prompt: str, send: Callable[[], Iterator[R]], note: Note) -> Iterator[R]:
-        """As `ask`, piece by piece; what fails after the first piece is not tried again."""
+        """Yield the chunks of a response as `ask` does; errors after the first are not retried."""
 
         def begin() -> tuple[Iterator[R], R | None]:
             pieces = send()
@@ -127,7 +125,7 @@ class Service:
     async def astream(
         self, prompt: str, send: Callable[[], Awaitable[AsyncIterator[R]]], note: Note
     ) -> AsyncIterator[R]:
-        """As `stream`."""
+        """Yield the chunks of a response as `stream` does."""
 
         async def begin() -> tuple[AsyncIterator[R], R | None]:
             pieces = await send()
@@ -145,13 +143,13 @@ class Service:
     def _sent(
         self, prompt: str, send: Callable[[], T], note: Note, *, is_stream: bool = False
     ) -> tuple[Request, T]:
-        """The attempt that succeeded, and what it brought."""
+        """Return the successful attempt and its result."""
         attempts = Attempts(self.wait, MAX_BUSY)
         while True:
             request = Request(prompt)
             try:
                 with self.limit.slot():
-                    if is_given_up():  # by who asked, while this waited
+                    if is_given_up():  # by the caller, meanwhile
                         raise CancelledError
                     with self._watched(request, note):
                         request.response = got = self._bounded(send)
@@ -169,7 +167,6 @@ class Service:
         *,
         is_stream: bool = False,
     ) -> tuple[Request, T]:
-        """As `_sent`."""
         attempts = Attempts(self.wait, MAX_BUSY)
         while True:
             request = Request(prompt)
@@ -184,7 +181,6 @@ class Service:
                 await asyncio.sleep(attempts.pause(error))
 
     def _bounded(self, send: Callable[[], T]) -> T:
-        """What comes back in time."""
 
         def inside() -> T:
             _asking.set(self)
@@ -193,7 +189,6 @@ class Service:
         return within(None if self.timeout is None else self.timeout + CLOSING, inside)
 
     async def _abounded(self, send: Callable[[], Awaitable[T]]) -> T:
-        """As `_bounded`."""
         before = _asking.set(self)
         try:
             async with asyncio.timeout(self.timeout):
@@ -203,7 +198,7 @@ class Service:
 
     @contextmanager
     def _watched(self, request: Request, note: Note) -> Iterator[None]:
-        """While a request is under way: names its failure, and writes it down when it has ended."""
+        """Classify the errors of a request and record it when it has ended."""
         request.goes_on, request.sent, fault = False, time.monotonic(), None
         try:
             yield
@@ -224,9 +219,9 @@ class Service:
                 note(request.call)
 
     def _named(self, failure: Failure, request: Request) -> HierindexError:
-        """What a failure means for all prompts, or else for this one."""
+        """Return the error of a failure, after backing off if the service is busy."""
         model = f"LLM {self.name!r}"
-        if failure.kind == "gone" and self.has_answered:  # it was there
+        if failure.kind == "gone" and self.has_answered:
             failure = replace(failure, kind="again")
         if failure.kind == "busy":
             if failure.pause > MAX_BUSY:

@@ -1,11 +1,11 @@
-"""What the requests of a language model cost."""
+"""Usage of a language model."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What summaries or answers cost: `llm_calls` are requests sent, retries included."""
+    """Cost of summaries or answers; `llm_calls` are requests sent, retries included."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0

@@ -1,1 +1,1 @@
-"""From the nodes that were found to an answer."""
+"""Answers to questions, written from the retrieved nodes."""

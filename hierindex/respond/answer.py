@@ -1,4 +1,4 @@
-"""An answer with its sources, what it cost and how long it took."""
+"""Answers with their sources, usage and timings."""
 
 import re
 from collections.abc import Iterator
@@ -21,27 +21,27 @@ from hierindex.llm.checks import check_said
 from hierindex.llm.record import Call, Calls
 from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
-from hierindex.respond.extractive import CITATIONS, NO_ANSWER, REFUSED, SCORE
-from hierindex.respond.tree import SUMMARIES
+from hierindex.respond.bounded_tree import SUMMARIES
+from hierindex.respond.extractive_synthesizer import CITATIONS, NO_ANSWER, REFUSED, SCORE
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.timing import Stopwatch
 
-# How LlamaIndex's prompt helper says it.
+# Messages of LlamaIndex's prompt helper.
 NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
 NO_ROOM = (
     "the prompt leaves no room for texts in the model's window; shorten the question or the "
     "template, or set context_window= and max_tokens= of the model"
 )
 
-# How its parsers of forms do; the rest may quote what a model wrote.
+# Messages of LlamaIndex's output parsers; the rest may quote a model's answer.
 NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool call")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A node that the answer stands on.
+    """A node that the answer is based on.
 
-    `citations` are its places in documents, `path` the ids from its parent up to its root.
+    `citations` are its spans in documents, `path` the ids from its parent up to the root.
     """
 
     id: str
@@ -54,13 +54,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer; `citations` are those of its sentences, in order, where it is extractive.
+    """An answer to a question.
 
-    `why` tells of the levels that were asked, where they were chosen for the question. `calls`
-    are the prompts that a language model was sent, with what it answered to each. `score` is an
-    extractive answer's, see `ExtractiveSynthesizer`, and `refused` whether it is that nothing
-    answers. `summaries` are the ids of those that a language model read in the place of their
-    children, which are among the sources.
+    `citations` has one entry per sentence of an extractive answer. `why` is the reason for the
+    searched levels, if they were chosen for the question. `score` is that of an extractive
+    answer, see `ExtractiveSynthesizer`, and `refused` is True if nothing in the index answers.
+    `summaries` are the ids of summaries that a language model read instead of their children,
+    which are among the sources. `calls` are the prompts sent to a language model, with its
+    answers.
     """
 
     answer: str
@@ -76,15 +77,15 @@ class Answer:
     calls: list[Call] = field(default_factory=list, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dictionaries, lists and numbers, without calls; what is None is left out."""
-        told = asdict(self)
-        del told["calls"]
-        return {key: value for key, value in told.items() if value is not None}
+        """Return plain dictionaries, lists and numbers, without calls and without None."""
+        data = asdict(self)
+        del data["calls"]
+        return {key: value for key, value in data.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What was found for a question, and the seconds that its stages took."""
+    """The nodes retrieved for a question, and the seconds of each stage."""
 
     query: QueryBundle
     nodes: list[NodeWithScore]
@@ -92,17 +93,17 @@ class Retrieved:
 
 
 def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -> Retrieved:
-    """Embed a question, then search.
+    """Embed a question and retrieve nodes for it.
 
     Raises
     ------
     InputError
-        If it is empty.
+        If the question is empty.
     ModelError, HierindexError
         If the embedding model cannot be reached, or fails.
     """
     if not question.strip():
-        raise InputError("The question is empty; ask something.")
+        raise InputError("The question is empty; pass some text.")
     watch = Stopwatch()
     with watch("embed"), named_errors(embed_model):
         query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
@@ -117,33 +118,33 @@ def answered(
     llm: LLM | None = None,
     calls: Calls | None = None,
 ) -> Answer:
-    """The answer of an engine to what was found; the LLM is the one that it asks, if any.
+    """Return the answer of an engine from retrieved nodes; `llm` is the engine's model, if any.
 
     Raises
     ------
     ModelError
         If the language model cannot be reached or refuses.
     HierindexError
-        If it fails otherwise, or LlamaIndex cannot make an answer of what it says.
+        If it fails otherwise, or LlamaIndex cannot use its answer.
     """
     watch, calls = Stopwatch(), calls or Calls()
-    asked = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
-    with watch("respond"), _llama_index_errors(asked, _form_of(engine, llm)):
+    name = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
+    with watch("respond"), _llama_index_errors(name, _form_of(engine, llm)):
         response = engine.synthesize(found.query, found.nodes)
         text = _text(response) if found.nodes else NO_ANSWER
-    check_said(asked, calls.made)
-    told = response.metadata or {}
+    check_said(name, calls.made)
+    metadata = response.metadata or {}
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
-        citations=told.get(CITATIONS, []),
+        citations=metadata.get(CITATIONS, []),
         sources=[source_of(node) for node in response.source_nodes],
         usage=calls.usage,
         seconds={**found.seconds, **_seconds(watch)},
         why=next((node.why for node in found.nodes if isinstance(node, RetrievedNode)), None),
-        score=told.get(SCORE),
-        refused=told.get(REFUSED, not found.nodes),
-        summaries=told.get(SUMMARIES, []),
+        score=metadata.get(SCORE),
+        refused=metadata.get(REFUSED, not found.nodes),
+        summaries=metadata.get(SUMMARIES, []),
         calls=calls.made,
     )
 
@@ -153,28 +154,28 @@ def _seconds(watch: Stopwatch) -> dict[str, float]:
 
 
 def _text(response: RESPONSE_TYPE) -> str:
-    text = str(response)  # reads a stream to its end, and calls nothing "None"
+    text = str(response)  # reads a stream to its end; "None" if there is no answer
     if isinstance(response, StreamingResponse):
         return response.response_txt or ""
     return text if getattr(response, "response", None) else ""
 
 
 def _form_of(engine: RetrieverQueryEngine, llm: LLM | None) -> type[BaseModel] | None:
-    """The form that a language model is to fill in; None if it is to write a text."""
+    """Return the output class of structured answers, or None for text."""
     of_model = llm.output_cls if isinstance(llm, StructuredLLM) else None
     return of_model or getattr(engine._response_synthesizer, "_output_cls", None)
 
 
 @contextmanager
 def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[None]:
-    """What LlamaIndex raises for a window without room, or a form that is not filled in."""
+    """Convert LlamaIndex's errors about full windows and unusable structured answers."""
     try:
         yield
-    except ValidationError as error:  # its report quotes what the model wrote
+    except ValidationError as error:  # its message quotes the model's answer
         if form is None or error.title != form.__name__:
             raise
         names = ", ".join(sorted({str(e["loc"][0]) for e in error.errors() if e["loc"]}))
-        raise HierindexError(f"{model} did not fill in the form: see {names}.") from error
+        raise HierindexError(f"{model} did not fill in the form; wrong fields: {names}.") from error
     except ValueError as error:
         if NO_ROOM_SAID.search(str(error)):
             raise HierindexError(f"No answer can be made: {NO_ROOM}.") from error
@@ -184,7 +185,7 @@ def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[No
 
 
 def source_of(found: NodeWithScore) -> Source:
-    """A node that was found, as an answer names it."""
+    """Convert a retrieved node to a source of an answer."""
     record = NodeRecord.from_metadata(found.metadata)
     return Source(
         id=found.node_id,

@@ -1,4 +1,4 @@
-"""One question in several response modes, side by side."""
+"""Comparison of response modes on one question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,30 +25,30 @@ from hierindex.respond.engine import (
 )
 from hierindex.retrieve.retriever import HierarchyRetriever
 
-IN_COMMON = ("sources", "why")  # of all answers to one question of the same nodes
+IN_COMMON = ("sources", "why")  # the same in all modes
 ANSWERING = [mode for mode in MODES if mode not in WITHOUT_LLM]
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one response mode made of the nodes; `error` says why it made nothing."""
+    """The answer of one response mode, or the error that it failed with."""
 
     mode: str
     answer: Answer | None
     error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, without what all modes have in common."""
+        """Return plain values, without those that are the same in all modes."""
         if self.answer is None:
             return {"mode": self.mode, "error": self.error}
-        told = self.answer.to_json()
-        told["seconds"] = told["seconds"]["respond"]
-        return {"mode": self.mode, **{k: v for k, v in told.items() if k not in IN_COMMON}}
+        data = self.answer.to_json()
+        data["seconds"] = data["seconds"]["respond"]
+        return {"mode": self.mode, **{k: v for k, v in data.items() if k not in IN_COMMON}}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Attempts at one question, all of the same nodes."""
+    """Answers to one question in several response modes, from the same nodes."""
 
     question: str
     sources: list[Source]
@@ -56,7 +56,7 @@ class Comparison:
     seconds: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain dictionaries, lists and numbers."""
+        """Return plain dictionaries, lists and numbers."""
         return {
             "question": self.question,
             "sources": [asdict(source) for source in self.sources],
@@ -74,26 +74,26 @@ def compare(
     response_modes: Sequence[str] | None = None,
     synthesizer: Mapping[str, Any] | None = None,
 ) -> Comparison:
-    """Ask a question in several response modes.
+    """Answer a question in several response modes.
 
     Parameters
     ----------
     question : str
     retriever : HierarchyRetriever
-        Asked once: every mode gets the same nodes.
+        Called once, so every mode gets the same nodes.
     embed_model : BaseEmbedding
     llm : LLM, optional
     response_modes : sequence of str, optional
-        By default all that answer; without an LLM that is "extractive".
+        By default all modes that answer; without an LLM, "extractive" only.
     synthesizer : dict, optional
-        As `HierarchicalIndex.as_query_engine`; each mode takes what it has.
+        As in `HierarchicalIndex.as_query_engine`; each mode takes the options that it has.
 
     Raises
     ------
     InputError
-        If there is no such mode, it needs an LLM and there is none, or no mode has an option.
+        If a mode is unknown or needs an LLM and none is given, or if no mode has an option.
     ModelError
-        If the LLM cannot be used. A mode that fails otherwise says why, and the others go on.
+        If the LLM cannot be used. Any other failure is recorded in its mode's attempt.
     """
     default = [EXTRACTIVE] if llm is None else ANSWERING
     modes = [choose_mode(mode, llm) for mode in response_modes or default]
@@ -110,15 +110,15 @@ def compare(
         for mode in modes
     }
     found = retrieved(question, retriever, embed_model)
-    load_client()  # once, and not in the first mode's seconds
+    load_client()  # so that the first mode's seconds do not include it
     get_tokenizer()("")
     attempts = []
     for mode, engine in engines.items():
         try:
-            asked = llm if mode in NEED_LLM else None
-            attempts.append(Attempt(mode, answered(found, engine, asked, calls[mode])))
+            model = llm if mode in NEED_LLM else None
+            attempts.append(Attempt(mode, answered(found, engine, model, calls[mode])))
         except HierindexError as error:
             if isinstance(error, ModelError) and refuses_all(error.__cause__):
-                raise  # it would refuse the other modes, too
+                raise  # all modes would fail
             attempts.append(Attempt(mode, None, str(error)))
     return Comparison(question, list(map(source_of, found.nodes)), attempts, found.seconds)

@@ -1,4 +1,4 @@
-"""A query engine over a retriever, with or without a language model."""
+"""Query engines over a retriever, with or without a language model."""
 
 from collections.abc import Mapping
 from inspect import signature
@@ -24,8 +24,8 @@ from llama_index.core.response_synthesizers.no_text import NoText
 
 from hierindex.errors import InputError
 from hierindex.llm.served import served
-from hierindex.respond.extractive import ExtractiveSynthesizer
-from hierindex.respond.tree import BoundedTreeSummarize
+from hierindex.respond.bounded_tree import BoundedTreeSummarize
+from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 EXTRACTIVE = "extractive"
@@ -45,9 +45,9 @@ SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     ResponseMode.COMPACT_ACCUMULATE.value: CompactAndAccumulate,
     **WITHOUT_LLM,
 }
-NOT_TAKEN = frozenset({"self", "llm", "embed_model", "callback_manager"})  # or the model's own
+NOT_TAKEN = frozenset({"self", "llm", "embed_model", "callback_manager"})  # passed separately
 FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
-"""Of templates, that LlamaIndex fills; `context_messages` are of multimodal ones."""
+"""Template fields that LlamaIndex fills, without `context_messages` of multimodal ones."""
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
 NEED_LLM = frozenset(MODES) - WITHOUT_LLM.keys() - {EXTRACTIVE}
 
@@ -61,7 +61,7 @@ def query_engine(
     variables: Mapping[str, Any] | None = None,
     **synthesizer: Any,
 ) -> RetrieverQueryEngine:
-    """A query engine; "tree_summarize" is our own, `BoundedTreeSummarize`.
+    """Return a query engine; "tree_summarize" uses `BoundedTreeSummarize`.
 
     Parameters
     ----------
@@ -69,20 +69,19 @@ def query_engine(
     embed_model : BaseEmbedding
         For extractive answers.
     llm : LLM, optional
-        A copy is asked, whose failures are tried again, see `served`. Without one, answers are
-        extractive; LlamaIndex's `Settings.llm` is never looked up.
+        A copy with retries is used, see `served`. Without an LLM, answers are extractive;
+        LlamaIndex's `Settings.llm` is ignored.
     response_mode : str, optional
-        "extractive" or any of LlamaIndex's; "tree_summarize" by default if there is an LLM.
+        "extractive" or one of LlamaIndex's modes; "tree_summarize" by default with an LLM.
     variables : dict, optional
-        Values of the templates' own fields.
+        Values of custom template fields.
     **synthesizer
-        What the mode's class takes: templates, streaming, output_cls and the like of LlamaIndex's,
-        and what `BoundedTreeSummarize` and `ExtractiveSynthesizer` take.
+        Options of the mode's class, such as templates, streaming and output_cls.
 
     Raises
     ------
     InputError
-        If there is no such mode, it needs an LLM and there is none, or it has no such option.
+        If the mode is unknown, needs an LLM and none is given, or lacks an option.
     """
     mode = choose_mode(response_mode, llm)
     known = options_of(SYNTHESIZERS[mode])
@@ -92,25 +91,26 @@ def query_engine(
         )
     options = _filled(synthesizer, variables or {})
     if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
-        bound = retriever.names_level or retriever.filters  # a summary is of another level, or kind
-        options.setdefault("store", None if bound else retriever.store)
+        # Parents may violate a restriction to a level or to filters.
+        restricted = retriever.names_level or retriever.filters
+        options.setdefault("store", None if restricted else retriever.store)
     try:
-        made = synthesizer_of(mode, embed_model, llm, options)
+        response_synthesizer = synthesizer_of(mode, embed_model, llm, options)
     except InputError:
         raise
     except (TypeError, ValueError) as error:
         reason = str(error).rstrip(".")
-        raise InputError(f"response_mode {mode!r} cannot be made so: {reason}.") from error
-    return RetrieverQueryEngine(retriever, made)
+        raise InputError(f"response_mode {mode!r} rejects its options: {reason}.") from error
+    return RetrieverQueryEngine(retriever, response_synthesizer)
 
 
 def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of some options for several modes that this one has.
+    """Return the options that a mode has.
 
     Raises
     ------
     InputError
-        If no mode has one of them.
+        If no mode has one of the options.
     """
     all_known = {name for kind in SYNTHESIZERS.values() for name in options_of(kind)}
     if wrong := [name for name in options if name not in all_known]:
@@ -120,7 +120,7 @@ def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
-    """What a synthesizer takes beside its models, sorted.
+    """Return the names of a synthesizer's options, sorted.
 
     >>> options_of(ExtractiveSynthesizer)
     ['answer_tokens', 'min_score']
@@ -136,25 +136,25 @@ def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
 
 
 def _filled(options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Options, with the variables in their templates, all of whose fields are known then."""
+    """Fill the variables into the templates among the options; check that no field is left."""
     templates = {k: v for k, v in options.items() if isinstance(v, BasePromptTemplate)}
     if variables and not templates:
-        raise InputError("variables are for the fields of a template: give one, or leave them out.")
+        raise InputError("variables fill the fields of a template; pass a template, or omit them.")
     for name, template in templates.items():
         fields = set(getattr(template, "template_vars", ())) - set(template.kwargs)
         if unknown := sorted(fields - FIELDS - set(variables)):
-            raise InputError(f"{name} has the field {unknown[0]!r}; give it in variables.")
+            raise InputError(f"{name} has the field {unknown[0]!r}; pass its value in variables.")
     filled = {name: template.partial_format(**variables) for name, template in templates.items()}
     return {**options, **filled}
 
 
 def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
-    """The mode by its name; without one, whether there is an LLM decides.
+    """Return the response mode; by default it depends on whether there is an LLM.
 
     Raises
     ------
     InputError
-        If there is no such mode, or it needs an LLM and there is none.
+        If the mode is unknown, or needs an LLM and none is given.
     """
     if llm is not None and not isinstance(llm, LLM):
         raise InputError(f"llm must be one of LlamaIndex's models, got {llm!r}.")
@@ -174,11 +174,11 @@ def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
 def synthesizer_of(
     mode: str, embed_model: BaseEmbedding, llm: LLM | None, options: dict[str, Any]
 ) -> BaseSynthesizer:
-    """What answers in a mode that `choose_mode` lets pass."""
+    """Return the response synthesizer of a mode from `choose_mode`."""
     if mode == EXTRACTIVE:
         return ExtractiveSynthesizer(embed_model, **options)
-    if mode in WITHOUT_LLM:  # LlamaIndex's would look for OpenAI's model
+    if mode in WITHOUT_LLM:  # the default would be OpenAI's
         return WITHOUT_LLM[mode](llm=llm or MockLLM(), **options)
-    assert llm is not None  # as choose_mode has seen to
-    options.setdefault("callback_manager", llm.callback_manager)  # else it is not the model's
+    assert llm is not None  # checked by choose_mode
+    options.setdefault("callback_manager", llm.callback_manager)  # not the model's by default
     return SYNTHESIZERS[mode](llm=served(llm), **options)

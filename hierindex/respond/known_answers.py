@@ -1,4 +1,4 @@
-"""Questions with their answers, by which the similarities of any embedding model are read."""
+"""Known questions and answers, on which an embedding model's similarities are calibrated."""
 
 from hierindex.summarize.known import KnownPairs
 
@@ -8,7 +8,7 @@ ABOUT_THE_WHOLE = (
     "Give an overview.",
     "Summarize this.",
 )
-"""Questions that no sentence is like, and that whatever was found answers."""
+"""Questions that are similar to no sentence and can be answered from any text."""
 
 ANSWERS = KnownPairs(
     """
@@ -39,4 +39,4 @@ Summarize the discussion about the price.
 """,
     beside=ABOUT_THE_WHOLE,
 )
-"""Each on another matter, so that no answer is that of another question."""
+"""Each on its own topic, so that no answer fits another question."""

@@ -1,4 +1,4 @@
-"""What a language model reads: texts, and where each stands in the tree."""
+"""Passages for a language model: texts with their positions in the tree."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from hierindex.record import NodeRecord
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.snapshot import Snapshot
 
-BETWEEN = "\n\n"  # passages of one prompt, as LlamaIndex joins them
+BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A text.
+    """A text with its position in the tree and in its document.
 
-    `path` are the ids of its ancestors from the root down, as far as they are known; `place` is
-    its document, and where it begins there in characters.
+    `path` are the ids of its known ancestors from the root down; `place` is its document and
+    its start there in characters.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Passage:
 
     @classmethod
     def of(cls, found: NodeWithScore) -> "Passage":
-        """A node as a language model is shown it."""
+        """Convert a node, with the text that a language model is shown."""
         spans = NodeRecord.from_metadata(found.metadata).citations
         return cls(
             _shown(found.node),
@@ -39,10 +39,10 @@ class Passage:
 
 
 def along_the_tree(passages: Sequence[Passage]) -> list[Passage]:
-    """Passages in the order of a walk down the tree: what belongs together stands together.
+    """Sort passages depth first, so that passages under one parent are adjacent.
 
-    Branches come in the order of their first passage here; under one parent, passages stand as in
-    their documents.
+    Branches keep the order of their first passage; under one parent, passages are in reading
+    order.
     """
     first: dict[tuple[str, ...], int] = {}
     for rank, passage in enumerate(passages):
@@ -57,12 +57,12 @@ def along_the_tree(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def together(passages: Sequence[Passage]) -> Ints1d:
-    """How many ancestors each passage has in common with the next one, (n - 1,) int."""
+    """Count the common ancestors of each passage and the next one, (n - 1,) int64."""
     return np.array([len(_shared(pair)) for pair in pairwise(passages)], dtype=np.int64)
 
 
 def joined(passages: Sequence[Passage]) -> Passage:
-    """Passages as one, under the lowest ancestor that they have in common."""
+    """Join passages into one, under their lowest common ancestor."""
     return Passage(BETWEEN.join(p.text for p in passages), _shared(passages), passages[0].place)
 
 
@@ -77,12 +77,11 @@ async def condensed(
     n_tokens: Callable[[BaseNode], int],
     room: int,
 ) -> list[NodeWithScore]:
-    """What was found, some of it as the summaries that the index has of it, to save prompts.
+    """Replace some nodes by their summaries in the index, to save prompts.
 
-    A summary stands in for its children where all of them were found, as they are in the index,
-    and it is shorter: it was written of them, as an answer to a prompt of their texts would be.
-    Those of what was found last come first, and no more than save a prompt of `room` tokens.
-    `n_tokens` is asked once of each node.
+    A summary replaces its children if all of them were found, unchanged, and if it is shorter.
+    Children of the lowest rank are replaced first, and only as many as save a prompt of `room`
+    tokens. `n_tokens` is called once for each node.
     """
     nodes = {node.node_id: node for node in found}
     costs = {node_id: n_tokens(node.node) for node_id, node in nodes.items()}
@@ -121,7 +120,7 @@ def _shown(node: BaseNode) -> str:
 
 
 def _ancestors(found: NodeWithScore) -> list[str]:
-    """From its strongest parent up, as far as that is known."""
+    """Return the known ancestors of a node, from its strongest parent up."""
     if isinstance(found, RetrievedNode):
         return found.path
     return [parent for parent, _ in NodeRecord.from_metadata(found.metadata).parents[:1]]

@@ -1,4 +1,4 @@
-"""Which texts are read together: rounds of prompts, until what is left fits one."""
+"""Rounds of prompts that condense passages until they fit one prompt."""
 
 from collections.abc import Generator, Sequence
 from itertools import pairwise, takewhile
@@ -15,19 +15,19 @@ from hierindex.errors import InputError, ModelError
 from hierindex.respond.passages import Passage, along_the_tree, joined, together
 from hierindex.summarize.sentences import split_sentences
 
-LEAST_ROOM = 32  # tokens; in less, no answer can be read with another
-N_BETWEEN = 2  # tokens between two passages at most
-PAIR = 2  # answers that a prompt holds at least
+LEAST_ROOM = 32  # tokens; fewer do not hold two answers
+N_BETWEEN = 2  # maximum tokens between two passages
+PAIR = 2  # minimum number of answers in a prompt
 
 Rounds = Generator[list[Passage], list[str], str]
-"""Yields what the prompts of a round show, is sent their answers, returns what the last shows."""
+"""Yields the passages of each round, receives the answers, returns the text of the last prompt."""
 
 
 class Window(NamedTuple):
-    """What a template leaves of a model's context window.
+    """The part of a model's context window that a template leaves free.
 
     `room` is in tokens of the helper's tokenizer, by default LlamaIndex's global one; `padding`
-    are those that are left free for what is not in the template.
+    are tokens reserved for text outside the template.
     """
 
     helper: PromptHelper
@@ -40,50 +40,49 @@ class Window(NamedTuple):
     def of(
         cls, helper: PromptHelper, template: BasePromptTemplate, llm: LLM, beside: str = ""
     ) -> "Window":
-        """The window of a model, of whose prompts some text `beside` the template is a part.
+        """Compute the window of a model whose prompts also contain the text `beside`.
 
         Raises
         ------
         InputError
-            If the template leaves next to nothing.
+            If the template leaves fewer than `LEAST_ROOM` tokens.
         """
         try:
             padding = DEFAULT_PADDING + helper._token_counter.get_string_tokens(beside)
             splitter = helper.get_text_splitter_given_prompt(template, padding=padding, llm=llm)
             room = splitter.chunk_size
-        except ValueError:  # there is less than none
+        except ValueError:  # negative
             room = 0
         if room < LEAST_ROOM:
             raise InputError(
                 f"The prompt leaves no room for texts in the {helper.context_window:,} tokens of "
-                f"the model's window, of which {helper.num_output:,} are for its answer; shorten "
+                f"the model's window, of which its answer takes {helper.num_output:,}; shorten "
                 "the question or the template, or set context_window= and max_tokens= of the model."
             )
         return cls(helper, template, llm, room, padding)
 
     def packed(self, texts: Sequence[str]) -> list[str]:
-        """Texts joined and cut wherever a prompt is full, as LlamaIndex does."""
+        """Join texts and cut them wherever a prompt is full, as LlamaIndex does."""
         return self.helper.repack(self.template, texts, padding=self.padding, llm=self.llm)
 
     def length(self, text: str) -> int:
-        """Tokens of a text, as the helper counts when it packs."""
+        """Count the tokens of a text, as the helper does when it packs."""
         return self.helper._token_counter.get_string_tokens(text)
 
     def n_tokens(self, node: BaseNode) -> int:
-        """Tokens of a node as it is shown."""
+        """Count the tokens of a node as a language model is shown it."""
         return self.length(node.get_content(MetadataMode.LLM))
 
     def shortened(self, text: str) -> str:
-        """The first sentences of a text, of which so many texts fit one prompt as make a pair."""
+        """Truncate a text at the end of a sentence, so that two such texts fit one prompt."""
         most = self.room // PAIR - N_BETWEEN
         if self.length(text) <= most:
             return text
         ends = [sentence.quote.to for sentence in split_sentences(text)]
-        whole = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
-        return text[: whole[-1]] if whole else self._begun(text, most)
+        fitting = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
+        return text[: fitting[-1]] if fitting else self._truncated(text, most)
 
-    def _begun(self, text: str, most: int) -> str:
-        """As many characters of one long sentence as have at most so many tokens."""
+    def _truncated(self, text: str, most: int) -> str:
         low, high = 0, len(text)
         while low < high:
             middle = (low + high + 1) // 2
@@ -93,12 +92,12 @@ class Window(NamedTuple):
 
 
 def rounds(window: Window, passages: Sequence[Passage], num_children: int | None) -> Rounds:
-    """From passages to the text of the last prompt; see `BoundedTreeSummarize`.
+    """Condense passages to the text of the last prompt; see `BoundedTreeSummarize`.
 
     Raises
     ------
     ModelError
-        If all answers of a round are empty.
+        If all answers in a round are empty.
     """
     while True:
         packed = window.packed([passage.text for passage in passages])
@@ -118,7 +117,7 @@ def rounds(window: Window, passages: Sequence[Passage], num_children: int | None
 def _groups(
     window: Window, passages: Sequence[Passage], packed: list[str], num_children: int | None
 ) -> list[Passage]:
-    """Whole passages that belong together, in no more groups than `packed` has; else its texts."""
+    """Group whole passages along the tree, or fall back on `packed` if that is shorter."""
     n_tokens = np.array([window.length(passage.text) + N_BETWEEN for passage in passages])
     if n_tokens.max() <= window.room:
         bonds = together(passages)

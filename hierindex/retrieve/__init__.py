@@ -1,1 +1,1 @@
-"""From a question to the nodes of the levels it is asked at."""
+"""Retrieval: choosing levels, searching, merging and selecting nodes for a question."""

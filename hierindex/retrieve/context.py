@@ -1,4 +1,4 @@
-"""Scores in context: what was found, and what stands around the best of it."""
+"""Ranking of nodes by scores in context: their own and their neighbours'."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -13,16 +13,16 @@ from hierindex.core.ranking import blended
 from hierindex.record import NodeRecord, Span
 from hierindex.store.snapshot import Snapshot
 
-N_AROUND = 10  # of the best candidates, whose neighbours are looked at
-EITHER_SIDE = 6  # neighbours of one parent; a parent has six children on average
+N_AROUND = 10  # best candidates whose neighbours are added
+EITHER_SIDE = 6  # neighbours before and after a node; a parent has six children on average
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A node that a search found, with its scores for the question.
+    """A node found by a search, with its scores for the question.
 
-    `dense` is the cosine similarity, None where only the search by words found the node;
-    `lexical` is that search's score, 0 where it did not find it.
+    `dense` is the cosine similarity, None if only the full-text search found the node. `lexical`
+    is the score of the full-text search, 0 if it did not find the node.
     """
 
     node: BaseNode
@@ -39,19 +39,33 @@ async def rank_in_context(
     partial_summaries: bool = False,
     n_around: int = N_AROUND,
 ) -> list[NodeWithScore]:
-    """Candidates and neighbours of the best of them, by their scores in context, best first.
+    """Rank candidates and the neighbours of the best ones by their scores in context.
 
-    Candidates are of one cut of the tree, each node once: the best hundred or so by vectors and
-    by words; one that is not in the table and has no similarity is left out. Neighbours of the
-    best `n_around` must pass the filters of the search, too. Nodes are near in reading order if
-    the spans in their records are; one of several documents, or whose place in its document is
-    not known, is near none. Scores are standard deviations above the mean of what is ranked, see
-    `hierindex.core.context`; equal ones stay in the order of the candidates.
+    Parameters
+    ----------
+    snapshot : Snapshot
+    candidates : sequence of Candidate
+        Distinct nodes of one level, about a hundred by vectors and by words. A candidate
+        without a similarity that is missing from the table is dropped.
+    question_vector : (n_dims,) sequence of float
+    filters : MetadataFilters, optional
+        Metadata filters that the neighbours must pass.
+    partial_summaries : bool
+        See `HierarchyRetriever`.
+    n_around : int
+        Number of best candidates whose neighbours are added.
+
+    Returns
+    -------
+    list[NodeWithScore]
+        Best first; ties stay in the order of the candidates. Scores are standard deviations
+        above the mean of all ranked nodes, see `hierindex.core.context`.
 
     Notes
     -----
-    The snapshot is read three times at most, by ids: vectors of candidates whose similarity is
-    not given, parents of the best, and the parents' other children, with vectors.
+    Nodes are neighbours in reading order if their spans are. A node of several documents, or
+    without a known place in its document, has no neighbours. The snapshot is read by ids at
+    most three times.
     """
     question = np.asarray(question_vector, dtype=np.float64)
     unknown = [c.node.node_id for c in candidates if c.dense is None]
@@ -81,7 +95,7 @@ def _scores(candidates: Sequence[Candidate], spans: Sequence[Span | None]) -> Fl
 
 
 def _span(node: BaseNode) -> Span | None:
-    """From the first to the last source of a node; None if they are of several documents."""
+    """Return the span of all sources of a node, or None if they are of several documents."""
     spans = NodeRecord.from_metadata(node.metadata).citations
     if len({span.document for span in spans}) != 1:
         return None
@@ -90,7 +104,7 @@ def _span(node: BaseNode) -> Span | None:
 
 
 async def _beside(snapshot: Snapshot, best: Sequence[BaseNode], known: set[str]) -> list[str]:
-    """Ids of the nodes not known yet that stand near these under their strongest parents."""
+    """Return ids of unknown neighbours of these nodes under their strongest parents."""
     parent_of = {node.node_id: node.parent_node.node_id for node in best if node.parent_node}
     parents = await _by_id(snapshot, parent_of.values())
     ids: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Find documents by their summaries, then read them."""
+"""Mode "document": retrieval of the chunks of the documents with the best summaries."""
 
 from dataclasses import replace
 
@@ -7,33 +7,33 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 
 from hierindex.errors import InputError
 from hierindex.record import WHOLE_DOCUMENT, NodeRecord
-from hierindex.retrieve.search import Part, Search, cuts, of
+from hierindex.retrieve.question import Part, Search, cuts, of
 from hierindex.store.schema import documents_of
 
 WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
 
 
 async def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[NodeWithScore]:
-    """The best chunks of the documents whose summaries are most like the question.
+    """Return the best chunks of the documents whose summaries are most similar to the question.
 
     Raises
     ------
     InputError
-        If no node of the tree stands for one whole document.
+        If the tree has no summary of a whole document.
     """
     found = await _documents(search, n_documents)
     return await search.best(n, cuts([0]), of(list(found)))
 
 
 async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWithScore]:
-    """All chunks of those documents, the best document first, each in its own order.
+    """Return all chunks of those documents in reading order, the best document first.
 
-    A chunk has its document's score.
+    Each chunk has the score of its document.
 
     Raises
     ------
     InputError
-        If no node of the tree stands for one whole document.
+        If the tree has no summary of a whole document.
     """
     found = await _documents(search, n_documents)
     parts: list[Part] = [cuts([0]), of(list(found))]
@@ -48,14 +48,14 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
 
 
 async def _documents(search: Search, n: int) -> dict[str, float]:
-    """Documents with a chunk that passes the filters, with their scores, the best first."""
+    """Return the scores of the best documents with a chunk that passes the filters."""
     with_a_chunk = replace(search.by_meaning(), partial_summaries=True)
     found = await with_a_chunk.best(n, WHOLE)
     has_summaries = found or await replace(with_a_chunk, filters=None).best(1, WHOLE)
     if not has_summaries and await search.snapshot.highest_level():
         raise InputError(
-            "mode 'document' needs a tree with a summary of each document: one built with the "
-            "method semantic or document, or with RaptorHierarchy(scope='document')."
+            "mode 'document' needs a tree with a summary of each document; build it with method "
+            "semantic or document, or with RaptorHierarchy(scope='document')."
         )
     nodes = [(NodeRecord.from_metadata(node.metadata), node.get_score()) for node in found]
     return {record.whole_document: score for record, score in nodes}

@@ -1,4 +1,4 @@
-"""Neighbours that were found together, as the parent that they have in common."""
+"""Merging of retrieved nodes into their common parent."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from llama_index.core.schema import BaseNode, NodeWithScore
 
 from hierindex.record import NodeRecord
-from hierindex.retrieve.search import Search
+from hierindex.retrieve.question import Search
 
-MOST = 0.5  # of a parent's children, as LlamaIndex's AutoMergingRetriever has it
+MOST = 0.5  # share of a parent's children, as in LlamaIndex's AutoMergingRetriever
 
 
 async def merged(found: Sequence[NodeWithScore], search: Search) -> list[NodeWithScore]:
-    """What was found, with a parent in the place of its children where most of them are there.
+    """Replace children by their parent if more than half of them were found.
 
-    Again and again, up to the root. A parent has the best score of its children and itself.
+    This repeats up to the root. A parent gets the best score of its children and its own.
 
     Parameters
     ----------
     found : Sequence[NodeWithScore]
         Best first.
     search : Search
-        Whose filters a parent must pass, too.
+        A parent must pass its filters, too.
 
     Returns
     -------
@@ -44,7 +44,7 @@ async def merged(found: Sequence[NodeWithScore], search: Search) -> list[NodeWit
         ]
         if not parents:
             return sorted(kept.values(), key=NodeWithScore.get_score, reverse=True)
-        lowest = min(map(_level, parents))  # first: those above may then have more of theirs
+        lowest = min(map(_level, parents))  # first, as this may complete parents above
         for parent in (parent for parent in parents if _level(parent) == lowest):
             children = below[parent.node_id]
             for child in children:

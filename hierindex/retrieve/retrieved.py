@@ -1,4 +1,4 @@
-"""What was found, and where it stands in the tree."""
+"""Retrieved nodes with their paths in the tree."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,16 +11,16 @@ from hierindex.store.snapshot import Snapshot
 
 
 class RetrievedNode(NodeWithScore):
-    """A node with its score and its place.
+    """A `NodeWithScore` with its path in the tree.
 
     Parameters
     ----------
     path : list[str]
-        Ids from its strongest parent up to its root; empty for a root.
+        Ids from the strongest parent up to the root; empty for a root.
     why : str, optional
-        Why its level was asked, where that was chosen for the question.
+        Reason for searching the node's level, if it was chosen for the question.
     snapshot : Snapshot, optional
-        The version of the table that it was found in.
+        Version of the table that the node was found in.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -31,14 +31,14 @@ class RetrievedNode(NodeWithScore):
 
     @property
     def citations(self) -> list[Span]:
-        """Where what it says stands in the documents."""
+        """Spans of the documents that support the text."""
         return NodeRecord.from_metadata(self.node.metadata).citations
 
 
 def placed(
     nodes: Sequence[NodeWithScore], above: Mapping[str, Sequence[str]], **of_all: Any
 ) -> list[RetrievedNode]:
-    """Nodes with their paths to the root; `above` has the parents of each summary."""
+    """Add paths to nodes; `above` maps each summary to its parents."""
     return [
         RetrievedNode(node=node.node, score=node.score, path=_path(node.node, above), **of_all)
         for node in nodes
@@ -46,7 +46,7 @@ def placed(
 
 
 def _path(node: BaseNode, above: Mapping[str, Sequence[str]]) -> list[str]:
-    path: list[str] = []  # as far as there are nodes: a parent may not be written yet
+    path: list[str] = []  # ends early if a parent is not stored yet
     parents: Sequence[str] = [
         parent for parent, _ in NodeRecord.from_metadata(node.metadata).parents
     ]

@@ -1,43 +1,41 @@
-"""From a question to nodes: candidates of some levels, best first, as many as are to be read."""
+"""The retriever: its options, and the steps from a question to scored nodes."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.base_selector import BaseSelector
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_number, is_whole, require
-from hierindex.embed.embedder import check_same_model
+from hierindex.core.ranking import diversified
+from hierindex.embed.embedder import check_same_model, unit_vectors
 from hierindex.embed.failures import named_errors
-from hierindex.errors import InputError, LevelError
-from hierindex.retrieve.auto import Choice, choose_levels, select_levels
+from hierindex.errors import InputError
+from hierindex.retrieve.auto import choose_levels
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
+from hierindex.retrieve.levels import check_levels, check_mode, levels_of
 from hierindex.retrieve.merging import merged
+from hierindex.retrieve.question import BY, By, Search, cuts
 from hierindex.retrieve.retrieved import placed
-from hierindex.retrieve.search import BY, By, Search, cuts
-from hierindex.retrieve.selection import selected, told
+from hierindex.retrieve.selection import complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import run_apart, wait_for
+from hierindex.threads import wait_for
 
 Mode = Literal["collapsed", "level", "traversal", "document", "auto"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-WITH_LEVEL = ("level", "traversal")
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
-SPARE = 2  # candidates for each node that is taken, where some are merged, or told by others
+SPARE = 2  # candidates per result, where merging or overlap drops some
 
 
 class Asked(NamedTuple):
-    """Candidates, the version of the table they are of, and why of their levels."""
+    """Candidates with their snapshot, the reason for their levels and the summaries' parents."""
 
     found: list[NodeWithScore]
     snapshot: Snapshot
@@ -45,62 +43,63 @@ class Asked(NamedTuple):
     above: Mapping[str, Sequence[str]]
 
     def placed(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-        """Some of the candidates, with their places."""
+        """Return some of the candidates as `RetrievedNode`."""
         return [*placed(nodes, self.above, why=self.why, snapshot=self.snapshot)]
 
 
 class HierarchyRetriever(BaseRetriever):
-    """Nodes of a tree that are most like a question, each with its path to the root.
+    """A LlamaIndex retriever that finds the nodes of a tree most similar to a question.
+
+    Each result is a `RetrievedNode`, which has its path to the root.
 
     Parameters
     ----------
     store : HierarchyStore
     embed_model : BaseEmbedding
-        The one that the tree was built with.
+        The model that the tree was built with.
     mode : {"collapsed", "level", "traversal", "document", "auto"}, optional
-        All levels together; the cut at `level`; from the roots down to `level`, along the best;
-        documents by their summaries, and their chunks; or the levels that the scores, or the
-        `selector`, choose for the question. By default "collapsed", or "level" if one is given.
+        Search all levels together; the nodes at `level`; the nodes at `level` under the best
+        nodes above it, from the roots down; the chunks of the documents with the best summaries;
+        or the levels that the scores choose for the question. By default
+        "collapsed", or "level" if `level` is given.
     level : int or sequence of int, optional
-        0 for chunks, upwards; several only with mode "level". A node that passed up a level
-        belongs to that cut, too.
+        Levels to search, 0 for the chunks; several only with mode "level". A node that passed
+        up to a higher level belongs to that level, too.
     top_k : int
-        Nodes at most.
+        Maximum number of results.
     token_budget : int, optional
-        Tokens at most of all nodes together, of which as many are taken as fit; None for no bound.
+        Maximum tokens of all results together, filled best first; None for no limit.
     filters : MetadataFilters, optional
-        Metadata filters that every result must pass; a summary passes if every chunk under it
-        does. See `HierarchyStore`.
+        Metadata filters that every result must pass. A summary passes if every chunk under it
+        does; see `HierarchyStore`.
     partial_summaries : bool
-        Whether a summary passes if any chunk under it does. Its text then also says what chunks
-        say that do not pass.
+        Whether a summary passes if any chunk under it does. Its text may then reveal excluded
+        chunks.
     by : {"dense", "hybrid", "text", "context"}
-        Whether meaning, words or both count, or both and what stands around a node in reading
-        order; see `HierarchyStore` for the scores of the first three, `hierindex.core.context`
-        for those of the last, which compares nodes of one level.
+        Score by vectors, by vectors and words, by words, or by both and the neighbours in
+        reading order, which requires a single level. See `HierarchyStore` for the first three
+        scores and `hierindex.core.context` for the last.
     beam : int, optional
-        Nodes that a traversal keeps at each step; `top_k` by default.
+        Number of nodes that a traversal keeps at each step; `top_k` by default.
     n_documents : int
-        Documents that mode "document" reads.
+        Number of documents that mode "document" searches.
     whole_documents : bool
-        Whether it returns all their chunks in their order, as far as the budget goes, and not
-        the best `top_k`.
+        Whether mode "document" returns all chunks of its documents in reading order, within
+        the token budget, instead of the best `top_k`.
     merge : bool
-        Whether a parent takes the place of its children where more than half of them are found.
+        Whether a parent replaces its children if more than half of them are found.
     mmr : float in [0, 1], optional
-        Maximal marginal relevance: 1 orders by likeness to the question alone, 0 by unlikeness
-        to what stands before. None leaves the order as it is.
-    selector : BaseSelector, optional
-        LlamaIndex's `LLMMultiSelector` and the like, to choose the levels of mode "auto".
+        Maximal marginal relevance: 1 ranks by similarity to the question only, 0 by
+        dissimilarity to higher results. None does not rerank.
     postprocessors : sequence of BaseNodePostprocessor
-        See the candidates, twice `top_k`, before the best of them are taken.
+        Applied to `2 * top_k` candidates before the results are selected.
 
     Raises
     ------
     InputError
-        If options do not go together, or a number is out of its range.
+        If options cannot be combined or a number is out of range.
     LevelError
-        While retrieving, if the tree has no such level.
+        While retrieving, if the tree does not have the level.
     """
 
     def __init__(
@@ -120,26 +119,23 @@ class HierarchyRetriever(BaseRetriever):
         whole_documents: bool = False,
         merge: bool = False,
         mmr: float | None = None,
-        selector: BaseSelector | None = None,
         postprocessors: Sequence[BaseNodePostprocessor] = (),
     ) -> None:
         super().__init__()
         levels = levels_of(level)
         self._mode = mode or ("level" if levels else "collapsed")
         require(self._mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
-        _check_levels(self._mode, levels)
+        check_mode(self._mode, levels)
         require(by in BY, "by", f"one of {', '.join(BY)}", by)
         if by == "context" and (self._mode in ("collapsed", "auto") or len(levels) > 1):
-            raise InputError("by 'context' needs one level, or mode traversal or document.")
+            raise InputError("by='context' needs one level, or mode 'traversal' or 'document'.")
         counts = {"top_k": top_k, "n_documents": n_documents}
         given = {"token_budget": token_budget, "beam": beam}
         counts |= {name: count for name, count in given.items() if count is not None}
         for name, count in counts.items():
             require(is_whole(count, 1), name, "an integer of at least 1", count)
         if whole_documents and (merge or mmr is not None):
-            raise InputError(
-                "whole_documents keeps chunks and their order; leave out merge and mmr."
-            )
+            raise InputError("whole_documents cannot be combined with merge or mmr; omit them.")
         within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
         require(within, "mmr", "a number in [0, 1]", mmr)
         self.store = store
@@ -155,29 +151,19 @@ class HierarchyRetriever(BaseRetriever):
         self._whole_documents = self._mode == "document" and whole_documents
         self._merge = merge
         self._mmr = mmr
-        self._selector = selector
         self._postprocessors = postprocessors
 
     @property
     def names_level(self) -> bool:
-        """Whether nodes of certain levels are asked for, as a document's chunks are."""
+        """Whether the options restrict results to certain levels."""
         return bool(self.levels) or self._mode == "document"
-
-    def retrieve_all(self, questions: Sequence[str]) -> list[list[NodeWithScore]]:
-        """What is found for each question, in order."""
-        return [self.retrieve(question) for question in _several(questions)]
-
-    async def aretrieve_all(self, questions: Sequence[str]) -> list[list[NodeWithScore]]:
-        """As `retrieve_all`, all at once."""
-        return await asyncio.gather(*map(self.aretrieve, _several(questions)))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
         with named_errors(model):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
-        run = wait_for if self._selector is None else run_apart  # LanceDB's loop waits for no model
-        asked = run(self._asked(query_bundle, embedding))
+        asked = wait_for(self._asked(query_bundle, embedding))
         found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
@@ -197,7 +183,7 @@ class HierarchyRetriever(BaseRetriever):
         return asked.placed(self._selected(found))
 
     async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
-        """The question, put to the table as it is now."""
+        """Prepare a search of the current snapshot."""
         snapshot = await self.store.asnapshot()
         snapshot.check_dimension(len(embedding))
         if snapshot.exists:
@@ -213,13 +199,13 @@ class HierarchyRetriever(BaseRetriever):
         )
 
     async def _asked(self, query_bundle: QueryBundle, embedding: list[float]) -> Asked:
-        """At least the nodes that are to be read, best first."""
+        """Find the candidates for the results, best first."""
         search, choice = await self._search(query_bundle, embedding), None
         if self._mode == "auto":
-            choice = await self._choice(search)
+            choice = await choose_levels(search)
         found = await self._found(search, choice.levels if choice else self.levels)
         if self.levels and (not found or len(self.levels) > 1):
-            await _check_there(search.snapshot, self.levels)
+            await check_levels(search.snapshot, self.levels)
         if self._merge:
             found = await merged(found, search)
         if self._mmr is not None:
@@ -228,12 +214,12 @@ class HierarchyRetriever(BaseRetriever):
         return Asked(found, search.snapshot, choice and choice.why, above)
 
     async def _found(self, search: Search, levels: Sequence[int]) -> list[NodeWithScore]:
-        """The best nodes: more than are read where some will be merged, or told by others."""
+        """Return the best nodes, and spare ones if some may be dropped."""
         spare = SPARE * self._top_k
         if self._merge or self._mmr is not None or self._postprocessors:
             return await self._best(search, levels, spare)
         found = await self._best(search, levels, self._top_k)
-        return await self._best(search, levels, spare) if told(found) else found
+        return await self._best(search, levels, spare) if complete_parents(found) else found
 
     async def _best(self, search: Search, levels: Sequence[int], n: int) -> list[NodeWithScore]:
         match self._mode:
@@ -247,11 +233,6 @@ class HierarchyRetriever(BaseRetriever):
                 return await search.best(n)
         return await search.best(n, cuts(levels))
 
-    async def _choice(self, search: Search) -> Choice:
-        if self._selector is None or not search.snapshot.exists:
-            return await choose_levels(search)
-        return await select_levels(search, self._selector)
-
     def _selected(self, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         top_k = None if self._whole_documents else self._top_k
         return selected(found, top_k, self._token_budget)
@@ -262,63 +243,11 @@ async def _diverse(
 ) -> list[NodeWithScore]:
     by_id = {node.node.node_id: node for node in found}
     nodes = await search.snapshot.nodes(list(by_id))
-    vectors = [node.get_embedding() for node in nodes]
-    ids = [node.node_id for node in nodes]
-    _, order = get_top_k_mmr_embeddings(
-        search.embedding, vectors, similarity_top_k=len(ids), embedding_ids=ids, mmr_threshold=mmr
-    )
-    return [by_id[node_id] for node_id in order]
-
-
-async def _check_there(snapshot: Snapshot, levels: Sequence[int]) -> None:
-    if snapshot.exists:
-        highest = await snapshot.highest_level()
-        for level in levels:
-            check_level(level, highest)
-
-
-def check_level(level: int, highest: int) -> None:
-    """Refuse a level that no node reaches.
-
-    Raises
-    ------
-    LevelError
-        Names the levels that there are.
-    """
-    if not 0 <= level <= highest:
-        raise LevelError(f"The index has levels 0 to {highest}, got level {level}.")
-
-
-def _several(questions: Sequence[str]) -> Sequence[str]:
-    if isinstance(questions, str):
-        raise InputError(f"questions must be several, got one: [{questions[:40]!r}] would do.")
-    return questions
+    X = unit_vectors([search.embedding, *(node.get_embedding() for node in nodes)])
+    rows, _ = diversified(X[1:], X[1:] @ X[0], len(nodes), 1.0 - mmr)
+    return [by_id[nodes[row].node_id] for row in rows]
 
 
 def _check_question(query_bundle: QueryBundle) -> None:
     if query_bundle.embedding is None and not any(map(str.strip, query_bundle.embedding_strs)):
-        raise InputError("The question is empty; ask something.")
-
-
-def levels_of(level: int | Sequence[int] | None) -> tuple[int, ...]:
-    """The levels that are named, ascending.
-
-    Raises
-    ------
-    InputError
-        If one is no whole number.
-    """
-    levels = () if level is None else tuple(level) if isinstance(level, Sequence) else (level,)
-    if any(type(each) is not int for each in levels):
-        raise InputError(f"level must be a whole number, or several, got {level!r}.")
-    return tuple(sorted(set(levels)))
-
-
-def _check_levels(mode: str, levels: Sequence[int]) -> None:
-    if levels and mode not in WITH_LEVEL:
-        modes = " and ".join(WITH_LEVEL)
-        raise InputError(f"level is for the modes {modes}, got mode {mode!r}.")
-    if mode == "level" and not levels:
-        raise InputError("mode 'level' needs a level: level=0 (--level 0) for chunks, upwards.")
-    if mode == "traversal" and len(levels) > 1:
-        raise InputError(f"mode 'traversal' ends at one level, got {list(levels)}.")
+        raise InputError("The question is empty; pass some text.")

@@ -1,4 +1,4 @@
-"""How much of what was found is read."""
+"""Selection of the retrieved nodes that fit a number of results and a token budget."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,32 +13,32 @@ Count = Callable[[NodeWithScore], int]
 def selected(
     found: Sequence[NodeWithScore], top_k: int | None = None, token_budget: int | None = None
 ) -> list[NodeWithScore]:
-    """The best nodes, so many and so long at most, none of which says what others say.
+    """Select at most `top_k` nodes within the token budget, without redundant parents.
 
-    Filled best first; a node that does not fit is passed over. A parent all of whose children
-    are taken says nothing that they do not: it makes room for the next best. Tokens are those of
-    the text that a language model is shown, as LlamaIndex's global tokenizer counts them.
+    Nodes are taken best first, and a node that does not fit is skipped. A parent whose children
+    are all taken is dropped in favour of the next best node. Tokens are those of
+    `MetadataMode.LLM`, counted by LlamaIndex's global tokenizer.
 
     Raises
     ------
     InputError
-        If nodes were found and none fits.
+        If there are nodes and none fits the token budget.
     """
     count = _counter() if token_budget is not None else _free
-    left, taken, room = list(found), list[NodeWithScore](), token_budget or 0
+    rest, taken, room = list(found), list[NodeWithScore](), token_budget or 0
     while True:
-        for node in left:
+        for node in rest:
             if len(taken) == top_k:
                 break
             if (n_tokens := count(node)) <= room:
                 taken.append(node)
                 room -= n_tokens
-        ids, said = {node.node_id for node in taken}, told(taken)
-        if not said:
+        ids, redundant = {node.node_id for node in taken}, complete_parents(taken)
+        if not redundant:
             break
-        left = [node for node in left if node.node_id not in ids]
-        room += sum(count(node) for node in taken if node.node_id in said)
-        taken = [node for node in taken if node.node_id not in said]
+        rest = [node for node in rest if node.node_id not in ids]
+        room += sum(count(node) for node in taken if node.node_id in redundant)
+        taken = [node for node in taken if node.node_id not in redundant]
     if found and not taken:
         least = min(map(count, found))
         raise InputError(
@@ -47,8 +47,8 @@ def selected(
     return [node for node in found if node.node_id in ids]
 
 
-def told(found: Sequence[NodeWithScore]) -> set[str]:
-    """Ids of the parents all of whose children are there as well."""
+def complete_parents(found: Sequence[NodeWithScore]) -> set[str]:
+    """Return ids of the parents all of whose children are among the nodes."""
     ids = {node.node_id for node in found}
     families = ((node.node_id, node.node.child_nodes) for node in found)
     return {
@@ -59,7 +59,6 @@ def told(found: Sequence[NodeWithScore]) -> set[str]:
 
 
 def _counter() -> Count:
-    """Counts the tokens of a node, each node's once, and only of those that come into question."""
     tokens, known = get_tokenizer(), dict[str, int]()
 
     def count(found: NodeWithScore) -> int:

@@ -1,4 +1,4 @@
-"""From the roots down: only what lies under the best is looked at."""
+"""Mode "traversal": a beam search from the roots down."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,32 +6,31 @@ from dataclasses import replace
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
-from hierindex.retrieve.search import Search, cuts
+from hierindex.retrieve.question import Search, cuts
 from hierindex.store.failing import without_a_passing_chunk
 from hierindex.store.snapshot import MOST_KEPT, Place
 
 
 async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
-    """The best nodes of a level that a beam from the roots reaches.
+    """Return the best nodes of a level that a beam search from the roots reaches.
 
-    At each step the `beam` best of the nodes above the level are kept, and their children come
-    next; what is not above the level any more has been reached. The way down is by meaning, by
-    way of summaries with a chunk that passes the filters; the filters decide what is found at its
-    end.
+    At each step the `beam` best nodes above the level are replaced by their children. They are
+    compared by cosine similarity. Only summaries with a chunk that passes the filters are
+    followed, and results must pass the filters themselves.
 
     Parameters
     ----------
     search : Search
     n : int
-        Nodes at most.
+        Maximum number of nodes.
     beam : int
-        Nodes kept at each step.
+        Number of nodes kept at each step.
     level : int
-        Where it ends.
+        The level of the results.
 
     Notes
     -----
-    A fetch by id for each level that is not in memory, and a search among what was reached.
+    Costs one read by ids for each level that is not in memory, and one search.
     Sarthi et al., RAPTOR (ICLR 2024), section 3: tree traversal.
     """
     fruitless = await without_a_passing_chunk(search.snapshot, search.filters)
@@ -49,7 +48,7 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
 
 
 async def _roots(search: Search, most: int) -> list[str]:
-    """Ids of the roots, of more than are kept in memory those most like the question."""
+    """Return ids of the roots, or of the most similar ones if not all fit in memory."""
     roots = await search.snapshot.roots()
     if len(roots) <= MOST_KEPT:
         return roots
@@ -59,7 +58,6 @@ async def _roots(search: Search, most: int) -> list[str]:
 
 
 def _nearest(question: Sequence[float], places: Sequence[Place], n: int) -> Sequence[Place]:
-    """The places whose nodes are most like the question, at most n."""
     if len(places) <= n:
         return places
     X = np.stack([place.vector for place in places])  # (n_places, n_dims)

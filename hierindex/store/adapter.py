@@ -1,4 +1,4 @@
-"""Tables of LlamaIndex's own LanceDB adapter, read without it."""
+"""Tables that LlamaIndex's own `LanceDBVectorStore` wrote, read without importing it."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,12 @@ BATCH = 5_000  # rows
 
 
 async def adapter_nodes(table: Table) -> AsyncIterator[list[BaseNode]]:
-    """The nodes of a table that `LanceDBVectorStore` wrote, a batch at a time.
+    """Yield the nodes of a table that `LanceDBVectorStore` wrote, in batches.
 
     Raises
     ------
     InputError
-        If there is no such table, or it has another layout.
+        If the table does not exist or has another layout.
     """
     from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
@@ -30,8 +30,8 @@ async def adapter_nodes(table: Table) -> AsyncIterator[list[BaseNode]]:
     if not _is_the_adapters(await opened.schema()):
         raise InputError(
             f"Table {table.name!r} in {table.uri!r} was not written by LlamaIndex's "
-            "LanceDBVectorStore: it must have the columns id, vector and metadata, with "
-            "_node_content in the last."
+            "LanceDBVectorStore: it must have the columns id, vector and metadata, and "
+            "metadata must contain _node_content."
         )
     columns = ["id", "vector", "metadata"]
     batches = await opened.query().select(columns).to_batches(max_batch_length=BATCH)

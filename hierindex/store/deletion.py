@@ -1,4 +1,4 @@
-"""Taking rows out of a tree without leaving links to them."""
+"""Deletion of rows and of the links to them."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -10,11 +10,11 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 
 from hierindex.cache.file import forget
 from hierindex.record import NodeRecord
-from hierindex.store.digests import digest, has_any
 from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
+from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.indices import tend
-from hierindex.store.prefilter import at_least, prefilter
+from hierindex.store.prefilter import SUMMARIES, prefilter
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES, as_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table, turn
@@ -27,9 +27,9 @@ deleting = Lock()
 
 
 async def delete_document(table: Table, document: str) -> None:
-    """Delete the chunks of a document and every summary that stands on them."""
-    of_it = MetadataFilter(key=DOCUMENTS, value=[document], operator=FilterOperator.ANY)
-    where = prefilter(MetadataFilters(filters=[of_it]))
+    """Delete the chunks of a document and every summary derived from them."""
+    contains = MetadataFilter(key=DOCUMENTS, value=[document], operator=FilterOperator.ANY)
+    where = prefilter(MetadataFilters(filters=[contains]))
     rows = (await (await table.snapshot()).select("id", DOCUMENTS, where=where)).to_pylist()
     await delete_nodes(table, [row["id"] for row in rows if document in row[DOCUMENTS]], None)
 
@@ -37,27 +37,28 @@ async def delete_document(table: Table, document: str) -> None:
 async def delete_nodes(
     table: Table, node_ids: Collection[str] | None, filters: MetadataFilters | None
 ) -> None:
-    """Delete nodes by ids, by filters or by both, the links to them, and what is kept of them."""
-    async with turn(deleting):  # each mends the links that the others have left
+    """Delete nodes by ids, by filters or by both, together with their links and cache entries."""
+    async with turn(deleting):  # a later deletion must see the links that this one removes
         snapshot = await table.snapshot()
         going = await doomed(snapshot, node_ids, filters)
         if not going:
             return
         gone = {node.node_id for node in going}
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
-        summaries = await snapshot.select("id", "text", where=at_least(1))
+        summaries = await snapshot.select("id", "text", where=SUMMARIES)
         staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
-        await asyncio.to_thread(forget, table.uri, texts, staying)
-        await _delete_rows(gone, snapshot, table)
+        with table.named_refusals():
+            await asyncio.to_thread(forget, table.uri, texts, staying)
+            await _delete_rows(gone, snapshot, table)
 
 
 async def doomed(
     snapshot: Snapshot, node_ids: Collection[str] | None, filters: MetadataFilters | None
 ) -> list[TextNode]:
-    """The nodes that go with a deletion by ids, by filters, or by both.
+    """Return the nodes that a deletion by ids, by filters or by both removes.
 
-    By filters alone, so does a summary that has lost a child and stands on a document of a
-    chunk that goes: what it says may be of that chunk.
+    A deletion by filters alone also removes a summary that has lost a child and is derived from
+    a document of a deleted chunk, because its text may contain that chunk.
     """
     going = await snapshot.nodes(node_ids, filters, partial_summaries=True)
     if node_ids is not None:
@@ -76,9 +77,9 @@ async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None
     """Delete rows and the links to them, in one commit."""
     links = await snapshot.select(*LINKS)
     near = await snapshot.rows(linked_to(links, gone), columns=NAMES)
-    condition = has_any(digest("node", node_id) for node_id in gone)
+    condition = has_any(hash_entry("node", node_id) for node_id in gone)
     newest = await table.open()
-    assert newest is not None  # as it has rows
+    assert newest is not None  # it has rows
     if near:
         rows = as_table(unlinked(near, gone, highest_level(links, gone)))
         merge = newest.merge_insert("id").when_matched_update_all()
@@ -89,13 +90,14 @@ async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None
 
 
 def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:
-    """Ids of the rows that stay and are linked to one that goes.
+    """Return the ids of the remaining rows that are linked to a deleted one.
 
     Parameters
     ----------
     rows : Table
         With the columns `LINKS`.
     gone : set[str]
+        Ids of the deleted rows.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -113,7 +115,7 @@ def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:
 
 
 def highest_level(rows: "pa.Table", gone: set[str]) -> int:
-    """The highest cut that a row which stays belongs to; 0 if none stays."""
+    """Return the highest `level_max` of the remaining rows; 0 if none remain."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -122,20 +124,20 @@ def highest_level(rows: "pa.Table", gone: set[str]) -> int:
 
 
 def unlinked(rows: Sequence[dict[str, Any]], gone: set[str], top: int) -> list[dict[str, Any]]:
-    """Rows without links to what is gone, marked as stale where they lost a parent or a child.
+    """Remove links to deleted rows, and mark rows that lost a parent or a child as stale.
 
-    The weights of the parents that are left sum to 1 again. A row that has lost all becomes a
-    root: it belongs to every cut up to `top`.
+    The weights of the remaining parents are rescaled to sum to 1. A row that has lost all
+    parents becomes a root: its `level_max` is `top`.
     """
     return [_unlinked(row, gone, top) for row in rows]
 
 
 def _unlinked(row: dict[str, Any], gone: set[str], top: int) -> dict[str, Any]:
     pairs = zip(row["parent_ids"], row["parent_weights"], strict=True)
-    left = [(parent, weight) for parent, weight in pairs if parent not in gone]
-    total = sum(weight for _, weight in left)
+    parents = [(parent, weight) for parent, weight in pairs if parent not in gone]
+    total = sum(weight for _, weight in parents)
     children = [child for child in row["child_ids"] if child not in gone]
-    lost_parent = len(left) < len(row["parent_ids"])
+    lost_parent = len(parents) < len(row["parent_ids"])
     stale = row["stale"]
     if len(children) < len(row["child_ids"]):
         stale = LOST_CHILD
@@ -143,11 +145,11 @@ def _unlinked(row: dict[str, Any], gone: set[str], top: int) -> dict[str, Any]:
         stale = stale or LOST_PARENT
     return {
         **row,
-        "parent_ids": [parent for parent, _ in left],
-        "parent_weights": [weight / total for _, weight in left],
+        "parent_ids": [parent for parent, _ in parents],
+        "parent_weights": [weight / total for _, weight in parents],
         "child_ids": children,
         "previous_id": "" if row["previous_id"] in gone else row["previous_id"],
         "next_id": "" if row["next_id"] in gone else row["next_id"],
-        "level_max": top if lost_parent and not left else row["level_max"],
+        "level_max": top if lost_parent and not parents else row["level_max"],
         "stale": stale,
     }

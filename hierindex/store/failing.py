@@ -1,4 +1,4 @@
-"""Summaries that fail filters by the chunks under them."""
+"""Summaries that fail metadata filters because of the chunks under them."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Set
@@ -16,37 +16,35 @@ from hierindex.store.filters import (
     is_of_node,
     residual,
 )
-from hierindex.store.prefilter import Prefilter, at_least, is_chunk, prefilter
+from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
 from hierindex.store.schema import LOST_CHILD
 
 if TYPE_CHECKING:
-    from lancedb.expr import Expr
-
     from hierindex.store.snapshot import Snapshot
 
-MOST_IDS = 1_000_000  # of all filters that are kept
-FILTERED = ("documents", "metadata", "source", *OF_NODE)  # columns that filters look at
+MOST_IDS = 1_000_000  # in the cached results of all filters
+FILTERED = ("documents", "metadata", "source", *OF_NODE)  # columns that filters read
 
 
 class Outside(NamedTuple):
-    """Ids of the summaries that fail; `others` is the condition that an id is none of them."""
+    """Ids of the summaries that fail; `others` is the condition that excludes them."""
 
     ids: frozenset[str]
-    others: "Expr"
+    others: Prefilter
 
 
 async def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bool) -> Outside:
-    """The summaries that fail filters, each asked of every chunk under it.
+    """Find the summaries that fail filters, which are evaluated on every chunk under them.
 
-    A summary whose chunks are not all known fails: one that has lost a child still says what
-    that said. With `partial`, a summary fails if no chunk under it, as far as known, passes.
+    A summary that has lost a child fails as well, because its text may contain that child.
+    With `partial`, a summary fails only if no remaining chunk under it passes.
 
     Parameters
     ----------
     snapshot : Snapshot
-        Read once for each filter: the parents of the chunks that fail.
+        Caches the result for its version.
     filters : MetadataFilters
-        Of chunks, or mixed with such of the node itself.
+        On chunks, possibly combined with filters on the node itself.
     partial : bool
     """
     kept: dict[str, Outside] = snapshot.known.setdefault("outside", {})
@@ -66,7 +64,7 @@ async def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bo
 async def without_a_passing_chunk(
     snapshot: "Snapshot", filters: MetadataFilters | None
 ) -> Set[str]:
-    """Ids of the summaries under which nothing passes what filters ask of chunks."""
+    """Return the ids of the summaries under which no chunk passes the filters on chunks."""
     parts = conjuncts(filters) if filters is not None else []
     of_chunks = [part for part in parts if is_of_node(part) is False]
     if not of_chunks:
@@ -77,24 +75,23 @@ async def without_a_passing_chunk(
 async def _residuals(
     snapshot: "Snapshot", filters: MetadataFilters
 ) -> list[tuple[MetadataFilters | bool, Set[str]]]:
-    """What is left to ask of chunks once a summary's own place is known, and of which summaries."""
+    """Group summaries by the filters on chunks that remain once their own columns are known."""
     if is_of_node(filters) is False:
         return [(filters, (await snapshot.parents_of_summaries()).keys())]
-    rows = (await snapshot.select(*OF_NODE, where=at_least(1))).to_pylist()
-    left: dict[str, MetadataFilters | bool] = {}
+    rows = (await snapshot.select(*OF_NODE, where=SUMMARIES)).to_pylist()
+    remaining: dict[str, MetadataFilters | bool] = {}
     ids: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         rest = residual(filters, row)
         key = repr(rest)
-        left[key] = rest if isinstance(rest, bool) else all_of([rest])
+        remaining[key] = rest if isinstance(rest, bool) else all_of([rest])
         ids[key].add(row["id"])
-    return [(left[key], ids[key]) for key in left]
+    return [(remaining[key], ids[key]) for key in remaining]
 
 
 async def _failing(
     snapshot: "Snapshot", filters: MetadataFilters | bool, summaries: Set[str], partial: bool
 ) -> Set[str]:
-    """The summaries, of these, that fail."""
     if isinstance(filters, bool):
         return frozenset() if filters else summaries
     parents = await snapshot.parents_of_summaries()
@@ -106,17 +103,17 @@ async def _failing(
 
 
 async def _above_failing(snapshot: "Snapshot", filters: MetadataFilters) -> set[str]:
-    """Ids of the parents of the chunks that fail."""
+    """Return the ids of the parents of the chunks that fail."""
     fails = ~prefilter(filters)
     columns = ["parent_ids", *(() if fails.exact else FILTERED)]
-    rows = (await snapshot.select(*columns, where=fails & Prefilter(is_chunk()))).to_pylist()
+    rows = (await snapshot.select(*columns, where=fails & CHUNKS)).to_pylist()
     if not fails.exact:
         rows = _failing_rows(rows, filters)
     return {parent for row in rows for parent in row["parent_ids"]}
 
 
 def _failing_rows(rows: list[dict[str, Any]], filters: MetadataFilters) -> list[dict[str, Any]]:
-    """The rows that fail; chunks of one document mostly have the same metadata, read once."""
+    """Return the rows that fail; metadata that several rows share are evaluated once."""
     passes: dict[tuple[Any, ...], bool] = {}
     failing = []
     for row in rows:
@@ -129,8 +126,8 @@ def _failing_rows(rows: list[dict[str, Any]], filters: MetadataFilters) -> list[
 
 
 async def incomplete(snapshot: "Snapshot") -> Set[str]:
-    """Ids of the summaries that have lost a child, or have none, and of all above them."""
-    rows = await snapshot.select("id", "child_ids", "stale", where=at_least(1))
+    """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
+    rows = await snapshot.select("id", "child_ids", "stale", where=SUMMARIES)
     of = {
         row["id"] for row in rows.to_pylist() if row["stale"] == LOST_CHILD or not row["child_ids"]
     }
@@ -138,7 +135,6 @@ async def incomplete(snapshot: "Snapshot") -> Set[str]:
 
 
 def _with_ancestors(of: Set[str], parents: Mapping[str, tuple[str, ...]]) -> Set[str]:
-    """Summaries and all above them."""
     reached, coming = set[str](), set(of)
     while coming:
         reached |= coming
@@ -146,11 +142,7 @@ def _with_ancestors(of: Set[str], parents: Mapping[str, tuple[str, ...]]) -> Set
     return reached
 
 
-def _none_of(ids: Set[str], summaries: Set[str]) -> "Expr":
-    """The condition that a summary's id is none of these, by the shorter list of ids."""
-    from lancedb.expr import col
-
+def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
+    """Return the condition that an id is none of these, written with the shorter list of ids."""
     others = summaries - ids
-    if len(others) < len(ids):
-        return col("id").isin(sorted(others) or [""])  # no node has an empty id
-    return ~col("id").isin(sorted(ids) or [""])
+    return by_ids(others) if len(others) < len(ids) else ~by_ids(ids)

@@ -1,4 +1,4 @@
-"""What LlamaIndex's metadata filters mean, in Python; `prefilter` is for all rows at once."""
+"""LlamaIndex's metadata filters, evaluated in Python; `prefilter` evaluates them in LanceDB."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,15 +18,15 @@ Op = FilterOperator
 OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
 NOT = FilterCondition.NOT
 Filter = MetadataFilter | MetadataFilters
-MOST_DEEP = 12  # LanceDB's parser reads 48 nested expressions; NOT needs three a level
+MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
 DOCUMENTS = "documents"
-METADATA = "metadata."  # before a key: the user's, whatever it is called
+METADATA = "metadata."  # prefix that marks a user's key
 OF_NODE = ("id", "kind", "level", "level_max", "grounding", "whole_document")
-"""Keys that ask of the node itself; all others ask of the chunks under it."""
+"""Keys that refer to the node itself; all others refer to the chunks under it."""
 
 
 def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
-    """A query's filters, node ids and document ids as one."""
+    """Combine a query's filters, node ids and document ids into one filter."""
     filters: list[MetadataFilter | MetadataFilters] = []
     if query.filters is not None and query.filters.filters:
         filters.append(query.filters)
@@ -38,65 +38,59 @@ def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
 
 
 def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What filters see of a row: its place in the tree, its metadata, and its document's.
+    """Return a row's values by filter key: its columns, its metadata and its document's.
 
-    A user's key is seen as `metadata.<key>` too, which tells `metadata.level` from `level`.
+    Each metadata key is also available as `metadata.<key>`, for keys such as `level`.
     """
     source = json.loads(row["source"])["metadata"] if row["source"] else {}
-    own = {**source, **json.loads(row["metadata"])}
-    plain = {key: value for key, value in own.items() if not key.startswith(METADATA)}
-    named = {METADATA + key: value for key, value in own.items()}
+    metadata = {**source, **json.loads(row["metadata"])}
+    unprefixed = {key: value for key, value in metadata.items() if not key.startswith(METADATA)}
+    prefixed = {METADATA + key: value for key, value in metadata.items()}
     grounding = row["grounding"] if row["grounding"] >= 0 else None
-    place = {key: row[key] for key in OF_NODE} | {"grounding": grounding}
-    return {**plain, **named, DOCUMENTS: row[DOCUMENTS], **place}
+    columns = {key: row[key] for key in OF_NODE} | {"grounding": grounding}
+    return {**unprefixed, **prefixed, DOCUMENTS: row[DOCUMENTS], **columns}
 
 
 def check_depth(filters: Filter) -> None:
-    """Refuse filters that are nested deeper than LanceDB reads its conditions.
-
-    Raises
-    ------
-    InputError
-        Names the bound.
-    """
+    """Raise InputError if filters are nested deeper than LanceDB can parse."""
     inside, depth = [filters], 0
     while inside:
         if depth > MOST_DEEP:
             raise InputError(
-                f"Filters may be nested {MOST_DEEP} deep; put conditions that are joined in the "
-                "same way into one MetadataFilters."
+                f"Filters are nested more than {MOST_DEEP} deep; put filters with the same "
+                "condition into one MetadataFilters."
             )
         inside = [f for each in inside if isinstance(each, MetadataFilters) for f in each.filters]
         depth += 1
 
 
 def is_of_node(filters: Filter) -> bool | None:
-    """Whether filters ask of a node's place in the tree alone; None where of chunks as well."""
+    """Return True if all keys of filters refer to the node itself, False if none do, else None."""
     asked = {key in OF_NODE for key in keys(filters)}
     return asked.pop() if len(asked) == 1 else None if asked else True
 
 
 def keys(filters: Filter) -> set[str]:
-    """The keys that filters look at."""
+    """Return the keys that filters use."""
     if isinstance(filters, MetadataFilter):
         return {filters.key}
     return {key for each in filters.filters for key in keys(each)}
 
 
 def asks_for_member(f: MetadataFilter) -> bool:
-    """Whether a filter asks if one of some documents is among a chunk's, as `=` does of them."""
+    """Return whether a filter is `=` or `in` on `documents`, which test for a common member."""
     return f.key == DOCUMENTS and (
         f.operator is Op.IN or (f.operator is Op.EQ and not isinstance(f.value, list))
     )
 
 
 def all_of(filters: Iterable[Filter]) -> MetadataFilters:
-    """Filters that all hold, as one."""
+    """Combine filters with AND."""
     return MetadataFilters(filters=list(filters))
 
 
 def conjuncts(filters: Filter) -> list[Filter]:
-    """Filters that hold together just where these hold, each as small as can be."""
+    """Split filters into the smallest ones that give the same result when combined with AND."""
     if isinstance(filters, MetadataFilter) or filters.condition is FilterCondition.OR:
         return [filters]
     if filters.condition is NOT:
@@ -105,34 +99,34 @@ def conjuncts(filters: Filter) -> list[Filter]:
 
 
 def residual(filters: Filter, place: Mapping[str, Any]) -> Filter | bool:
-    """What is left to ask of chunks once a node's place is known; True or False if nothing is.
+    """Return the filters left for the chunks under a node, or the result if the node decides it.
 
     Parameters
     ----------
     filters : MetadataFilter or MetadataFilters
     place : mapping
-        Values of the keys `OF_NODE`.
+        The node's values of the keys `OF_NODE`.
     """
     of_node = is_of_node(filters)
     if of_node is not None:
         return holds(all_of([filters]), place) if of_node else filters
-    assert isinstance(filters, MetadataFilters)  # a single filter asks of one or the other
+    assert isinstance(filters, MetadataFilters)  # a single filter has one key
     parts = [residual(each, place) for each in filters.filters]
-    any_holds = filters.condition in (FilterCondition.OR, NOT)  # decides
-    if any_holds in parts:  # a bool equals no filter
+    decisive = filters.condition in (FilterCondition.OR, NOT)
+    if decisive in parts:  # a bool equals no filter
         return filters.condition is FilterCondition.OR
-    left = [part for part in parts if not isinstance(part, bool)]
-    if not left:
+    undecided = [part for part in parts if not isinstance(part, bool)]
+    if not undecided:
         return filters.condition is not FilterCondition.OR
-    return MetadataFilters(filters=left, condition=filters.condition)
+    return MetadataFilters(filters=undecided, condition=filters.condition)
 
 
 def holds(filters: MetadataFilters, metadata: Mapping[str, Any]) -> bool:
-    """Whether a node's metadata passes the filters.
+    """Return whether a node's metadata pass the filters.
 
-    Values are compared as they are: a number never equals its digits, and a comparison of
-    what cannot be ordered is false. A key that is missing passes only NE, NIN and IS_EMPTY.
-    NOT passes where none of its filters holds.
+    Values are compared without conversion: a number never equals its digits, and an ordering of
+    unlike types is false. A missing key passes only NE, NIN and IS_EMPTY. NOT passes if none of
+    its filters holds.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The indices of a table, each made where it pays, and the table's upkeep."""
+"""The indices of a table, each created once it pays off, and table maintenance."""
 
 import logging
 import sys
@@ -9,38 +9,34 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Medians on two cores, 384 dimensions, by tests/benchmarks/indices.py.
-SCALAR_ROWS = (
-    5_000  # a filtered search 7.3 ms -> 3.3; at 1,000 rows 4.2 -> 3.2, at 100,000 270 -> 9
-)
-VECTOR_ROWS = 20_000  # 26 ms -> 5, made in 0.3 s; at 5,000 rows 7.8 -> 3.9, at 100,000 268 -> 10
-FEW_ROWS = 10_000  # of 1,000,000: among 4,000 twenty partitions have 0.72 of the top 10, all 1.00
-ALL_PARTITIONS = (
-    1_000_000  # 15 ms and not 7 there; of 100,000 rows 8, where their exact scan takes 18
-)
-REFINE_FACTOR = 3  # finds 1.00 of the top 10 among 1,000,000 and not 0.97, in 17.7 ms and not 14.8
-GROWN = 4  # times as many rows want other partitions: 20,000 have 2 of them, 1,000,000 have 122
-SMALL_FRAGMENTS = 16  # a query slows down by 0.3 ms for each: 200 of them 60 ms, joined 4 ms
+# Measured by tests/benchmarks/indices.py.
+SCALAR_ROWS = 5_000  # a filtered search takes 3.3 ms with the indices, 7.3 without
+VECTOR_ROWS = 20_000  # a search takes 5 ms with the index, 26 without
+FEW_ROWS = 10_000  # among fewer, the default of twenty partitions misses results
+ALL_PARTITIONS = 1_000_000  # more than any index has
+REFINE_FACTOR = 3  # raises recall of the top 10 from 0.97 to 1.00 among 1,000,000 rows
+GROWN = 4  # a table that grew by this factor needs a new vector index, with more partitions
+SMALL_FRAGMENTS = 16  # each adds 0.3 ms to a query
 UNINDEXED_SHARE = 0.05
-UNINDEXED_ROWS = (1_000, 10_000)  # at least and at most; 1,000 cost a search of words 6 ms
-STOP_WORDS = (  # Lucene's for English
+UNINDEXED_ROWS = (1_000, 10_000)  # bounds of that share; 1,000 add 6 ms to a text search
+STOP_WORDS = (  # Lucene's English list
     "a an and are as at be but by for if in into is it no not of on or such that the their then "
     "there these they this to was will with"
 ).split()
 
 
 async def tend(table: "AsyncTable") -> None:
-    """Make the indices that pay and are missing; join small writes; index what is new.
+    """Create missing indices that pay off, compact small fragments and index new rows.
 
-    Rows that no index has yet are found all the same: LanceDB searches them one by one. So
-    upkeep may fail, as when two processes keep one table, and nothing is lost.
+    LanceDB also searches rows that are not indexed, so nothing is lost if this fails, as when
+    two processes maintain one table.
     """
     try:
         await _make_missing(table)
         if await _pays_to_optimize(table):
             await table.optimize()
-    except RuntimeError as error:  # LanceDB's, for a commit that met another
-        logger.info("The upkeep of an index waits for the next write: %s.", error)
+    except RuntimeError as error:  # LanceDB's error for conflicting commits
+        logger.info("Maintenance of the index is postponed to the next write: %s.", error)
 
 
 async def _make_missing(table: "AsyncTable") -> None:
@@ -57,19 +53,18 @@ async def _make_missing(table: "AsyncTable") -> None:
 
 
 def _made_for(name: str) -> int:
-    """How many rows a vector index was made for, which its name says."""
+    """Return the number of rows that a vector index was created for, from its name."""
     _, _, n_rows = name.rpartition("_")
-    return int(n_rows) if n_rows.isdecimal() else sys.maxsize  # not ours: it stays
+    return int(n_rows) if n_rows.isdecimal() else sys.maxsize  # not ours, never replaced
 
 
 def _wanted() -> dict[str, tuple[int, Any]]:
-    """By column, the rows at which an index pays, and which."""
+    """Return by column the number of rows at which an index pays off, and its configuration."""
     from lancedb.index import FTS, Bitmap, BTree, IvfSq, LabelList
 
     return {
-        # Splits Chinese, Japanese and Thai into words and other scripts as "simple" does, by
-        # dictionaries that LanceDB has built in. Its stop words of all languages would have
-        # the digits among them.
+        # "icu/split" segments Chinese, Japanese and Thai by dictionaries and other scripts as
+        # "simple" does. LanceDB's own list of stop words for all languages contains digits.
         "text": (1, FTS(base_tokenizer="icu/split", custom_stop_words=STOP_WORDS)),
         "level": (SCALAR_ROWS, Bitmap()),
         "level_max": (SCALAR_ROWS, Bitmap()),

@@ -1,4 +1,4 @@
-"""LlamaIndex's query modes on one table."""
+"""LlamaIndex's query modes for one table."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -22,17 +22,18 @@ MMR_PREFETCH_FACTOR = 4.0  # LlamaIndex's
 async def answer(
     scope: Scope, query: VectorStoreQuery, reranker: "Reranker | None", **options: Any
 ) -> "pa.Table":
-    """The rows that a query asks for, best first, with their `score`.
+    """Run a query and return its rows, best first, with their `score`.
 
     Parameters
     ----------
     scope : Scope
     query : VectorStoreQuery
-        One that `check_query` lets pass.
+        Validated by `check_query`.
     reranker : Reranker, optional
-        Of the mode hybrid.
+        For the mode hybrid.
     **options
-        `mmr_prefetch_k`, or `mmr_prefetch_factor` of top k: how many rows mmr chooses from.
+        `mmr_prefetch_k`, the number of candidates for mmr, or `mmr_prefetch_factor`, that number
+        divided by top k.
     """
     top_k = query.similarity_top_k
     match query.mode:
@@ -59,8 +60,8 @@ async def _hybrid(scope: Scope, query: VectorStoreQuery, reranker: "Reranker | N
     n_rows = query.hybrid_top_k or top_k
     vector, words = vector_of(query), words_of(query)
     if reranker is not None:
-        deep = max(n_rows, top_k, query.sparse_top_k or 0)
-        return (await reranked(scope, vector, words, deep, reranker))[:n_rows]
+        depth = max(n_rows, top_k, query.sparse_top_k or 0)
+        return (await reranked(scope, vector, words, depth, reranker))[:n_rows]
     rows = await fused(
         scope,
         vector,
@@ -73,13 +74,7 @@ async def _hybrid(scope: Scope, query: VectorStoreQuery, reranker: "Reranker | N
 
 
 def check_query(query: VectorStoreQuery) -> None:
-    """Refuse a query that cannot be answered, before any table is opened.
-
-    Raises
-    ------
-    InputError
-        If the mode is none of `MODES`, lacks what it needs, or a number is out of its range.
-    """
+    """Raise InputError if a mode is unsupported or lacks its input, or a number is out of range."""
     if query.mode not in MODES:
         *others, last = (repr(mode.value) for mode in MODES)
         raise InputError(
@@ -100,13 +95,7 @@ def check_query(query: VectorStoreQuery) -> None:
 
 
 def vector_of(query: VectorStoreQuery) -> list[float]:
-    """A query's embedding.
-
-    Raises
-    ------
-    InputError
-        If it is missing, all zero or not finite.
-    """
+    """Return a query's embedding; raise InputError if it is missing, all zero or not finite."""
     vector = query.query_embedding
     if not vector or not any(vector) or not all(map(math.isfinite, vector)):
         raise InputError("A query needs an embedding of finite numbers, not all zero.")
@@ -114,13 +103,7 @@ def vector_of(query: VectorStoreQuery) -> list[float]:
 
 
 def words_of(query: VectorStoreQuery) -> str:
-    """A query's text.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Return a query's text; raise InputError if it is missing."""
     if query.query_str is None:
         raise InputError(f"A query in mode {query.mode.value!r} needs a query_str.")
     return query.query_str

@@ -1,9 +1,8 @@
-"""Which rows pass filters: a chunk by its metadata, a summary by those of all chunks under it.
+"""Rows that pass metadata filters: chunks by their metadata, summaries by their chunks.
 
-A filter on the node itself (`level`, `kind`, ...) is asked of the row. Any other is asked of
-chunks: a summary passes if every chunk under it does, so that nothing of a chunk that is
-filtered out is said within a summary. The metadata of a summary, merged into lists of bounded
-length, decide nothing.
+A filter on the node itself (`level`, `kind`, ...) is evaluated on its row. Any other filter is
+evaluated on chunks: a summary passes if every chunk under it does, so that no summary reveals
+an excluded chunk. The merged metadata of a summary are not used, as their lists are truncated.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ from hierindex.store.filters import (
     is_of_node,
     keys,
 )
-from hierindex.store.prefilter import Prefilter, is_chunk, prefilter
+from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, prefilter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,11 +38,11 @@ class Passing:
     ----------
     filters : MetadataFilters, optional
     where : Prefilter
-        A condition that they meet; if it is `exact`, no other row meets it.
+        A condition that all of them meet; if it is `exact`, no other row does.
     of_node : MetadataFilters, optional
-        What is asked of a summary itself; None where summaries are seen as chunks are.
+        The filters on a summary itself; None if summaries are filtered as chunks are.
     outside : set of str
-        Ids of the summaries that fail by the chunks under them.
+        Ids of the summaries that fail because of the chunks under them.
     """
 
     filters: MetadataFilters | None = None
@@ -51,13 +50,13 @@ class Passing:
     of_node: MetadataFilters | None = None
     outside: frozenset[str] = frozenset()
 
-    def rows(self, found: "pa.Table") -> "pa.Table":
-        """The rows that pass."""
+    def rows(self, rows: "pa.Table") -> "pa.Table":
+        """Return the rows that pass."""
         import pyarrow as pa
 
         if self.filters is None or self.where.exact:
-            return found
-        return found.filter(pa.array([self._holds(row) for row in found.to_pylist()], pa.bool_()))
+            return rows
+        return rows.filter(pa.array([self._holds(row) for row in rows.to_pylist()], pa.bool_()))
 
     def _holds(self, row: Mapping[str, Any]) -> bool:
         assert self.filters is not None
@@ -69,14 +68,14 @@ class Passing:
 async def passing(
     snapshot: "Snapshot", filters: MetadataFilters | None, *, partial: bool = False
 ) -> Passing:
-    """The rows of a version of the table that pass filters.
+    """Find the rows of a snapshot that pass filters.
 
     Parameters
     ----------
     snapshot : Snapshot
     filters : MetadataFilters, optional
     partial : bool
-        Whether a summary passes if any chunk under it does, and not only if every chunk does.
+        Whether one passing chunk under a summary is enough for it to pass.
 
     Raises
     ------
@@ -85,8 +84,8 @@ async def passing(
 
     Notes
     -----
-    Filters that no summary can pass by its level, as those for chunks, cost nothing here. For
-    others see `outside`.
+    Filters that exclude summaries by `level` cost nothing here. Others read rows once for each
+    version of the table; see `outside`.
     """
     if filters is None:
         return Passing()
@@ -97,15 +96,14 @@ async def passing(
     parts = conjuncts(filters)
     of_node = all_of(part for part in parts if is_of_node(part))
     if not _has_level(of_node.filters, await snapshot.level_sizes()):
-        return Passing(filters, of_row & Prefilter(is_chunk()))
+        return Passing(filters, of_row & CHUNKS)
     of_chunks = all_of(part for part in parts if not is_of_node(part))
     failing = await outside(snapshot, of_chunks, partial=partial)
-    of_summary = prefilter(of_node) & Prefilter(failing.others)
-    where = of_row.where(is_chunk(), "level > 0") & of_summary.where(~is_chunk(), "level = 0")
+    where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & failing.others)
     return Passing(filters, where, of_node, failing.ids)
 
 
 def _has_level(of_node: Sequence[Filter], levels: Iterable[int]) -> bool:
-    """Whether a level above the chunks passes the filters that ask of the level alone."""
+    """Return whether the filters on `level` alone admit a level above the chunks."""
     of_level = all_of(each for each in of_node if keys(each) == {"level"})
     return any(level > 0 and holds(of_level, {"level": level}) for level in levels)

@@ -1,14 +1,13 @@
-"""Metadata filters as conditions that LanceDB evaluates, as far as it can.
+"""Metadata filters as conditions that LanceDB evaluates.
 
-What a condition cannot say is left to `holds`: the condition then passes more rows than the
-filters do, never fewer.
+A filter that no condition expresses exactly becomes one that passes more rows, never fewer;
+`holds` then decides in Python.
 """
 
 import math
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from llama_index.core.vector_stores.types import (
@@ -19,8 +18,8 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import GROUNDING
-from hierindex.store.digests import digest, has_any, of_filter
 from hierindex.store.filters import OPPOSITE, asks_for_member
+from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -35,132 +34,80 @@ Search = TypeVar("Search")
 
 @dataclass(frozen=True)
 class Prefilter:
-    """A condition in two parts that both hold; a part that is missing holds always.
+    """A condition that LanceDB evaluates.
 
     Parameters
     ----------
-    typed : Expr, optional
-        On scalar columns.
-    listed : str, optional
-        On the column of digests. It is made of hexadecimal digits and fixed words: LanceDB's
-        expressions have no membership in lists.
+    sql : str
+        Written by LanceDB's expressions, or made of hexadecimal digests and fixed words only:
+        its expressions cannot test for members of a list. Empty if every row passes.
     exact : bool
-        Whether it passes no row that the filters do not.
+        Whether it passes only rows that the filters pass.
     """
 
-    typed: "Expr | None" = None
-    listed: str | None = None
+    sql: str = ""
     exact: bool = True
 
-    @property
-    def passes_all(self) -> bool:
-        """Whether there is nothing to evaluate."""
-        return self.typed is None and self.listed is None
-
     def narrow(self, search: Search) -> Search:
-        """A LanceDB query with this condition."""
-        for part in (self.typed, self.listed):
-            if part is not None:
-                search = cast(Any, search).where(part)
-        return search
+        """Add this condition to a LanceDB query."""
+        return cast(Any, search).where(self.sql) if self.sql else search
 
     def __and__(self, other: "Prefilter") -> "Prefilter":
         return all_of([self, other])
 
+    def __or__(self, other: "Prefilter") -> "Prefilter":
+        return any_of([self, other])
+
     def __invert__(self) -> "Prefilter":
-        if not self.exact or len(self._parts) != 1:
-            return ANYTHING
-        if self.typed is not None:
-            return Prefilter(typed=~self.typed)
-        return Prefilter(listed=f"NOT ({self.listed})")
-
-    def where(self, condition: "Expr", otherwise: str) -> "Prefilter":
-        """The same where a condition on scalar columns holds; elsewhere everything passes.
-
-        Parameters
-        ----------
-        condition : Expr
-        otherwise : str
-            Its opposite, in fixed words.
-        """
-        typed = None if self.typed is None else ~condition | self.typed
-        listed = None if self.listed is None else f"({otherwise} OR {self.listed})"
-        return Prefilter(typed, listed, self.exact)
-
-    @property
-    def _parts(self) -> list[str]:
-        return [name for name in ("typed", "listed") if getattr(self, name) is not None]
+        return Prefilter(f"NOT ({self.sql or 'true'})") if self.exact else ANYTHING
 
 
 ANYTHING = Prefilter(exact=False)
+CHUNKS, SUMMARIES = Prefilter("level = 0"), Prefilter("level > 0")
 
 
 def all_of(parts: Sequence[Prefilter]) -> Prefilter:
-    """What passes all of these."""
-    typed = [part.typed for part in parts if part.typed is not None]
-    listed = [part.listed for part in parts if part.listed is not None]
-    return Prefilter(
-        reduce(lambda a, b: a & b, typed) if typed else None,
-        _joined(" AND ", listed) if listed else None,
-        all(part.exact for part in parts),
-    )
+    """Combine conditions with AND."""
+    return Prefilter(_joined(" AND ", parts), all(part.exact for part in parts))
 
 
 def any_of(parts: Sequence[Prefilter]) -> Prefilter:
-    """What passes one of these at least; there is one."""
-    typed = [part.typed for part in parts if part.typed is not None]
-    listed = [part.listed for part in parts if part.listed is not None]
-    # (a & b) | (c & d) passes only what (a | c) & (b | d) passes, too.
-    one_part = {name for part in parts for name in part._parts}
-    return Prefilter(
-        reduce(lambda a, b: a | b, typed) if len(typed) == len(parts) else None,
-        _joined(" OR ", listed) if len(listed) == len(parts) else None,
-        all(part.exact for part in parts) and len(one_part) == 1,
-    )
+    """Combine one or more conditions with OR."""
+    conditions = _joined(" OR ", parts) if all(part.sql for part in parts) else ""
+    return Prefilter(conditions, all(part.exact for part in parts))
 
 
-def _joined(word: str, conditions: Sequence[str]) -> str:
-    return conditions[0] if len(conditions) == 1 else f"({word.join(conditions)})"
+def _joined(word: str, parts: Sequence[Prefilter]) -> str:
+    conditions = [part.sql for part in parts if part.sql]
+    return f"({word.join(conditions)})" if len(conditions) > 1 else "".join(conditions)
 
 
 def by_ids(node_ids: Collection[str]) -> Prefilter:
-    """The nodes with these ids."""
+    """Return the condition that a node has one of these ids."""
     from lancedb.expr import col
 
-    ids = sorted(node_id for node_id in node_ids if is_unicode(node_id))
-    return Prefilter(col("id").isin(ids or [""]))  # no node has an empty id
+    plain = sorted(filter(_is_plain, node_ids))
+    quoted = [hash_entry("node", node_id) for node_id in node_ids if not _is_plain(node_id)]
+    named = _typed(col("id").isin(plain or [""]))  # no node has an empty id
+    return named | _listed(quoted) if quoted else named
 
 
 def beginning(start: str) -> Prefilter:
-    """The nodes whose ids begin with a text."""
+    """Return the condition that a node's id begins with a prefix."""
     from lancedb.expr import col, lit
 
-    if not is_unicode(start):
-        return by_ids([])
-    return Prefilter((col("id") >= lit(start)) & (col("id") <= lit(start + chr(sys.maxunicode))))
+    if not _is_plain(start):
+        return ANYTHING
+    return _typed((col("id") >= lit(start)) & (col("id") <= lit(start + chr(sys.maxunicode))))
 
 
-def at_least(level: int) -> Prefilter:
-    """The nodes of this level and those above."""
-    from lancedb.expr import col, lit
-
-    return Prefilter(col("level") >= lit(level))
-
-
-def is_chunk() -> "Expr":
-    """The condition of a node of level 0."""
-    from lancedb.expr import col, lit
-
-    return col("level") == lit(0)
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a table can hold a text, which no half of a surrogate pair may stand in."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+def _is_plain(text: str) -> bool:
+    """Return whether LanceDB reads a text in a condition as it is; it unescapes quotes twice."""
+    return not any(character == "'" or "\ud800" <= character <= "\udfff" for character in text)
 
 
 def prefilter(filters: MetadataFilters | None) -> Prefilter:
-    """The condition of filters; see `holds` for what they mean."""
+    """Return the condition of filters; see `holds` for their meaning."""
     if filters is None:
         return Prefilter()
     parts = [
@@ -176,11 +123,11 @@ def prefilter(filters: MetadataFilters | None) -> Prefilter:
 
 def _of_one(f: MetadataFilter) -> Prefilter:
     if f.key in TYPE_OF:
-        return _typed(f)
+        return _scalar(f)
     return _grounded(f) if f.key == GROUNDING else _keyed(f)
 
 
-def _typed(f: MetadataFilter) -> Prefilter:
+def _scalar(f: MetadataFilter) -> Prefilter:
     from lancedb.expr import col, lit
 
     kind = TYPE_OF[f.key]
@@ -189,15 +136,15 @@ def _typed(f: MetadataFilter) -> Prefilter:
         return ANYTHING
     if kind is int and any(abs(value) > 2**31 - 1 for value in values):
         return ANYTHING
-    if kind is str and not all(map(is_unicode, values)):
+    if kind is str and not all(map(_is_plain, values)):
         return ANYTHING
     match f.operator:
         case Op.IN:
-            return Prefilter(col(f.key).isin(values))
+            return _typed(col(f.key).isin(values))
         case Op.NIN:
-            return Prefilter(~col(f.key).isin(values))
+            return _typed(~col(f.key).isin(values))
         case operator if operator in COMPARED and not isinstance(f.value, list):
-            return Prefilter(getattr(col(f.key), COMPARED[operator])(lit(values[0])))
+            return _typed(getattr(col(f.key), COMPARED[operator])(lit(values[0])))
     return ANYTHING
 
 
@@ -210,21 +157,21 @@ def _grounded(f: MetadataFilter) -> Prefilter:
         return ANYTHING
     column = col(GROUNDING)
     within = getattr(column, COMPARED[f.operator])(lit(float(f.value)))
-    return Prefilter(within & (column >= lit(0.0)))  # -1 is none
+    return _typed(within & (column >= lit(0.0)))  # -1 means none
 
 
 def _keyed(f: MetadataFilter) -> Prefilter:
-    """The condition of a key that lives inside JSON."""
+    """Return the condition of a filter on metadata, which are stored as JSON."""
     if f.operator in OPPOSITE:
         return ~_keyed(f.model_copy(update={"operator": OPPOSITE[f.operator]}))
     if asks_for_member(f):
         f = f.model_copy(update={"operator": Op.ANY})
-    key = of_filter(f.key)
+    key = filter_key(f.key)
     many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
     values = [value for value in many if not _is_nan(value)]
-    as_is = [digest("is", key, value) for value in values]
-    as_item = [digest("item", key, value) for value in values]
-    more = digest("more", key)
+    as_is = [hash_entry("is", key, value) for value in values]
+    as_item = [hash_entry("item", key, value) for value in values]
+    more = hash_entry("more", key)
     match f.operator:
         case Op.EQ if not isinstance(f.value, list):
             return _listed(as_is)
@@ -238,9 +185,9 @@ def _keyed(f: MetadataFilter) -> Prefilter:
             pairs = zip(as_is, as_item, strict=True)
             return all_of([_listed([*pair, more], exact=False) for pair in pairs])
         case Op.IS_EMPTY:
-            empty = _listed([digest("is", key, ""), digest("empty", key)])
-            return any_of([~_listed([digest("has", key)]), empty])
-    return _listed([digest("has", key)], exact=False)
+            empty = _listed([hash_entry("is", key, ""), hash_entry("empty", key)])
+            return any_of([~_listed([hash_entry("has", key)]), empty])
+    return _listed([hash_entry("has", key)], exact=False)
 
 
 def _is_nan(value: Any) -> bool:
@@ -248,4 +195,9 @@ def _is_nan(value: Any) -> bool:
 
 
 def _listed(digests: Iterable[str], *, exact: bool = True) -> Prefilter:
-    return Prefilter(listed=has_any(digests), exact=exact)
+    return Prefilter(has_any(digests), exact)
+
+
+def _typed(condition: "Expr") -> Prefilter:
+    """A condition on scalar columns."""
+    return Prefilter(condition.to_sql())

@@ -1,8 +1,8 @@
-"""Nodes as rows of an Arrow table, and back.
+"""Conversion of nodes to rows of an Arrow table and back.
 
-Each fact stands in one column: links between nodes in `parent_ids`, `child_ids`,
-`previous_id` and `next_id`, the user's metadata in `metadata`, a node's place in the tree in
-`level` and the columns beside it. A node's relationships and its `NodeRecord` are made of them.
+Each fact is stored in one column: links in `parent_ids`, `child_ids`, `previous_id` and
+`next_id`, the user's metadata in `metadata`, the place in the tree in `level` and the columns
+next to it. A node's relationships and its `NodeRecord` are rebuilt from these columns.
 """
 
 import json
@@ -24,13 +24,13 @@ from llama_index.core.schema import (
 
 from hierindex.errors import FormatError, InputError
 from hierindex.record import NodeRecord, as_metadata, record_keys
-from hierindex.store.digests import digests_of
+from hierindex.store.hashed_metadata import row_digests
 
 FORMAT = "2"
-"""Of the table's columns and ids: a table of another format is not read."""
+"""Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"
-NAME_KEY = b"hierindex_table"  # a name of the table's own: one made anew counts its versions anew
+NAME_KEY = b"hierindex_table"  # a random name, as a recreated table counts its versions anew
 REPORT_KEY = b"hierindex"
 
 SCALARS = {
@@ -40,31 +40,31 @@ SCALARS = {
     "kind": pa.string(),
     "whole_document": pa.string(),
 }
-"""Columns that filters reach without reading metadata."""
+"""Columns that filters read without parsing metadata."""
 
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "1"}
 """Marks the key column, so that concurrent upserts of one id make one row."""
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
-"""What is read back as it was; any other node becomes a `TextNode`."""
+"""Types that nodes are restored to; nodes of other types become a `TextNode`."""
 
-FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # in columns of their own
+FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # stored in other columns
 MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
-"""Fields of a record that stand in the column `record`, as JSON."""
+"""Fields of a record that the column `record` stores as JSON."""
 
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
 NO_DETAILS = RelatedNodeInfo(node_id="").model_dump(exclude={"node_id"})
-LOST_PARENT, LOST_CHILD = "parent", "child"  # what a stale node has lost
+LOST_PARENT, LOST_CHILD = "parent", "child"  # values of the column `stale`
 
 
 def schema(n_dims: int) -> pa.Schema:
-    """The table's schema; new metadata keys never change it.
+    """Return the table's schema, which new metadata keys never change.
 
     Parameters
     ----------
     n_dims : int
-        Of the vectors.
+        Dimension of the vectors.
     """
     texts = pa.list_(pa.string())
     return pa.schema(
@@ -86,42 +86,40 @@ def schema(n_dims: int) -> pa.Schema:
             pa.field("source", pa.string(), nullable=False),  # JSON of the document; "" for none
             pa.field("metadata", pa.string(), nullable=False),  # JSON
             pa.field("grounding", pa.float64(), nullable=False),  # -1 for none
-            pa.field("digests", texts, nullable=False),  # see `digests_of`
-            pa.field("stale", pa.string(), nullable=False),  # "parent" or "child" that is gone
-            pa.field("record", pa.string(), nullable=False),  # JSON; "" for a node without
-            pa.field("node", pa.string(), nullable=False),  # JSON of what is left of it
+            pa.field("digests", texts, nullable=False),  # see `row_digests`
+            pa.field("stale", pa.string(), nullable=False),  # what it lost; "" for nothing
+            pa.field("record", pa.string(), nullable=False),  # JSON; "" for none
+            pa.field("node", pa.string(), nullable=False),  # JSON of the node's other fields
             pa.field("vector", pa.list_(pa.float32(), n_dims)),
         ]
     )
 
 
-NODE_COLUMNS = [
-    *(name for name in schema(1).names if name not in ("digests", "stale", "vector")),
-]
-"""What `to_nodes` needs; add "vector" for embeddings."""
+NODE_COLUMNS = [name for name in schema(1).names if name not in ("digests", "stale", "vector")]
+"""Columns that `to_nodes` needs; add "vector" for embeddings."""
 
 
 def new_table(rows: pa.Table, report: Mapping[str, Any] | None = None) -> pa.Table:
-    """Rows to make a table of, with its format, a name of its own and the report of its build."""
-    told = {} if report is None else {REPORT_KEY: json.dumps(report, ensure_ascii=False)}
-    return rows.replace_schema_metadata({FORMAT_KEY: FORMAT, NAME_KEY: uuid4().hex, **told})
+    """Add the format, a random table name and the build's report to rows as schema metadata."""
+    reported = {} if report is None else {REPORT_KEY: json.dumps(report, ensure_ascii=False)}
+    return rows.replace_schema_metadata({FORMAT_KEY: FORMAT, NAME_KEY: uuid4().hex, **reported})
 
 
 def report_of(schema: pa.Schema) -> dict[str, Any]:
-    """The report of the build that wrote a table; empty where a pipeline filled it."""
+    """Return the report of the build that wrote a table; empty if a pipeline wrote it."""
     report: dict[str, Any] = json.loads((schema.metadata or {}).get(REPORT_KEY, b"{}"))
     return report
 
 
 def check_format(schema: pa.Schema, uri: str) -> None:
-    """Refuse a table of another format.
+    """Raise an error if a table is not in the current format.
 
     Raises
     ------
     FormatError
-        If an older or newer version of hierindex wrote it; says how to mend it.
+        If another version of hierindex wrote it.
     InputError
-        If it is none of hierindex's.
+        If hierindex did not write it.
     """
     if not set(schema.names) >= OURS:
         raise InputError(
@@ -136,13 +134,7 @@ def check_format(schema: pa.Schema, uri: str) -> None:
 
 
 def check_dimension(schema: pa.Schema, n_dims: int, whose: str) -> None:
-    """Refuse vectors of another dimension than the table's.
-
-    Raises
-    ------
-    InputError
-        Names both.
-    """
+    """Raise InputError if vectors have another dimension than the table's."""
     held = schema.field("vector").type.list_size
     if n_dims != held:
         raise InputError(
@@ -156,17 +148,13 @@ OURS = {"id", "level", "level_max", "parent_ids", "child_ids"}  # columns of eve
 
 
 def to_table(nodes: Sequence[BaseNode]) -> pa.Table:
-    """Rows of nodes; of several with one id, the last.
-
-    Parameters
-    ----------
-    nodes : Sequence[BaseNode]
+    """Convert nodes to rows; of several nodes with one id, the last is kept.
 
     Raises
     ------
     InputError
-        If there are none, if one has no embedding of finite numbers or one of another dimension
-        than the first, or if its metadata are not JSON or its text not Unicode; names it.
+        If there are no nodes, or a node's embedding is missing, not finite or of another dimension
+        than the first one's, or its metadata are not JSON, or its text is not Unicode.
     """
     if not nodes:
         raise InputError("There are no nodes to write.")
@@ -176,7 +164,7 @@ def to_table(nodes: Sequence[BaseNode]) -> pa.Table:
 
 
 def as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows with all columns as a table; there is one at least."""
+    """Convert one or more complete rows to a table."""
     return pa.Table.from_pylist(list(rows), schema=schema(len(rows[0]["vector"])))
 
 
@@ -191,22 +179,22 @@ def _vector(node: BaseNode, n_dims: int) -> list[float]:
 
 
 def row_of(node: BaseNode) -> dict[str, Any]:
-    """A node's columns, without its vector.
+    """Return a node's columns, without its vector.
 
     Raises
     ------
     InputError
-        If its metadata are not JSON or its text not Unicode; names it.
+        If its metadata are not JSON or its text is not Unicode.
     """
     record = NodeRecord.from_metadata(node.metadata)
     keys = record_keys(node.metadata)
     links = _links(node)
     parents = record.parents or tuple((node_id, 1.0) for node_id in links[PARENT])
-    own = {k: v for k, v in node.metadata.items() if k not in keys}
+    user_entries = {k: v for k, v in node.metadata.items() if k not in keys}
     source = node.source_node
     text = node.get_content(metadata_mode=MetadataMode.NONE)
     try:
-        metadata = json.dumps(own, ensure_ascii=False)
+        metadata = json.dumps(user_entries, ensure_ascii=False)
         (node.node_id + text + metadata).encode()
     except (TypeError, ValueError) as error:
         raise InputError(
@@ -232,7 +220,7 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "source": source.model_dump_json() if source else "",
         "metadata": metadata,
         "grounding": _share(record.grounding) if keys else -1.0,
-        "digests": digests_of(node.node_id, values, documents),
+        "digests": row_digests(node.node_id, values, documents),
         "stale": "",
         "record": _json({key: getattr(record, key) for key in MADE_BY}) if keys else "",
         "node": _json({**rest, **_detailed(links)}),
@@ -240,17 +228,17 @@ def row_of(node: BaseNode) -> dict[str, Any]:
 
 
 def _share(grounding: Any) -> float:
-    """A grounding as a column has it; -1 for none."""
+    """Return the value of the column `grounding`; -1 for none."""
     return grounding if isinstance(grounding, float) and 0 <= grounding <= 1 else -1.0
 
 
 def documents_of(node: BaseNode, record: NodeRecord) -> list[str]:
-    """Ids of the documents that a node stands on; a node without any is its own."""
+    """Return the ids of a node's source documents, or the node's own id if it has none."""
     return list(record.documents) or [node.ref_doc_id or node.node_id]
 
 
 def _links(node: BaseNode) -> dict[NodeRelationship, dict[str, RelatedNodeInfo]]:
-    """What a node is linked to, by kind of link and by id."""
+    """Return a node's links by relationship and id."""
     links: dict[NodeRelationship, dict[str, RelatedNodeInfo]] = {}
     for kind in (PARENT, CHILD, PREVIOUS, NEXT):
         related = node.relationships.get(kind) or []
@@ -260,8 +248,8 @@ def _links(node: BaseNode) -> dict[NodeRelationship, dict[str, RelatedNodeInfo]]
 
 
 def _detailed(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -> dict[str, Any]:
-    """What is told of linked nodes beside their ids, by kind of link and by id."""
-    told = {
+    """Return what links carry besides ids, by relationship and id."""
+    details = {
         kind.name: {
             node_id: info.model_dump(mode="json")
             for node_id, info in infos.items()
@@ -269,7 +257,7 @@ def _detailed(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -
         }
         for kind, infos in links.items()
     }
-    return {"linked": told} if any(told.values()) else {}
+    return {"linked": details} if any(details.values()) else {}
 
 
 def _json(value: Any) -> str:
@@ -277,17 +265,17 @@ def _json(value: Any) -> str:
 
 
 def to_nodes(rows: pa.Table | pa.RecordBatch) -> list[TextNode]:
-    """The nodes of rows; with embeddings where they have vectors."""
+    """Convert rows to nodes, with embeddings if the rows have vectors."""
     return list(map(node_of, rows.to_pylist()))
 
 
 def node_of(row: Mapping[str, Any]) -> TextNode:
-    """The node of a row, with relationships and record made of its columns."""
+    """Convert a row to a node."""
     rest = json.loads(row["node"])
-    told: dict[str, dict[str, Any]] = rest.pop("linked", {})
+    details: dict[str, dict[str, Any]] = rest.pop("linked", {})
 
     def related(kind: NodeRelationship, ids: Collection[str]) -> list[RelatedNodeInfo]:
-        known = told.get(kind.name, {})
+        known = details.get(kind.name, {})
         return [RelatedNodeInfo(**known.get(node_id, {"node_id": node_id})) for node_id in ids]
 
     relationships: dict[NodeRelationship, Any] = {}
@@ -313,7 +301,7 @@ def node_of(row: Mapping[str, Any]) -> TextNode:
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata entries that carry a row's record."""
+    """Return the metadata entries of a row's record."""
     if not row["record"]:
         return {}
     parents = zip(row["parent_ids"], row["parent_weights"], strict=True)

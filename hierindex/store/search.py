@@ -1,4 +1,4 @@
-"""One LanceDB table searched by vector, by words, or by both."""
+"""Search of a LanceDB table by vector, by words, or by both."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from lancedb.rerankers import Reranker
     from lancedb.table import AsyncTable
 
-DEPTH = 50  # of each list that is fused, at least: what both found is rarely on top of both
-MOST_KNOWN = 1_000  # conditions
-WIDER = 8  # times as many rows are read each time that too few of them pass
+DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
+MOST_KNOWN = 1_000  # cached conditions
+WIDER = 8  # factor by which the limit grows while too few rows pass
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows of a table that a search is among.
+    """The rows of a table to search.
 
     Parameters
     ----------
     table : AsyncTable
     passes : Passing
-        What they pass.
+        The rows that pass the query's filters.
     known : dict
-        What was read of this version of the table: whether few rows pass a condition, for
-        counting them takes a third of the time of a search in an upper level.
+        The snapshot's cache, here of whether few rows pass a condition: counting them takes a
+        third of the time of a search.
     most : int, optional
-        Rows that can pass, where that is known.
+        Upper bound on the rows that can pass, if known.
     """
 
     table: "AsyncTable"
@@ -50,7 +50,7 @@ class Scope:
         return self.passes.where
 
     async def n_rows(self) -> int:
-        """Of the table."""
+        """Return the number of rows in the table."""
         if "n_rows" not in self.known:
             self.known["n_rows"] = await self.table.count_rows()
         return int(self.known["n_rows"])
@@ -59,10 +59,11 @@ class Scope:
 async def nearest(
     scope: Scope, vector: list[float], n_rows: int, columns: tuple[str, ...] = ()
 ) -> "pa.Table":
-    """The rows whose vectors are most similar, best first, with `score`, their cosine.
+    """Return the rows with the most similar vectors, best first, with their cosine as `score`.
 
-    Exact in tables without a vector index and among few named rows; else the index's candidates
-    in the order of their exact cosines, from all of its partitions where few rows pass the filters.
+    The search is exact in tables without a vector index and among few rows named by id. Otherwise
+    the index chooses candidates, ordered by their exact cosine; if few rows pass the filters, all
+    partitions of the index are searched.
     """
     exact = await scope.n_rows() < VECTOR_ROWS or (scope.most or FEW_ROWS) < FEW_ROWS
     everywhere = not exact and await _few_pass(scope)
@@ -71,7 +72,7 @@ async def nearest(
         rows = await plan(limit, everywhere)
         if exact or everywhere or rows.num_rows == limit:
             return rows
-        return await plan(limit, True)  # too few pass in the partitions that were searched
+        return await plan(limit, True)  # too few rows passed in the partitions searched
 
     async def plan(limit: int, everywhere: bool) -> "pa.Table":
         query = scope.where.narrow(scope.table.query().nearest_to(vector))
@@ -87,7 +88,7 @@ async def nearest(
 
 
 async def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
-    """The rows that share most with a text's words, best first, with `score`, their BM25."""
+    """Return the rows that best match a text's words, best first, with their BM25 as `score`."""
 
     async def search(limit: int) -> "pa.Table":
         query = scope.where.narrow(scope.table.query().nearest_to_text(_words(text)))
@@ -100,10 +101,10 @@ async def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
 async def fused(
     scope: Scope, vector: list[float], text: str, *, dense: int, sparse: int, alpha: float
 ) -> "pa.Table":
-    """Both searches by reciprocal rank fusion, best first.
+    """Combine both searches by reciprocal rank fusion, best first.
 
-    `score` is alpha / (60 + rank) by vectors plus (1 - alpha) / (60 + rank) by words, times
-    61: 1 for what is first in both, 0 for what is in neither.
+    `score` is 61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words)), so it
+    is 1 for the row that is first in both.
     """
     import pyarrow as pa
 
@@ -120,7 +121,7 @@ async def fused(
 async def reranked(
     scope: Scope, vector: list[float], text: str, n_rows: int, reranker: "Reranker"
 ) -> "pa.Table":
-    """Both searches in the order of a LanceDB reranker, with `score`, its own."""
+    """Order the results of both searches by a LanceDB reranker, which gives their `score`."""
 
     async def search(limit: int) -> "pa.Table":
         query = scope.table.query().nearest_to(vector).distance_type("cosine")
@@ -134,10 +135,10 @@ async def reranked(
 async def diverse(
     scope: Scope, vector: list[float], n_rows: int, *, candidates: int, threshold: float
 ) -> "pa.Table":
-    """Maximal marginal relevance (Carbonell and Goldstein 1998) among the most similar rows.
+    """Choose rows by maximal marginal relevance (Carbonell and Goldstein 1998), best first.
 
-    `score` is threshold * cosine to the question - (1 - threshold) * the highest cosine to
-    what was chosen before; it never rises down the list.
+    `score` is threshold * cosine to the question - (1 - threshold) * the highest cosine to a row
+    chosen before; it never rises down the list.
     """
     rows = await nearest(scope, vector, candidates, columns=("vector",))
     if not rows.num_rows:
@@ -150,8 +151,8 @@ async def diverse(
 
 
 async def _few_pass(scope: Scope) -> bool:
-    """Whether all rows that pass are to be compared, for among few an index misses some."""
-    if scope.where.passes_all:
+    """Return whether so few rows pass that a partial search of the index would miss some."""
+    if not scope.where.sql:
         return False
     few: dict[str, bool] = scope.known.setdefault("few", {})
     condition = f"{scope.passes.filters!r} {len(scope.passes.outside)}"
@@ -168,7 +169,7 @@ async def _few_pass(scope: Scope) -> bool:
 async def _first(
     scope: Scope, search: Callable[[int], Awaitable["pa.Table"]], n_rows: int
 ) -> "pa.Table":
-    """The first rows of a search that pass the filters, however far down they are."""
+    """Search with a growing limit until enough rows pass the filters."""
     limit = min(n_rows, max(await scope.n_rows(), 1))
     while True:
         rows = await search(limit)
@@ -179,7 +180,7 @@ async def _first(
 
 
 def _words(text: str) -> Any:
-    """A text as data: nothing in it is an operator."""
+    """Return a full-text query in which no character is an operator."""
     from lancedb.query import MatchQuery
 
     query: Any = MatchQuery
@@ -187,5 +188,5 @@ def _words(text: str) -> Any:
 
 
 def _scored(rows: "pa.Table", scores: "np.ndarray[Any, Any]") -> "pa.Table":
-    kept = rows.drop_columns(["score"]) if "score" in rows.column_names else rows
-    return kept.append_column("score", [scores])
+    unscored = rows.drop_columns(["score"]) if "score" in rows.column_names else rows
+    return unscored.append_column("score", [scores])

@@ -1,8 +1,10 @@
-"""One LanceDB table: the way to it, its newest version, and how it is written."""
+"""A LanceDB table: its connection, its newest version, and writes to it."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import os
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -19,11 +21,12 @@ if TYPE_CHECKING:
 
 creating = Lock()
 A_MOMENT = 0.005  # seconds
-LOCK = ".create.lock"  # a file of the folder, while a process makes a table there
+LOCK = ".create.lock"  # file that a process locks while it creates a table
+OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
 
 
 class Table:
-    """One table of a LanceDB database, which is connected to when it is first used.
+    """A table of a LanceDB database, connected to on first use.
 
     Parameters
     ----------
@@ -31,12 +34,12 @@ class Table:
         A folder, or a URI of an object store.
     name : str
     storage_options : dict[str, str], optional
-        Of the object store: credentials, region, endpoint. They are in no repr.
+        Credentials, region and endpoint of the object store; never part of a repr.
 
     Raises
     ------
     InputError
-        If there is a file in the folder's place.
+        If `uri` is a file.
     """
 
     def __init__(self, uri: str, name: str, storage_options: dict[str, str] | None = None) -> None:
@@ -46,22 +49,24 @@ class Table:
         self._connection: AsyncConnection | None = None
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
         self._folder = None if "://" in uri else Path(uri).absolute()
-        if self._folder is not None and self._folder.is_file():
-            raise InputError(f"An index is a folder, {uri!r} is a file; name another.")
+        with self.named_refusals():
+            is_file = self._folder is not None and self._folder.is_file()
+        if is_file:
+            raise InputError(f"An index must be a folder, but {uri!r} is a file; name a folder.")
 
     @property
     def _database(self) -> str:
-        """What LanceDB connects to; it would take a folder "db1" for its cloud's name."""
+        """Return the path or URI to connect to; LanceDB takes a bare "db1" for a cloud database."""
         return self.uri if self._folder is None else str(self._folder)
 
     def client(self) -> "DBConnection":
-        """A connection for sync use."""
+        """Return a sync connection."""
         import lancedb
 
         return lancedb.connect(self._database, storage_options=self._storage_options)
 
     async def connect(self) -> "AsyncConnection":
-        """The connection, made once."""
+        """Return the connection, which is created on first use."""
         if self._connection is None:
             import lancedb
 
@@ -71,18 +76,38 @@ class Table:
         return self._connection
 
     async def open(self) -> "AsyncTable | None":
-        """The newest version of the table, None where there is no table."""
+        """Open the newest version of the table; None if it does not exist."""
         if self._folder is not None and not self._folder.is_dir():  # connecting would create it
             return None
+        with self.named_refusals():
+            try:
+                return await (await self.connect()).open_table(self.name)
+            except ValueError as error:
+                if "not found" in str(error):
+                    return None
+                raise
+
+    @contextmanager
+    def named_refusals(self) -> Iterator[None]:
+        """Turn what the operating system refuses into one sentence.
+
+        Raises
+        ------
+        InputError
+            If the disk is full, the folder cannot be entered, and so on.
+        """
         try:
-            return await (await self.connect()).open_table(self.name)
-        except ValueError as error:
-            if "not found" in str(error):
-                return None
-            raise
+            yield
+        except (OSError, RuntimeError, ValueError) as error:
+            said = OS_CODE.search(str(error))
+            code = int(said[1] or said[2]) if said else getattr(error, "errno", None)
+            if code is None:
+                raise
+            reason = os.strerror(code)
+            raise InputError(f"The index {self.uri!r} cannot be used: {reason}.") from error
 
     async def snapshot(self) -> Snapshot:
-        """The newest version, to be read; snapshots of one version share what they have read.
+        """Return the newest version for reading; snapshots of one version share a cache.
 
         Raises
         ------
@@ -101,20 +126,21 @@ class Table:
         return Snapshot(self.uri, table, columns, state, known)
 
     async def upsert(self, rows: "pa.Table") -> None:
-        """Insert rows, replacing those of the same id; the first ones make the table.
+        """Insert rows, replacing those with the same id, and create the table if needed.
 
         Raises
         ------
         InputError
-            If the vectors are of another dimension than the table's.
+            If the vectors have another dimension than the table's.
         FormatError
             If another version of hierindex wrote the table.
         """
-        made = None if await self.open() else await self._made_of(new_table(rows))
-        await tend(made or await self._merged(rows))
+        with self.named_refusals():
+            made = None if await self.open() else await self._made_of(new_table(rows))
+            await tend(made or await self._merged(rows))
 
     async def _merged(self, rows: "pa.Table") -> "AsyncTable":
-        """The table, which is there, with these rows among the others."""
+        """Upsert rows into the existing table."""
         table = await self.open()
         assert table is not None
         columns = await table.schema()
@@ -125,25 +151,23 @@ class Table:
         return table
 
     async def replace(self, rows: "pa.Table") -> int:
-        """Put rows in the place of all others, in one commit; returns LanceDB's version."""
-        exists = await self.open() is not None
-        table = await (await self.connect()).create_table(
-            self.name, rows, mode="overwrite" if exists else "create"
-        )
-        await tend(table)
-        return int(await table.version())
+        """Replace all rows in one commit and return LanceDB's version number."""
+        with self.named_refusals():
+            exists = await self.open() is not None
+            table = await (await self.connect()).create_table(
+                self.name, rows, mode="overwrite" if exists else "create"
+            )
+            await tend(table)
+            return int(await table.version())
 
     async def drop(self) -> None:
-        """Delete the table, if there is one."""
+        """Drop the table if it exists."""
         if await self.open() is not None:
             await (await self.connect()).drop_table(self.name)
 
     async def _made_of(self, rows: "pa.Table") -> "AsyncTable | None":
-        """A table made of these rows, None where there is one by now.
-
-        Of two that make one table at once, LanceDB lets the second overwrite the first; here
-        they take turns, also processes, if they share a disk.
-        """
+        """Create the table unless it exists by now; then return None."""
+        # LanceDB lets the second of two concurrent creations overwrite the first.
         async with turn(creating), self._alone():
             if await self.open() is not None:
                 return None
@@ -151,7 +175,7 @@ class Table:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """Where no other process makes a table in this folder."""
+        """Exclude other processes that create a table in this folder."""
         if self._folder is None:
             yield
             return
@@ -164,7 +188,7 @@ class Table:
 
 @asynccontextmanager
 async def turn(lock: Lock) -> AsyncIterator[None]:
-    """Hold a lock of all event loops; wait for it without blocking this one."""
+    """Hold a lock shared by all event loops, and wait for it without blocking this one."""
     while not lock.acquire(blocking=False):
         await asyncio.sleep(A_MOMENT)
     try:

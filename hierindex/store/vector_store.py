@@ -1,4 +1,4 @@
-"""The vector store: LlamaIndex's interface to the table that holds every level of a tree."""
+"""The LlamaIndex vector store of a tree."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,54 +29,52 @@ if TYPE_CHECKING:
 
 
 class HierarchyStore(BasePydanticVectorStore):
-    """All levels of a tree in one LanceDB table; adding is an upsert by id.
+    """A LlamaIndex vector store that keeps all levels of a tree in one LanceDB table.
 
     Parameters
     ----------
     uri : str or Path
-        A folder, or a URI of an object store that LanceDB connects to.
+        A folder, or a URI of an object store that LanceDB supports.
     table_name : str
     storage_options : dict[str, str], optional
-        Of the object store: credentials, region, endpoint. They are kept out of `to_dict`, the
+        Credentials, region and endpoint of the object store. They are kept out of `to_dict`, the
         repr and every file that the store writes.
     reranker : lancedb.rerankers.Reranker, optional
-        Of the mode hybrid, in the place of reciprocal rank fusion; `query(..., reranker=)`
-        goes before it.
+        Replaces reciprocal rank fusion in hybrid queries; `query(..., reranker=)` overrides it.
 
     Raises
     ------
     InputError
-        If there is a file in the folder's place.
+        If `uri` is a file.
 
     Notes
     -----
-    What a score is depends on the query's mode:
+    The score of a result depends on the query's mode:
 
-    * `default`: the cosine to the question's embedding, in [-1, 1].
-    * `text_search`: the BM25 of the question's words, above 0 and without an upper bound. The
-      question is data: quotes and operators are punctuation. Words are what Unicode's rules
-      and, in Chinese, Japanese and Thai, a dictionary say; accents, case and English endings
-      do not count, and English stop words are not looked for.
-    * `hybrid`: reciprocal rank fusion of both, in [0, 1]. It is 1 for what is first in both
-      and `alpha` (by default 0.5) for what is first by vectors and unknown to the words:
-      `61 * (alpha / (60 + rank) + (1 - alpha) / (60 + rank))`. With a reranker, its own.
-    * `mmr`: `mmr_threshold` (by default 0.5) times the cosine, less the rest times the highest
-      cosine to a result before it.
+    * `default`: cosine similarity to the question's embedding, in [-1, 1].
+    * `text_search`: BM25 of the question's words, positive and unbounded. Quotes and operators
+      are treated as punctuation. Words are split by Unicode's rules, and by a dictionary in
+      Chinese, Japanese and Thai; accents, case, English endings and English stop words are
+      ignored.
+    * `hybrid`: reciprocal rank fusion of both, in [0, 1], with `alpha` 0.5 by default:
+      `61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words))`. A reranker
+      gives scores of its own.
+    * `mmr`: `mmr_threshold` (0.5 by default) times the cosine similarity, minus
+      `1 - mmr_threshold` times the highest cosine similarity to an earlier result.
 
-    Each list is in the order of its scores. Up to 20,000 rows search compares all vectors; in
-    larger tables an index chooses candidates, whose scores are exact, and no filter makes
-    results fewer than pass it.
+    Results are ordered by score. Up to 20,000 rows, the search compares all vectors; in larger
+    tables, an index chooses candidates, whose scores are exact. Filters never leave fewer results
+    than there are rows that pass.
 
-    Filters are evaluated per chunk, on its own metadata and its document's. A summary passes if
-    every chunk under it does, so that no excluded text is found within a summary; with
-    `partial_summaries=True`, if any chunk under it does. The keys `id`, `kind`, `level`,
-    `level_max` (a node belongs to every cut between them) and `grounding` ask of the node itself,
-    `documents` of a chunk's documents, `whole_document` of the one whose chunks a node holds; a
-    metadata key of such a name is `metadata.level` and so on.
+    Filters are evaluated per chunk, on its metadata and its document's. A summary passes if every
+    chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, if
+    any chunk under it passes. The keys `id`, `kind`, `level`, `level_max` (a node belongs to every
+    cut from `level` to `level_max`) and `grounding` refer to the node itself, `documents` to a
+    chunk's documents, and `whole_document` to the document all of whose chunks a node holds.
+    Metadata keys of these names are `metadata.level` and so on.
 
-    Every method is written once, async; its sync twin waits for it on LanceDB's own event
-    loop, as LanceDB's sync interface does, so that it also works inside a running loop. What is
-    read by one call is of one version of the table; `snapshot` gives a version for several.
+    Sync methods run the async ones on LanceDB's event loop, so they also work inside a running
+    loop. Each call reads one version of the table; use `snapshot` to read one in several calls.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -104,16 +102,16 @@ class HierarchyStore(BasePydanticVectorStore):
 
     @property
     def client(self) -> "DBConnection":
-        """A LanceDB connection, for what this class does not offer."""
+        """A sync LanceDB connection to the database."""
         return self._table.client()
 
     @classmethod
     def class_name(cls) -> str:
-        """Name under which LlamaIndex serialises it."""
+        """Return the name under which LlamaIndex serialises the class."""
         return "HierarchyStore"
 
     async def asnapshot(self) -> Snapshot:
-        """The table as it is now, which stays so for whoever reads it.
+        """Return the current version of the table, which later writes do not change.
 
         Raises
         ------
@@ -130,14 +128,14 @@ class HierarchyStore(BasePydanticVectorStore):
         """See `Snapshot.batches`."""
         batches = self.snapshot().batches(*columns)
 
-        async def following() -> "pa.RecordBatch | None":
+        async def next_batch() -> "pa.RecordBatch | None":
             return await anext(batches, None)
 
-        while (batch := wait_for(following())) is not None:
+        while (batch := wait_for(next_batch())) is not None:
             yield batch
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """Insert nodes, replacing those of the same id; returns their ids.
+        """Insert nodes, replacing those with the same id, and return their ids.
 
         Raises
         ------
@@ -155,21 +153,21 @@ class HierarchyStore(BasePydanticVectorStore):
         return wait_for(self.async_add(nodes))
 
     async def areplace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
-        """Put these nodes in the place of all others, in one commit.
+        """Replace all nodes in one commit, then create the indices.
 
-        A reader sees the old tree or the new one, never a mixture; then the indices are made.
+        A reader sees the old tree or the new one, never a mixture.
 
         Parameters
         ----------
         nodes : Sequence[BaseNode]
-            Not empty.
+            At least one.
         report : dict
-            Of the build; kept with the table, see `Snapshot.report`.
+            Of the build; stored with the table, see `Snapshot.report`.
 
         Returns
         -------
         int
-            The generation: LanceDB's version of the table.
+            The generation: LanceDB's version number of the table.
         """
         return await self._table.replace(new_table(to_table(nodes), report))
 
@@ -178,11 +176,10 @@ class HierarchyStore(BasePydanticVectorStore):
         return wait_for(self.areplace(nodes, report))
 
     async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Delete a document's chunks and every summary that stands on them.
+        """Delete a document's chunks and every summary derived from them.
 
-        What remains no longer points to what is gone. What has lost a summary above it, which
-        a pipeline that grows trees of single documents will not write, is marked in the column
-        `stale` until it is written again, and `HierarchicalIndex.info` counts it.
+        Links to the deleted nodes are removed. A node that lost a parent or a child is marked in
+        the column `stale` until it is written again; `HierarchicalIndex.info` counts these nodes.
         """
         await delete_document(self._table, ref_doc_id)
 
@@ -196,18 +193,19 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
     ) -> None:
-        """Delete the nodes with these ids that pass the filters, and unlink them from the rest.
+        """Delete the nodes with these ids that pass the filters, and the links to them.
 
-        By filters, a summary goes if any chunk under it passes: nothing of what is deleted is
-        said by what stays. By ids, the summaries of a chunk stay, marked as stale.
+        A deletion by filters includes every summary with a passing chunk under it, so that no
+        remaining text reveals a deleted one. A deletion by ids keeps the summaries of a chunk and
+        marks them as stale.
 
         Raises
         ------
         InputError
-            If neither ids nor filters are given: `clear` deletes everything.
+            If neither ids nor filters are given; `clear` deletes everything.
         """
         if node_ids is None and not (filters and filters.filters):
-            raise InputError("Name the nodes by ids or filters; clear() deletes all.")
+            raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
         await delete_nodes(self._table, node_ids, filters)
 
     def delete_nodes(
@@ -220,7 +218,7 @@ class HierarchyStore(BasePydanticVectorStore):
         wait_for(self.adelete_nodes(node_ids, filters))
 
     async def aclear(self) -> None:
-        """Drop the table and what was kept to build it."""
+        """Drop the table and delete its cache."""
         await self._table.drop()
         remove(cache_file(self.uri))
 
@@ -234,9 +232,9 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **kwargs: Any,
     ) -> list[BaseNode]:
-        """Nodes with their embeddings, by ids (in their order), by filters, by both, or all.
+        """Return nodes with embeddings, by ids (in their order), by filters, by both, or all.
 
-        Of `kwargs`, `partial_summaries`; see the class.
+        `kwargs` may contain `partial_summaries`; see the class.
         """
         return list(await (await self.asnapshot()).nodes(node_ids, filters, **kwargs))
 
@@ -250,23 +248,25 @@ class HierarchyStore(BasePydanticVectorStore):
         return wait_for(self.aget_nodes(node_ids, filters, **kwargs))
 
     async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """The best nodes that pass the query's filters, best first; see the class for scores.
+        """Return the best nodes that pass the query's filters, ordered by score; see the class.
 
         Parameters
         ----------
         query : VectorStoreQuery
-            In mode `default`, `hybrid`, `text_search` or `mmr`. Hybrid lists have
-            `hybrid_top_k` results, by default `similarity_top_k`, fused from that many by
-            vectors and `sparse_top_k` by words, by default at least 50 each.
+            In mode `default`, `hybrid`, `text_search` or `mmr`. A hybrid query returns
+            `hybrid_top_k` results (default: `similarity_top_k`), fused from `similarity_top_k`
+            results by vectors and `sparse_top_k` by words; at least 50 of each are fused where
+            `hybrid_top_k` or `sparse_top_k`, respectively, is not given.
         **kwargs
-            `partial_summaries`, see the class; `reranker`, of hybrid; `mmr_prefetch_k`, or
-            `mmr_prefetch_factor` (4), for how many rows mmr chooses from. Others are ignored.
+            `partial_summaries`, see the class; `reranker`, for hybrid; `mmr_prefetch_k`, the number
+            of candidates for mmr, or `mmr_prefetch_factor` (default: 4), that number divided by
+            `similarity_top_k`. Others are ignored.
 
         Raises
         ------
         InputError
-            If the embedding or the words that the mode needs are missing, the embedding is not
-            finite or of another dimension than the table's, or the mode is another.
+            If the mode is not supported, its embedding or words are missing, or the embedding is
+            not finite or has another dimension than the table's.
         """
         reranker = kwargs.pop("reranker", None) or self._reranker
         return await (await self.asnapshot()).query(query, reranker, **kwargs)
@@ -284,17 +284,17 @@ class HierarchyStore(BasePydanticVectorStore):
     ) -> int:
         """Add the nodes of a table that LlamaIndex's `LanceDBVectorStore` wrote.
 
-        The adapter need not be installed, and its table stays as it is.
+        The adapter need not be installed, and its table is not changed.
 
         Returns
         -------
         int
-            How many nodes.
+            Number of nodes.
 
         Raises
         ------
         InputError
-            If there is no such table, or it has another layout.
+            If the table does not exist or has another layout.
         """
         n_nodes = 0
         async for nodes in adapter_nodes(Table(str(uri), table_name, storage_options)):

@@ -1,1 +1,1 @@
-"""Groups of texts in, one summary per group out, in order."""
+"""Summarisers, extractive and abstractive, and the grounding of summaries in their sources."""

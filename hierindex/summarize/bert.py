@@ -1,4 +1,4 @@
-"""bert-extractive-summarizer as an extractor: k-means over sentences, the nearest to each centre.
+"""An extractor on bert-extractive-summarizer: the sentences nearest to k-means centroids.
 
 D. Miller, Leveraging BERT for Extractive Text Summarization on Lectures (2019).
 """
@@ -21,14 +21,14 @@ from hierindex.summarize.summary import Budget, Group
 
 
 class BertExtractor:
-    """Sentences that bert-extractive-summarizer chooses; needs `pip install hierindex[bert]`.
+    """An extractor that uses bert-extractive-summarizer; needs `pip install hierindex[bert]`.
 
     Parameters
     ----------
     model : str or BaseEmbedding
-        A BERT-like model of the hub or a local folder, whose second last layer is
+        A BERT-like model from the hub or a local folder, whose second to last layer is
         averaged, one sentence per forward pass, as the library does; or an embedding
-        model, which embeds them in batches.
+        model, which embeds sentences in batches.
 
     Raises
     ------
@@ -40,19 +40,19 @@ class BertExtractor:
         self.model_name = model if isinstance(model, str) else model.model_name
         library = _import_summarizer()
         vectors = _second_last_layer(model, library) if isinstance(model, str) else _matrix(model)
-        state = np.random.get_state()  # the library seeds it
+        state = np.random.get_state()  # seeded by the library
         self._processor = library.summary_processor.SummaryProcessor(
             model=vectors,
-            sentence_handler=None,  # the sentences are ours, with their places
+            sentence_handler=None,  # sentences are already split
         )
         np.random.set_state(state)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes the choice."""
+        """Return the settings that determine the choice."""
         return {"bert": self.model_name}
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
-        """Sentences of each group, ascending; one at least."""
+        """Return at least one sentence of each group, in reading order."""
         return [
             self._extract(fitting_sentences(telling(group), budget), budget) for group in groups
         ]
@@ -66,22 +66,17 @@ class BertExtractor:
         texts, _ = self._processor.cluster_runner(
             list(position), num_sentences=n_sentences, use_first=n_sentences > 1
         )
-        extract, left = [], budget.max_tokens
+        extract, room = [], budget.max_tokens
         for i in sorted(position[text] for text in texts):
-            if n_tokens[i] <= left:
+            if n_tokens[i] <= room:
                 extract.append(pool[i])
-                left -= int(n_tokens[i])
+                room -= int(n_tokens[i])
         return extract
 
 
 def _import_summarizer() -> ModuleType:
-    """The library, which imports two classes that transformers 5 no longer has and never needs.
-
-    TransfoXLModel and TransfoXLTokenizer stand in a table that only `TransformerSummarizer`
-    reads. They must be set on the module object in `sys.modules` (the lazy module replaces
-    itself there), and are taken away again.
-    """
-    importlib.import_module("transformers")
+    """Import the library, with stubs for two unused classes that transformers 5 removed."""
+    importlib.import_module("transformers")  # replaces itself in sys.modules
     transformers = sys.modules["transformers"]
     missing = [
         name for name in ("TransfoXLModel", "TransfoXLTokenizer") if not hasattr(transformers, name)
@@ -101,12 +96,12 @@ def _import_summarizer() -> ModuleType:
 
 
 def _second_last_layer(name: str, library: ModuleType) -> Callable[[list[str]], Floats2d]:
-    said = f"Model {name!r} cannot be loaded: give a BERT-like model's name or its folder."
-    model, tokenizer = load_transformer("AutoModel", name, said, output_hidden_states=True)
+    message = f"Model {name!r} cannot be loaded: give a BERT-like model's name or its folder."
+    model, tokenizer = load_transformer("AutoModel", name, message, output_hidden_states=True)
     embedding = library.bert.BertEmbedding(name, custom_model=model, custom_tokenizer=tokenizer)
     window = model.config.max_position_embeddings
 
-    def within_window(text: str) -> str:  # the library cuts nothing, and the model fails beyond
+    def within_window(text: str) -> str:  # as the library does not truncate
         return str(tokenizer.convert_tokens_to_string(tokenizer.tokenize(text)[:window]))
 
     return lambda sentences: np.asarray(embedding([within_window(text) for text in sentences]))

@@ -1,4 +1,4 @@
-"""What is wrong with a summary that a language model wrote."""
+"""Checks of the summaries that a language model writes."""
 
 import re
 
@@ -7,16 +7,16 @@ from llama_index.core.utils import get_tokenizer
 
 from hierindex.llm.checks import UnusableError, finish_reason
 
-FAR_OVER = 4  # times what was asked for; what is over by less loses its last sentences
-CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # as OpenAI, Anthropic, Google say
+FAR_OVER = 4  # times max_tokens; a shorter summary over the budget is trimmed instead
+CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # OpenAI, Anthropic, Google
 FILTERED = frozenset({"content_filter", "refusal", "SAFETY"})
 THOUGHT = re.compile(r"(?is)\A\s*<(think|thinking|reasoning)>.*?</\1>")
-UNOPENED = re.compile(  # by a chat template that opens the thought itself
+UNOPENED = re.compile(  # the chat template has opened the thought
     r"(?is)\A(?:(?!<(?:think|thinking|reasoning)>).)*</(?:think|thinking|reasoning)>"
 )
 THINKING = re.compile(r"(?i)</?(?:think|thinking|reasoning)>")
-MIN_ECHO = 30  # characters of a line of the prompt; shorter ones are said by chance
-REFUSED = re.compile(  # in what `_plain` gives
+MIN_ECHO = 30  # characters of a line of the prompt; shorter ones may occur by chance
+REFUSED = re.compile(  # in the output of `_normalized`
     r"\W*((?:i'm|i am|we're|we are) (?:very |so |truly )?sorry|sorry,|sorry i\b|i apologi[sz]e"
     r"|as an ai\b|unfortunately, i\b|(?:i'm|i am) afraid (?:that )?i\b"
     r"|(?:(?:i|we) (?:can't|cannot|can not|won't|will not|must decline to)"
@@ -34,57 +34,56 @@ HEADING = re.compile(
 
 
 def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: int) -> str:
-    """The summary in a response, without what the model thought before it.
+    """Return the summary in a response, without the model's thoughts before it.
 
     Parameters
     ----------
     response : CompletionResponse
     prompt : str
-        That was answered.
     source : str
-        The text in it that was to be summarised.
+        The text in the prompt to summarise.
     max_tokens : int
-        That were asked for.
+        The length that the prompt asks for.
 
     Raises
     ------
     UnusableError
-        If it was cut off, or is empty, a refusal, an echo of the prompt or far too long.
+        If it is cut off, empty, a refusal, an echo of the prompt or far too long.
     """
     finish = finish_reason(response)
     if finish in FILTERED:
         raise UnusableError("it was refused", again=False)
     if finish in CUT:
-        raise UnusableError("it was cut off (a model that thinks needs more completion tokens)")
+        raise UnusableError("it was cut off (a reasoning model needs more completion tokens)")
     text = THOUGHT.sub("", response.text or "").strip()
     if not THINKING.search(source):
         text = UNOPENED.sub("", text).strip()
         if THINKING.search(text):
-            raise UnusableError("it thought and did not answer")
+            raise UnusableError("it contained a thought but no answer")
     text = _without_heading(text, prompt)
     if not any(map(str.isalnum, text)):
         raise UnusableError("it was empty")
-    said = _plain(text)
-    refused = REFUSED.match(said)
-    if refused and refused[1] not in _plain(source):
+    normalized = _normalized(text)
+    refused = REFUSED.match(normalized)
+    if refused and refused[1] not in _normalized(source):
         raise UnusableError("it was refused")
-    if any(line in said for line in _instructions(prompt, source)):
+    if any(line in normalized for line in _instructions(prompt, source)):
         raise UnusableError("it repeated the instructions")
     n_tokens = len(get_tokenizer()(text))
-    if n_tokens > max_tokens and _plain(source).startswith(said):
+    if n_tokens > max_tokens and _normalized(source).startswith(normalized):
         raise UnusableError("it repeated the passages")
     if n_tokens > FAR_OVER * max_tokens:
         raise UnusableError("it was far too long")
     return text
 
 
-def _plain(text: str) -> str:
-    """Lower-case, with straight apostrophes and single blanks."""
+def _normalized(text: str) -> str:
+    """Return the text in lower case, with straight apostrophes and single blanks."""
     return " ".join(text.lower().replace("\u2019", "'").split())
 
 
 def _without_heading(text: str, prompt: str) -> str:
-    """The text without the prompt's last line, and without "Here is a summary:" before it."""
+    """Remove a repeated last line of the prompt, or a heading like "Here is a summary:"."""
     last = prompt.strip().splitlines()[-1].strip() if prompt.strip() else ""
     if last.endswith(":"):
         text = text.removeprefix(last).strip()
@@ -92,6 +91,6 @@ def _without_heading(text: str, prompt: str) -> str:
 
 
 def _instructions(prompt: str, source: str) -> list[str]:
-    """The lines of a prompt that are not its source's own, nor said by chance."""
-    lines, own = map(_plain, prompt.splitlines()), _plain(source)
+    """Return the lines of a prompt that are not from its source, except short ones."""
+    lines, own = map(_normalized, prompt.splitlines()), _normalized(source)
     return [line for line in lines if len(line) >= MIN_ECHO and line not in own]

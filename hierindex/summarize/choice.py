@@ -1,4 +1,4 @@
-"""From what a user names to a summariser."""
+"""Summarisers made from a name, a language model or a stored description."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,18 +15,19 @@ SummarizerLike = Summarizer | LLM | str | None
 
 
 def as_summarizer(given: SummarizerLike) -> Summarizer:
-    """A summariser from itself, a language model, a model's name, or None for the extractive one.
+    """Return the summariser that a `summarizer` argument stands for.
 
     Parameters
     ----------
     given : Summarizer, LLM, str or None
-        A string is "extractive", or a sequence-to-sequence model by name or folder; a model
-        rewrites what the extractive stage chose.
+        A summariser is returned as it is; None and "extractive" give the extractive one. A
+        language model, or a sequence-to-sequence model given by name or folder, rewrites the
+        extracts of a `TwoStageSummarizer`.
 
     Raises
     ------
     InputError
-        If it is none of these.
+        If it is of another type.
     ModelError
         If the model cannot be loaded.
     """
@@ -42,7 +43,7 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
         case Summarizer() if not isinstance(given, type):
             return given
     if hasattr(given, "arewrite"):
-        raise InputError(f"Pass summarizer=TwoStageSummarizer(...) around {type(given).__name__}.")
+        raise InputError(f"Wrap the {type(given).__name__} in a TwoStageSummarizer and pass that.")
     raise InputError(
         "summarizer must be a Summarizer, a LlamaIndex LLM, a model's name or None, "
         f"got {type(given).__name__}."
@@ -50,17 +51,17 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
 
 
 def summarizer_from_dict(data: Mapping[str, Any], llm: LLM | None = None) -> Summarizer:
-    """The summariser that `to_dict` described, if it is one of the defaults.
+    """Return the default summariser that a `to_dict` describes.
 
     Raises
     ------
     InputError
-        If it cannot be made from its description alone; names what to pass.
+        If it cannot be made from its description alone; names the argument to pass.
     """
     rewriter = data.get("rewriter", {})
     if "llm" in rewriter and llm is None:
         raise InputError(f"The summaries were written by {rewriter['llm']!r}; pass it as llm=.")
     made = as_summarizer(llm if "llm" in rewriter else rewriter.get("seq2seq"))
     if made.to_dict() != data:
-        raise InputError("This summariser has settings of its own; pass it as summarizer=.")
+        raise InputError("The summariser's settings are not the defaults; pass it as summarizer=.")
     return made

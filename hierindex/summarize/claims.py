@@ -1,4 +1,4 @@
-"""What a summary stands on: stretches of its children, from which those of documents follow."""
+"""Claims: links from the sentences of a summary to excerpts of its children."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from hierindex.record import Quote
 
 
 class Excerpt(NamedTuple):
-    """A stretch `text[at:to]` of the text of a child, counted from 0 in its group."""
+    """The part `text[at:to]` of a child's text; `child` is its index in the group."""
 
     child: int
     at: int
@@ -15,10 +15,10 @@ class Excerpt(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A stretch `text[at:to]` of a summary and the excerpts that it stands on, the best first.
+    """The part `text[at:to]` of a summary and the excerpts that support it, best first.
 
-    A verbatim claim has one excerpt, with the same characters. A claim names no document, so it
-    holds wherever the children's texts stand.
+    A verbatim claim has one excerpt, with the same characters. Claims name no document, so they
+    stay valid if the children's documents are renamed.
     """
 
     at: int
@@ -30,12 +30,11 @@ class Claim(NamedTuple):
 def resolve_claims(
     claims: Sequence[Claim], children: Sequence[Sequence[Quote]]
 ) -> tuple[Quote, ...]:
-    """The quotes of a summary, by way of the quotes of its children.
+    """Resolve the claims of a summary to quotes, using the quotes of its children.
 
     Parameters
     ----------
     claims : Sequence[Claim]
-        Of the summary.
     children : Sequence[Sequence[Quote]]
         The quotes of each child.
 
@@ -43,7 +42,7 @@ def resolve_claims(
     -------
     tuple[Quote, ...]
         In the order of the claims. A verbatim claim gives one quote for each of the child's
-        quotes that its excerpt touches, any other claim one in all.
+        quotes that its excerpt overlaps, any other claim gives a single quote.
 
     Examples
     --------
@@ -67,7 +66,6 @@ def resolve_claims(
 
 
 def _parts(excerpt: Excerpt, quotes: Sequence[Quote]) -> Iterator[Quote]:
-    """The parts of a child's quotes within an excerpt."""
     for quote in quotes:
         at, to = max(quote.at, excerpt.at), min(quote.to, excerpt.to)
         if at < to:

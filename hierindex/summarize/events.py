@@ -1,4 +1,4 @@
-"""What LlamaIndex's instrumentation hears of a build, beside its own events of each model call."""
+"""Events that a build sends to LlamaIndex's instrumentation."""
 
 from llama_index.core.instrumentation.events import BaseEvent
 
@@ -10,10 +10,10 @@ class _Event(BaseEvent):
 
 
 class LevelSummarized(_Event):
-    """A level's summaries are written.
+    """Event sent when all summaries of a level are written.
 
-    `usage` has what they cost: requests, prompt and completion tokens, those of earlier builds,
-    and those that fell back on their extracts.
+    `usage` counts requests, prompt and completion tokens, summaries taken from the cache, and
+    fallbacks to extracts.
     """
 
     level: int
@@ -22,9 +22,9 @@ class LevelSummarized(_Event):
 
 
 class SummaryFallback(_Event):
-    """A rewrite failed for good, and the extract of its group stands in its place.
+    """Event sent when a rewrite fails permanently and the extract is used instead.
 
-    `document` and `start`, in characters, tell where the group begins.
+    The group begins at character `start` of `document`.
     """
 
     summarizer: str

@@ -1,4 +1,4 @@
-"""Extractive summaries: verbatim sentences of all children, all groups of a level at once."""
+"""Extractive summaries, made of verbatim sentences of the children."""
 
 import asyncio
 from collections.abc import Hashable, Sequence
@@ -17,43 +17,40 @@ from hierindex.summarize.tf_idf import tf_idf
 
 Method = Literal["opening-lexrank", "lexrank"]
 METHODS: tuple[Method, ...] = get_args(Method)
-REDUNDANCY = 0.4  # for LexRank scores, by tests/benchmarks/extractive.py
+REDUNDANCY = 0.4  # tuned by tests/benchmarks/extractive.py
 
 
 class Extractor(Protocol):
-    """Chooses verbatim sentences of each group, in order, within a budget."""
+    """Protocol of objects that choose verbatim sentences of each group within a budget."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes the choice."""
+        """Return the settings that determine the choice."""
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
-        """Sentences of each group, ascending; one at least."""
+        """Return at least one sentence of each group, in reading order."""
 
 
 class SalientSentences:
-    """Sentences that matter to their group, few alike, with equal shares for its documents.
+    """An extractor of relevant, diverse sentences, balanced between the documents of a group.
 
-    Sentences are compared by the TF-IDF weights of their words, with the group as corpus.
+    Sentences are compared by TF-IDF weights, with the group as corpus.
 
     Parameters
     ----------
     method : {"opening-lexrank", "lexrank"}
-        How relevance is scored: LexRank whose walk restarts at the openings of documents, or
+        Score of relevance: LexRank whose random walk restarts at the openings of documents, or
         LexRank as published, which suits transcripts better.
     redundancy : float in [0, 1]
-        Weight of the similarity to sentences already chosen, see `select_sentences`.
+        Weight of the similarity to chosen sentences, see `select_sentences`.
 
     Raises
     ------
     InputError
-        If an argument is out of its range.
+        If an argument is out of range.
 
     Notes
     -----
-    The defaults are chosen by `tests/benchmarks/extractive.py`: no lower than
-    bert-extractive-summarizer on reports, books and meetings alike, at a hundredth of its cost.
-    Sentence embeddings, latent semantic analysis and word embeddings were tried as vectors, and
-    similarity to the centroid and k-means as scores; none did better on two of these three.
+    The defaults were chosen by `tests/benchmarks/extractive.py`.
     """
 
     def __init__(
@@ -66,24 +63,20 @@ class SalientSentences:
         self.redundancy = redundancy
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes the choice."""
+        """Return the settings that determine the choice."""
         return {"method": self.method, "redundancy": self.redundancy}
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
-        """Sentences of each group, ascending; one at least."""
+        """Return at least one sentence of each group, in reading order."""
         if not groups:
             return []
-        told = [telling(group) for group in groups]
-        costs = np.split(  # of a level in one batch: counting is most of the cost
-            budget.costs([s for sentences in told for s in sentences]),
-            np.cumsum([*map(len, told)])[:-1],
+        pools = [telling(group) for group in groups]
+        costs = np.split(  # one batch per level, as counting dominates the cost
+            budget.costs([s for pool in pools for s in pool]),
+            np.cumsum([*map(len, pools)])[:-1],
         )
-        fitting = [_fitting(s, n, budget) for s, n in zip(told, costs, strict=True)]
-        pools, n_tokens = zip(*fitting, strict=True)
-        return [
-            self._chosen(pool, n, budget.max_tokens)
-            for pool, n in zip(pools, n_tokens, strict=True)
-        ]
+        fitting = [_fitting(s, n, budget) for s, n in zip(pools, costs, strict=True)]
+        return [self._chosen(pool, n_tokens, budget.max_tokens) for pool, n_tokens in fitting]
 
     def _chosen(self, pool: list[Sentence], n_tokens: Ints1d, budget: int) -> list[Sentence]:
         S = tf_idf([s.text for s in pool])  # (n_sentences, n_words)
@@ -92,7 +85,7 @@ class SalientSentences:
         chosen = select_sentences(
             S,
             n_tokens,
-            p / p.max(initial=1e-300),  # so that the largest is 1, as a cosine's
+            p / p.max(initial=1e-300),  # at most 1, like a cosine
             budget=budget,
             redundancy=self.redundancy,
             source=document,
@@ -101,7 +94,7 @@ class SalientSentences:
 
 
 class ExtractiveSummarizer:
-    """A summary made of the sentences that an extractor chooses.
+    """A summariser that joins the sentences an extractor chooses.
 
     Parameters
     ----------
@@ -115,13 +108,13 @@ class ExtractiveSummarizer:
         self.extractor = SalientSentences() if extractor is None else extractor
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes a summary's text."""
+        """Return the settings that determine a summary's text."""
         return {"type": self.name, "extractor": self.extractor.to_dict()}
 
     def summarize(
         self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
-        """One summary for each group, in order, each within the budget."""
+        """Return one summary for each group, in order, each within the budget."""
         extracts = self.extractor.extract(groups, budget)
         if resources is not None:
             resources.progress("summarize", len(groups), len(groups))
@@ -130,20 +123,17 @@ class ExtractiveSummarizer:
     async def asummarize(
         self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
-        """As `summarize`, in a thread."""
+        """Do what `summarize` does, in a thread."""
         return await asyncio.to_thread(self.summarize, groups, budget, resources)
 
 
 def fitting_sentences(sentences: Group, budget: Budget) -> list[Sentence]:
-    """The sentences, those over the budget cut in half until they fit."""
+    """Return the sentences, with those over the budget halved until they fit."""
     return _fitting(sentences, budget.costs(sentences), budget)[0]
 
 
 def _fitting(sentences: Group, costs: Ints1d, budget: Budget) -> tuple[list[Sentence], Ints1d]:
-    """The sentences with their costs, those over the budget cut in half until they fit.
-
-    What cannot be cut costs the whole budget, so that something always fits.
-    """
+    """Return the sentences, halved until they fit, and their costs, at most the budget."""
     fits = costs <= budget.max_tokens
     if fits.all():
         return list(sentences), costs
@@ -156,7 +146,7 @@ def _fitting(sentences: Group, costs: Ints1d, budget: Budget) -> tuple[list[Sent
 
 
 def _cut(sentence: Sentence, budget: Budget) -> list[Sentence]:
-    """Halves of a sentence, at a blank if there is one, and their halves until they fit."""
+    """Halve a sentence, at a blank if possible, until its pieces fit."""
     text = sentence.text
     if len(text) < 2 or budget.costs([sentence])[0] <= budget.max_tokens:
         return [sentence]
@@ -173,6 +163,6 @@ def _cut(sentence: Sentence, budget: Budget) -> list[Sentence]:
 
 
 def _numbers(names: Sequence[Hashable]) -> Ints1d:
-    """(n_names,) int64, equal for equal names, counted by first appearance."""
+    """Number the names by first appearance, (n_names,) int64."""
     number = {name: i for i, name in enumerate(dict.fromkeys(names))}
     return np.array([number[name] for name in names], dtype=np.int64)

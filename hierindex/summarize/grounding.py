@@ -1,4 +1,4 @@
-"""How well the sentences of a summary are supported by the sentences that it was written from."""
+"""Grounding of summaries: whether their sentences are supported by their sources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,20 +14,18 @@ from hierindex.summarize.known import SUPPORT, Embed
 from hierindex.summarize.tf_idf import tf_idf
 
 Pair = tuple[Sequence[str], Sequence[str]]
-"""The sentences of a summary, and the sentences that it was written from."""
+"""The sentences of a summary, and its source sentences."""
 
-# Between chance, 0, and known support, 1: 5% of the sentences of reports and of chapters find
-# support in the sources of another summary (tests/benchmarks/grounding.py).
-SUPPORTED = 0.7
+SUPPORTED = 0.7  # from 0, chance, to 1, known support; see tests/benchmarks/grounding.py
 MOST = 3  # sources of a sentence
-NEARLY = 0.9  # of the best source's likeness: what supports the sentence as well
+NEARLY = 0.9  # similarity of a further source, relative to the best
 
 
 @dataclass(frozen=True)
 class Support:
-    """Of each sentence of a summary: its sources, the best first, and whether they carry it.
+    """The sources of each sentence of a summary, best first, and whether they support it.
 
-    `carried` is (n_sentences,) bool; None where that was not looked at.
+    `carried` is (n_sentences,) bool, or None if support was not checked.
     """
 
     sources: list[list[int]]
@@ -35,23 +33,23 @@ class Support:
 
 
 class Grounding(Protocol):
-    """Looks for the support of each sentence of each summary."""
+    """Protocol of objects that find the sources of each sentence and judge their support."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes what is found."""
+        """Return the settings that determine the result."""
 
     def support(self, pairs: Sequence[Pair], embed: Embed | None) -> list[Support]:
-        """The support of each pair's summary."""
+        """Return the support of each pair's summary."""
 
 
 class EmbeddingGrounding:
-    """A sentence is supported if a source's embedding is near enough.
+    """A grounding by the cosine similarity between sentences and their sources.
 
     Parameters
     ----------
     threshold : float in (-1, 1], optional
-        Cosine, inclusive. By default it lies, for each embedding model, between chance and the
-        mean cosine of sentences to the sources that are known to support them.
+        Cosine similarity from which a source supports a sentence, inclusive. By default it is
+        calibrated for each embedding model on known pairs of a sentence and its source.
     """
 
     def __init__(self, threshold: float | None = None) -> None:
@@ -60,11 +58,11 @@ class EmbeddingGrounding:
         self.threshold = threshold
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes what is found."""
+        """Return the settings that determine the result."""
         return {"type": "embedding", "threshold": self.threshold}
 
     def support(self, pairs: Sequence[Pair], embed: Embed | None) -> list[Support]:
-        """The support of each pair's summary; by words alone where nothing embeds."""
+        """Return the support of each pair's summary; by words if `embed` is None."""
         if embed is None or not pairs:
             return support_by_words(pairs)
         threshold = known_threshold(embed) if self.threshold is None else self.threshold
@@ -72,35 +70,34 @@ class EmbeddingGrounding:
 
 
 def known_threshold(embed: Embed) -> float:
-    """The cosine from which a source supports a sentence, by one embedding model."""
-    model = getattr(embed, "__self__", embed)  # a bound method does not last as its object does
+    """Return the calibrated cosine threshold of an embedding model."""
+    model = getattr(embed, "__self__", embed)  # a bound method does not outlive the call
     S, T, _ = SUPPORT.vectors(model, embed)
     return Scale.of(S @ T.T, nearest=True).similarity(SUPPORTED)
 
 
 def support_by_words(pairs: Sequence[Pair]) -> list[Support]:
-    """The sources that each sentence is most like by its words; whether they carry it is open."""
-    found = []
+    """Return the sources with the most similar words, without judging their support."""
+    supports = []
     for sentences, sources in pairs:
         S = tf_idf([*sentences, *sources])
-        found.append(_support((S[: len(sentences)] @ S[len(sentences) :].T).toarray()))
-    return found
+        supports.append(_support((S[: len(sentences)] @ S[len(sentences) :].T).toarray()))
+    return supports
 
 
 def _vectors(pairs: Sequence[Pair], embed: Embed) -> list[tuple[Floats2d, Floats2d]]:
     texts = list(dict.fromkeys(text for pair in pairs for side in pair for text in side))
     row = {text: i for i, text in enumerate(texts)}
     X = embed(texts)
-    return [(X[[row[t] for t in told]], X[[row[t] for t in given]]) for told, given in pairs]
+    return [(X[[row[t] for t in S]], X[[row[t] for t in T]]) for S, T in pairs]
 
 
-def _support(likeness: Floats2d, threshold: float | None = None) -> Support:
-    """Sources by likeness (n_sentences, n_sources)."""
-    order = np.argsort(-likeness, axis=1, kind="stable")[:, :MOST]
-    best = likeness.max(axis=1)
+def _support(similarity: Floats2d, threshold: float | None = None) -> Support:
+    order = np.argsort(-similarity, axis=1, kind="stable")[:, :MOST]
+    best = similarity.max(axis=1)
     least = NEARLY * best if threshold is None else np.maximum(NEARLY * best, threshold)
     sources = [
-        [int(j) for rank, j in enumerate(row) if rank == 0 or likeness[i, j] >= least[i]]
+        [int(j) for rank, j in enumerate(row) if rank == 0 or similarity[i, j] >= least[i]]
         for i, row in enumerate(order)
     ]
     return Support(sources, None if threshold is None else best >= threshold)

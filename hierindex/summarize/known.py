@@ -1,4 +1,4 @@
-"""Texts that are known to belong together, by which any embedding model's vectors are read."""
+"""Known pairs of texts, on which the similarities of an embedding model are calibrated."""
 
 from collections.abc import Callable, Sequence
 from weakref import finalize
@@ -8,18 +8,18 @@ import numpy as np
 from hierindex.core.membership import Floats2d
 
 Embed = Callable[[Sequence[str]], Floats2d]
-"""Unit vectors (n_texts, n_dims) of texts."""
+"""A function from texts to unit vectors (n_texts, n_dims)."""
 
 
 class KnownPairs:
-    """Pairs of texts, and their vectors by each embedding model, known as long as the model is.
+    """Pairs of texts, with a cache of their vectors for each embedding model.
 
     Parameters
     ----------
     pairs : str
-        Two lines each: a text, and one that belongs to it and to no other.
+        Two lines per pair: a text, and a text that belongs to it and to no other.
     beside : sequence of str
-        Texts that are embedded with them.
+        Further texts to embed in the same batch.
     """
 
     def __init__(self, pairs: str, beside: Sequence[str] = ()) -> None:
@@ -29,14 +29,14 @@ class KnownPairs:
         self._vectors: dict[int, list[Floats2d]] = {}  # by id, as models are not hashable
 
     def vectors(self, model: object, embed: Embed) -> list[Floats2d]:
-        """Those of the first texts, of the second, and of the texts beside.
+        """Return the vectors of the first texts, of the second, and of the texts beside.
 
         Parameters
         ----------
         model : object
-            What the vectors are known as long as.
+            The vectors are cached until it is garbage-collected.
         embed : Embed
-            That of the model, called once.
+            The model's embedding function, called once per model.
         """
         if id(model) not in self._vectors:
             n = len(self.sides[0])
@@ -87,4 +87,4 @@ The teacher wants smaller classes in mathematics.
 The two companies agreed to share their patents.
     Under the contract, each firm may use the inventions of the other without a licence fee.
 """)
-"""Sentences with a source, each on another matter, so that it supports no other sentence."""
+"""Sentences and their sources, each on its own topic, so that it supports no other sentence."""

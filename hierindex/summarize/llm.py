@@ -1,4 +1,4 @@
-"""Any LlamaIndex language model as the abstractive stage."""
+"""Abstractive summaries by any LlamaIndex language model."""
 
 import json
 from collections.abc import Sequence
@@ -25,48 +25,48 @@ from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 from hierindex.threads import in_daemon_thread, run_apart
 
-ROOM = 4  # times the tokens of a summary that an answer may have, before it is cut off
+ROOM = 4  # max_tokens of a request, relative to those of a summary
 
 dispatcher = get_dispatcher(__name__)
 
 
 class LLMRewriter:
-    """Summaries by a language model: bounded, checked, tried again, never paid for twice.
+    """A rewriter that uses a language model, with retries, checks, rate limits and a cache.
 
     Parameters
     ----------
     llm : LLM
-        Any. A copy is used whose client does not try again by itself, where it says that it
-        would, so that `llm_calls` counts every request.
+        Any LlamaIndex model. A copy is used, with its client's own retries turned off if
+        possible, so that `llm_calls` counts every request.
     concurrency : int
-        Most requests in flight at once; fewer for a while, when the service says (HTTP 429) that
-        it is too many.
+        Maximum number of requests in flight. It is reduced while the service is over its rate
+        limit (HTTP 429).
     prompt : str
-        With the fields `{text}`, `{fence}` and `{n_words}`; see `hierindex.summarize.prompts`.
+        A template with the field `{text}` and optionally `{fence}` and `{n_words}`.
     timeout : float
-        Seconds of a request. A thread cannot be cut short: `rewrite` leaves a request that takes
-        longer to itself.
+        Seconds per request. A thread cannot be interrupted, so `rewrite` abandons a request
+        that takes longer.
     deadline : float, optional
-        Seconds of a whole build, from when its chunks are there.
+        Seconds for a whole build, counted from the time its chunks are ready.
     token_limit : int, optional
-        Tokens of a whole build, of prompts and answers together. A request that might exceed
-        it is not sent.
+        Tokens of a whole build, prompts and answers together. A request that might exceed it
+        is not sent.
     record : str or Path, optional
-        A file to which every prompt and its answer are appended, as lines of JSON.
+        File to which each prompt and its answer are appended as a line of JSON.
     wait : wait_base
         Tenacity's wait between attempts.
 
     Raises
     ------
     InputError
-        If an argument is not what it must be.
+        If an argument is invalid.
     ModelError
-        While rewriting, if the service cannot be reached, refuses, or answers nothing at all.
-        What fails otherwise (5xx, a timeout, an answer that is no summary) is tried again; then
-        its text is None. A busy service (429) is waited for, a minute at most without an answer.
-        A text that is too long for the model is halved.
+        While rewriting, if the service cannot be reached, refuses every request or never
+        answers. Other failures (5xx, timeouts, unusable answers) are retried, and then the
+        rewrite's text is None. While the service is busy (429), the rewriter backs off, for at
+        most a minute without an answer. A text that is too long for the model is halved.
     LimitError
-        While rewriting, if tokens or time are used up.
+        While rewriting, if `token_limit` or `deadline` is exceeded.
     """
 
     def __init__(
@@ -89,8 +89,7 @@ class LLMRewriter:
         require(allowed, "token_limit", "an integer of at least 1", token_limit)
         if token_limit is not None and "max_tokens" not in type(llm).model_fields:
             raise InputError(
-                f"token_limit needs a model whose answers can be bounded, {type(llm).__name__} has "
-                "no max_tokens."
+                f"token_limit needs a model with max_tokens, which {type(llm).__name__} lacks."
             )
         check_prompt(prompt)
         self.llm = without_retries(llm, timeout)
@@ -108,20 +107,20 @@ class LLMRewriter:
         return self.llm.metadata.model_name
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes a rewrite; no address and no key."""
+        """Return the settings that determine a rewrite, without address and API key."""
         settings = json.dumps(shaping(self.llm), sort_keys=True, default=repr)
         return {"llm": self.name, "settings": digest(settings), "prompt": self.prompt}
 
     def completion_tokens(self, max_tokens: int) -> int:
-        """Most tokens of an answer, its thinking included: the model's own, or some times those."""
+        """Return the maximum tokens of an answer, including reasoning."""
         return getattr(self.llm, "max_tokens", None) or ROOM * max_tokens
 
     def prompt_of(self, text: str, max_tokens: int) -> str:
-        """What the model is asked of a text."""
+        """Return the prompt for a text."""
         return summary_prompt(text, max_tokens=max_tokens, template=self.prompt)
 
     def key_of(self, text: str, max_tokens: int) -> str:
-        """Digest of all that shapes the rewrite of a text."""
+        """Return the cache key of the rewrite of a text."""
         shaped_by = json.dumps(self.to_dict(), sort_keys=True)
         return digest("llm", shaped_by, self.prompt_of(text, max_tokens))
 
@@ -129,7 +128,7 @@ class LLMRewriter:
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """One rewrite for each text, in order; `max_tokens` bounds the words that are asked for."""
+        """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
         complete = self._in_threads(max_tokens)
         return run_apart(self._requests(complete, max_tokens, resources).rewrites(texts))
 
@@ -137,7 +136,7 @@ class LLMRewriter:
     async def arewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """As `rewrite`, by the model's own async calls, if it has any."""
+        """Do what `rewrite` does, with the model's async methods if it has them."""
         if lacks_async(type(self.llm), "acomplete"):
             complete = self._in_threads(max_tokens)
         else:
@@ -179,7 +178,7 @@ class LLMRewriter:
         )
 
     def _options(self, max_tokens: int) -> dict[str, Any]:
-        """The bound of an answer, where the model takes one and its user set none."""
+        """Return the option max_tokens if the model has it."""
         if "max_tokens" not in type(self.llm).model_fields:
             return {}
         return {"max_tokens": self.completion_tokens(max_tokens)}

@@ -14,35 +14,36 @@ from hierindex.summarize.grounding import Pair, Support, support_by_words
 from hierindex.summarize.known import Embed
 
 ENTAILED = 0.5  # probability
-WINDOW = 512  # tokens, where a model names none
+WINDOW = 512  # tokens, if a model names no limit
 
 
 class NliGrounding:
-    """A sentence is supported if its sources entail it, as a cross-encoder judges.
+    """A grounding by a cross-encoder that predicts whether the sources entail a sentence.
 
-    Slower than embeddings by far, and it sees what they do not: a negation, another number.
+    It is much slower than `EmbeddingGrounding`, but detects negations and wrong numbers.
 
     Parameters
     ----------
     model_name : str
-        A sequence classification model with a label "entailment", by its name on the hub or by
-        a local folder: `cross-encoder/nli-deberta-v3-base`, for one.
+        A sequence classification model with a label "entailment", by its name on the hub or
+        its local folder, such as `cross-encoder/nli-deberta-v3-base`.
     threshold : float in (0, 1)
-        Probability of entailment, inclusive.
+        Probability of entailment from which a sentence is supported, inclusive.
     batch_size : int
     device : str, optional
-        As torch names it; by default an accelerator if there is one.
+        Name of a torch device; by default an accelerator if there is one.
 
     Raises
     ------
+    InputError
+        If a number is out of range.
     ModelError
         If the model cannot be loaded, or has no such label.
 
     Notes
     -----
-    The premise of a sentence is the sources that have most of its words, as they follow each
-    other in the text; what is beyond the model's window is cut from the premise. A sentence that
-    fills the window by itself counts as not entailed.
+    The premise consists of the sources with the most similar words, in reading order, truncated
+    to the model's window. A sentence that fills the window by itself counts as not entailed.
     """
 
     def __init__(
@@ -63,25 +64,25 @@ class NliGrounding:
         model, self._tokenizer = load_transformer(
             "AutoModelForSequenceClassification",
             model_name,
-            f"NLI model {model_name!r} cannot be loaded: it is no local folder of a sequence "
-            "classification model, and no hub gave it; give a folder, or leave it out.",
+            f"NLI model {model_name!r} cannot be loaded, neither from a local folder nor from the "
+            "hub. Pass a sequence classification model, or omit it.",
         )
         self._model = model.to(self.device).eval()
         labels = {str(name).lower(): i for i, name in model.config.id2label.items()}
         if "entailment" not in labels:
             raise ModelError(
-                f"NLI model {model_name!r} must have a label 'entailment', it has {sorted(labels)}."
+                f"NLI model {model_name!r} must have a label 'entailment', got {sorted(labels)}."
             )
         self._entailment = labels["entailment"]
         positions = getattr(model.config, "max_position_embeddings", None)
         self._window = min(self._tokenizer.model_max_length, positions or WINDOW)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes what is found."""
+        """Return the settings that determine the result."""
         return {"type": "nli", "model": self.model_name, "threshold": self.threshold}
 
     def support(self, pairs: Sequence[Pair], embed: Embed | None) -> list[Support]:
-        """The support of each pair's summary."""
+        """Return the support of each pair's summary."""
         supports = support_by_words(pairs)
         asked = [
             (" ".join(sources[j] for j in sorted(rows)), sentence)
@@ -94,10 +95,10 @@ class NliGrounding:
         return [replace(s, carried=part) for s, part in zip(supports, parts, strict=True)]
 
     def _probabilities(self, asked: Sequence[tuple[str, str]]) -> np.ndarray:
-        """Of each premise, that it entails its hypothesis, (n_asked,)."""
+        """Return the probability that each premise entails its hypothesis, (n_asked,)."""
         import torch
 
-        found = np.zeros(len(asked))
+        probabilities = np.zeros(len(asked))
         room = self._window - self._tokenizer.num_special_tokens_to_add(pair=True)
         fits = [n < room for n in self._counts([hypothesis for _, hypothesis in asked])]
         order = sorted((i for i, fit in enumerate(fits) if fit), key=lambda i: -len(asked[i][0]))
@@ -114,11 +115,11 @@ class NliGrounding:
             ).to(self.device)
             with torch.inference_mode():
                 logits = self._model(**inputs).logits.float()
-            found[batch] = logits.softmax(dim=-1)[:, self._entailment].cpu().numpy()
-        return found
+            probabilities[batch] = logits.softmax(dim=-1)[:, self._entailment].cpu().numpy()
+        return probabilities
 
     def _counts(self, texts: list[str]) -> list[int]:
-        """Tokens of each text, without those that mark its ends."""
+        """Return the number of tokens of each text, without special tokens."""
         if not texts:
             return []
         tokens = self._tokenizer(texts, add_special_tokens=False, verbose=False)

@@ -1,7 +1,4 @@
-"""What a language model is asked.
-
-A prompt of one's own is a text with the fields `{text}`, `{fence}` and `{n_words}`.
-"""
+"""Prompts for summaries: templates with the fields `{text}`, `{fence}` and `{n_words}`."""
 
 from string import Formatter
 
@@ -38,19 +35,19 @@ the passages do not say, and nothing about this task.
 What it is about, and which questions it answers:"""
 
 PROMPTS = {"summary": SUMMARY_PROMPT, "questions": QUESTIONS_PROMPT}
-"""Prompts by name: a summary, or what LlamaIndex's DocumentSummaryIndex asks of a document."""
+"""Prompts by name; "questions" asks for what LlamaIndex's DocumentSummaryIndex does."""
 
 FIELDS = {"text", "fence", "n_words"}
 
 
 def check_prompt(template: str) -> None:
-    """Refuse a prompt that could not be filled in.
+    """Check the fields of a prompt.
 
     Raises
     ------
     InputError
-        If it has no field `{text}`, another than those three, or one with a format of its own,
-        which might cut the text.
+        If it has no field `{text}`, an unknown field, or a field with a format specification,
+        which might truncate the text.
     """
     try:
         fields = {
@@ -59,20 +56,21 @@ def check_prompt(template: str) -> None:
             if name is not None
         }
     except ValueError as error:
-        raise InputError(f"The prompt cannot be read: {error}; write {{{{ for a brace.") from error
+        raise InputError(f"The prompt is no template: {error}. Write {{{{ for a brace.") from error
     if "text" not in fields or fields - FIELDS:
         raise InputError(
-            "A prompt has the field {text}, and if it likes {fence} and {n_words}, without "
-            f"formats, got {sorted(fields)}; write {{{{ for a brace."
+            "The prompt must have the field {text} and may have {fence} and {n_words}, without "
+            f"format specifications, got {sorted(fields)}. Write {{{{ for a brace."
         )
 
 
 def summary_prompt(text: str, *, max_tokens: int, template: str = SUMMARY_PROMPT) -> str:
-    """The prompt for one group, its text fenced by a line that the text cannot contain.
+    """Fill in the prompt for one group.
 
-    The fence is derived from the text, so the same text gives the same prompt.
+    The fence is a line that the text cannot contain. It is a hash of the text, so the same text
+    gives the same prompt.
     """
-    text = SURROGATE.sub("\ufffd", text)  # those are no UTF-8, and no JSON
+    text = SURROGATE.sub("\ufffd", text)  # invalid in UTF-8 and JSON
     fence = f"=== {digest('fence', text)} ==="
-    n_words = max(1, int(max_tokens * 0.7))  # English has some 1.4 tokens a word
+    n_words = max(1, int(max_tokens * 0.7))  # English has about 1.4 tokens per word
     return template.format(fence=fence, text=text, n_words=n_words)

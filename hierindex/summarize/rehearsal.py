@@ -1,4 +1,4 @@
-"""A summariser that asks no model, but counts what it would ask."""
+"""Rehearsal of a summariser: counting its requests without sending them."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -17,32 +17,32 @@ from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer,
 
 
 def rehearsed(summarizer: Summarizer) -> Summarizer:
-    """The summariser with the same groups, extracts and ids, but without a rewriting model.
+    """Return a copy of the summariser that sends no requests.
 
-    What is known already stands where it would; for the rest, the extract's beginning. Its
-    usage has the requests that would be sent, the tokens of their prompts, and the most that
-    the answers may have.
+    Groups and extracts stay the same. Cached rewrites are used; the beginning of the extract
+    stands in for the others. The usage counts the requests that would be sent, the tokens of
+    their prompts and the maximum tokens of their answers.
 
     Raises
     ------
     InputError
-        If it is of another kind, that would have to be asked.
+        If it is neither an `ExtractiveSummarizer` nor a `TwoStageSummarizer`.
     """
     if isinstance(summarizer, ExtractiveSummarizer):
         return summarizer
     if not isinstance(summarizer, TwoStageSummarizer):
         raise InputError(
-            f"What {type(summarizer).__name__} would cost is not known: only extractive summaries "
-            "and those of a TwoStageSummarizer can be rehearsed."
+            f"The cost of {type(summarizer).__name__} cannot be estimated; use an "
+            "ExtractiveSummarizer or a TwoStageSummarizer."
         )
     rehearsal = copy(summarizer)
     rehearsal.rewriter = _Rehearsal(summarizer.rewriter)
-    rehearsal.grounding = summarizer.grounding and _Unlooked(summarizer.grounding)
+    rehearsal.grounding = summarizer.grounding and _WordGrounding(summarizer.grounding)
     return rehearsal
 
 
 class _Rehearsal:
-    """Hands back what is known, or the text itself, and says what a rewrite would cost."""
+    """A rewriter that returns cached rewrites, or else the text itself with the cost."""
 
     def __init__(self, rewriter: Rewriter) -> None:
         self._rewriter = rewriter
@@ -76,8 +76,8 @@ class _Rehearsal:
         return Rewrite(text, usage)
 
 
-class _Unlooked:
-    """A grounding that embeds nothing."""
+class _WordGrounding:
+    """A grounding that computes no embeddings."""
 
     def __init__(self, grounding: Grounding) -> None:
         self._grounding = grounding

@@ -1,7 +1,6 @@
-"""From texts to a language model's rewrites: recalled, asked for, halved, given up.
+"""Requests for rewrites to a language model, with a cache, limits and halving of long texts.
 
-The tasks of one event loop pull texts, as many at once as may be in flight; they share one
-`Service`, with its limits, and what the build has spent.
+Concurrent tasks of one event loop share a `Service` with its limits and the build's usage.
 """
 
 import asyncio
@@ -24,16 +23,16 @@ from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite, of_each
 
-PATIENCE = 8  # texts that fail one after the other for the service's failures
-MAX_HALVINGS = 4  # of one text: what is too long in sixteen parts is too long for another reason
+PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
+MAX_HALVINGS = 4  # of one text; if a sixteenth is still too long, there is another cause
 
 Complete = Callable[[str], Awaitable[CompletionResponse]]
-"""Sends a prompt."""
+"""A function that sends a prompt."""
 
 
 @dataclass
 class Requests:
-    """The requests of one level, as `LLMRewriter` wants them; `resources.usage` grows with each."""
+    """The requests of one level; adds what they cost to `resources.usage`."""
 
     service: Service
     complete: Complete
@@ -44,28 +43,28 @@ class Requests:
     deadline: float | None
     record: Path | None
     stopped: LimitError | None = None
-    n_failed: int = 0  # texts, one after the other
+    n_failed: int = 0  # consecutive texts
     last_failure: str = ""
 
     async def rewrites(self, texts: Sequence[str]) -> list[Rewrite]:
-        """One rewrite for each text, in order; what is there twice is asked for once.
+        """Return one rewrite for each text, in order; equal texts share a request.
 
         Raises
         ------
         LimitError
-            If tokens or time are used up. Of tokens, what is in flight is waited for; of time,
-            it is lost.
+            If the token limit is reached, after the requests in flight have ended, or if the
+            deadline has passed, which cancels them.
         ModelError
-            If the service refuses, or fails again and again.
+            If the service refuses, or fails repeatedly.
         """
         if self._seconds_left() == 0:
             raise self._stop(self._over())
         distinct = list(dict.fromkeys(texts))
         done: dict[str, Rewrite] = {}
-        left = iter(distinct)
+        queue = iter(distinct)
 
         async def work() -> None:
-            for text in left:
+            for text in queue:
                 done[text] = await self._rewrite(text)
                 self.resources.progress("summarize", len(done), len(distinct), self._cost())
 
@@ -84,7 +83,7 @@ class Requests:
         return of_each(texts, done)
 
     async def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
-        """A text's rewrite: an earlier one, or the model's; of halves, if it is too long."""
+        """Return the cached rewrite of a text, or request and cache it."""
         key, completions = self.key(text), self.resources.completions
         if completions is not None:
             known = await asyncio.to_thread(completions.recall, key)
@@ -98,7 +97,6 @@ class Requests:
         return rewrite
 
     async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
-        """The model's rewrite, or why there is none."""
         calls = Calls(self.service.name, self.record)
         try:
             written = await self._written(text, calls)
@@ -110,14 +108,14 @@ class Requests:
         except RequestError as error:
             if error.failure.kind == "length" and n_halvings < MAX_HALVINGS:
                 return _with(calls.usage, await self._rewritten_in_halves(text, n_halvings + 1))
-            if error.failure.kind in ("again", "busy"):  # or it is the text's
+            if error.failure.kind in ("again", "busy"):  # not caused by the text
                 self._count_failure(error.failure.reason)
             return Rewrite(None, calls.usage, error.failure.reason)
         self.n_failed = 0
         return Rewrite(written, calls.usage)
 
     async def _written(self, text: str, calls: Calls) -> str:
-        """The model's summary of a text; what it costs is spent, whatever comes of it."""
+        """Return the model's summary of a text; its cost counts even if it fails."""
         prompt = self.prompt(text)
 
         def check(response: CompletionResponse) -> str:
@@ -129,7 +127,7 @@ class Requests:
             self.resources.usage += calls.usage
 
     async def _rewritten_in_halves(self, text: str, n_halvings: int) -> Rewrite:
-        """The rewrite of the rewrites of a text's halves."""
+        """Rewrite the halves of a text, then rewrite their joined rewrites."""
         usage, written = Usage(), list[str]()
         for half in _halves(text):
             rewrite = await self._rewrite(half, n_halvings)
@@ -139,19 +137,19 @@ class Requests:
             written.append(rewrite.text)
         joined = "\n\n".join(written)
         if len(joined) >= len(text):
-            return Rewrite(None, usage, "it is too long for the model, which does not shorten it")
+            return Rewrite(None, usage, "it is too long for the model, which did not shorten it")
         return _with(usage, await self._rewrite(joined, n_halvings))
 
     def _count_failure(self, reason: str) -> None:
-        """Give up a service that fails text after text."""
+        """Raise ModelError after too many consecutive failures."""
         self.n_failed, self.last_failure = self.n_failed + 1, reason
         if self.n_failed >= PATIENCE:
             raise self._given_up()
 
     def _given_up(self) -> ModelError:
         return ModelError(
-            f"LLM {self.service.name!r} failed for {self.n_failed} texts one after the other, each "
-            f"tried again and again; last, {self.last_failure}."
+            f"LLM {self.service.name!r} failed for {self.n_failed} texts in a row, each after "
+            f"several attempts; the last failure: {self.last_failure}."
         )
 
     def _seconds_left(self) -> float | None:
@@ -161,12 +159,12 @@ class Requests:
         return max(0.0, left)
 
     def _over(self) -> LimitError:
-        return LimitError(f"the time it may take, {self.deadline:g} s, is over")
+        return LimitError(f"the deadline of {self.deadline:g} s is over")
 
     def _stop(self, limit: LimitError) -> LimitError:
         return LimitError(
-            f"LLM {self.service.name!r} stopped at its limit, after {self._cost()}: {limit}; the "
-            "next build of the index goes on from there."
+            f"LLM {self.service.name!r} stopped at its limit after {self._cost()}: {limit}; the "
+            "next build of the index continues from there."
         )
 
     def _cost(self) -> str:
@@ -177,19 +175,19 @@ class Requests:
 
 
 def _with(usage: Usage, rewrite: Rewrite) -> Rewrite:
-    """The rewrite, with what was spent before."""
+    """Add an earlier cost to a rewrite."""
     return replace(rewrite, usage=_both(usage, rewrite.usage))
 
 
 def _both(usage: Usage, other: Usage) -> Usage:
-    """What parts of one summary cost; it is cached if all of them are."""
+    """Add the costs of parts of one summary, which is cached if all parts are."""
     total = usage + other
     cached = bool(total.cached_summaries and not total.llm_calls)
     return replace(total, cached_summaries=int(cached))
 
 
 def _halves(text: str) -> list[str]:
-    """Two runs of whole sentences of about one length; of one sentence, its two halves."""
+    """Split a text in half at the end of a sentence, or anywhere if it is a single one."""
     ends = [sentence.quote.to for sentence in split_sentences(text)][:-1]
     middle = min(ends, key=lambda end: abs(end - len(text) // 2), default=len(text) // 2)
     return [half for half in (text[:middle].strip(), text[middle:].strip()) if half]

@@ -1,4 +1,4 @@
-"""Sentences with their places: of a node, and of the documents behind it."""
+"""Sentences with their positions in a node and in its source documents."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,27 +8,28 @@ from unicodedata import category
 import sentencex
 
 from hierindex.record import Quote
-from hierindex.summarize.blocks import split_blocks
 from hierindex.summarize.claims import Excerpt
+from hierindex.summarize.markup_blocks import split_blocks
 
-MAX_CHARS = 600  # of a sentence; a table or a megabyte without a full stop is cut into such pieces
-WINDOW = 4 * MAX_CHARS  # of a paragraph that is looked at in one go
-GREEK = re.compile("[\u0386-\u03ff]{4}")  # a word, not a formula's letter
-SAID = re.compile("[\u300d\u300f]\u3068")  # a quotation's end and the particle after it
+MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
+WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once
+GREEK = re.compile("[\u0386-\u03ff]{4}")  # a word, not a letter in a formula
+QUOTED = re.compile("[\u300d\u300f]\u3068")  # the end of a Japanese quotation and its particle
 NUMBER = re.compile(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)\uff0e]\s{,9}")  # of a list's item
 SURROGATE = re.compile("[\ud800-\udfff]")
 ZERO_WIDTH_JOINER = "\u200d"
 
-# Words, and single characters where a script has no blanks between words.
+# Words, and single characters in scripts without blanks between words.
 TOKEN = r"(?u)[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
-MIN_WORDS = 4  # of a sentence that says something by itself
+MIN_WORDS = 4  # of an informative sentence
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A verbatim part of a node's text; `quote` gives its place there and in a source.
+    """A verbatim part of a node's text.
 
-    `child` counts the children of a group: which of them the sentence is from.
+    `quote` holds its positions in the node and in a document, `child` the index of the node in
+    its group.
     """
 
     text: str
@@ -37,24 +38,24 @@ class Sentence:
 
     @property
     def excerpt(self) -> Excerpt:
-        """Its place in its child."""
+        """The position in the child."""
         return Excerpt(self.child, self.quote.at, self.quote.to)
 
 
 def split_sentences(text: str, quotes: Sequence[Quote] = ()) -> list[Sentence]:
-    """Sentences of a text, each with its source as far as the quotes know it.
+    """Split a text into sentences with their sources.
 
     Parameters
     ----------
     text : str
-        In any language, or none: code goes by paragraphs, a table by rows.
+        In any language. Code is split into paragraphs and tables into rows.
     quotes : Sequence[Quote]
-        Where parts of the text stand in documents; without them, a sentence has no source.
+        Positions of parts of the text in documents; without them, sentences have no source.
 
     Returns
     -------
     list[Sentence]
-        In order; stripped, not blank, at most `MAX_CHARS` characters each.
+        In order, stripped, not empty, with at most `MAX_CHARS` characters each.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def split_sentences(text: str, quotes: Sequence[Quote] = ()) -> list[Sentence]:
 
 
 def split_all(texts: Iterable[tuple[str, Sequence[Quote]]]) -> list[Sentence]:
-    """Sentences of a group's children, given each text with its quotes."""
+    """Split the children of a group, given as texts with quotes, into sentences."""
     return [
         replace(sentence, child=i)
         for i, (text, quotes) in enumerate(texts)
@@ -80,7 +81,7 @@ def split_all(texts: Iterable[tuple[str, Sequence[Quote]]]) -> list[Sentence]:
 
 
 def telling(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """The distinct sentences that are no headings, numbers or other stubs, if there are any.
+    """Drop duplicates, headings, numbers and other stubs; keep stubs if all are stubs.
 
     >>> [s.text for s in telling(split_sentences("Chapter 2. The host was not at home."))]
     ['The host was not at home.']
@@ -93,7 +94,7 @@ def telling(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def stripped(text: str, at: int, to: int) -> tuple[int, int]:
-    """Bounds of `text[at:to]` without blanks at its ends.
+    """Return the bounds of `text[at:to]` without leading and trailing blanks.
 
     >>> stripped(" ab  ", 0, 5)
     (1, 3)
@@ -106,20 +107,18 @@ def stripped(text: str, at: int, to: int) -> tuple[int, int]:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Bounds of the sentences, blanks at their ends included."""
+    """Yield the bounds of the sentences, including blanks at their ends."""
     for at, to, prose in split_blocks(text):
         yield from _joined(text, _parts(text, *stripped(text, at, to))) if prose else [(at, to)]
 
 
 def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
-    """Bounds of what sentencex takes for the sentences of `text[at:to]`.
-
-    Quotation marks that are never closed cost it the square of the time. So it sees a window
-    at a time, and the last sentence of a window again at the start of the next.
-    """
+    """Yield the bounds of the sentences that sentencex finds in `text[at:to]`."""
+    # In windows, as unclosed quotation marks cost quadratic time. The last sentence of a window
+    # is repeated at the start of the next.
     while at < to:
         end = _cut(text, at, to, WINDOW)
-        window = SURROGATE.sub("\ufffd", text[at:end])  # those are no UTF-8, and not Rust's
+        window = SURROGATE.sub("\ufffd", text[at:end])  # invalid in UTF-8 and Rust
         found = sentencex.get_sentence_boundaries(_language(window), window)
         if end < to and len(found) > 1:
             end = at + found.pop()["start_index"]
@@ -128,21 +127,21 @@ def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
 
 
 def _language(text: str) -> str:
-    """Greek asks with a semicolon; all others are served by the rules of English and `_joined`."""
+    """Return "el" for Greek, whose question mark is a semicolon, and "en" for all others."""
     return "el" if GREEK.search(text) else "en"
 
 
 def _joined(text: str, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The parts, with those joined that are one sentence.
+    """Join the parts of a sentence that sentencex has split.
 
-    A sentence that began with a capital is not over where the next would begin without one:
-    there was an abbreviation of another language than English. In Japanese, not where a
-    particle follows what somebody said. And the number of a list's item is no sentence.
+    A part belongs to the one before if that began with a capital and this does not (after
+    abbreviations in languages other than English), if it begins with the particle after a
+    Japanese quotation, or if the part before is the number of a list item.
     """
     start = end = -1
     capital = False
     for at, to in parts:
-        goes_on = (capital and text[at].islower()) or SAID.match(text, at - 1)
+        goes_on = (capital and text[at].islower()) or QUOTED.match(text, at - 1)
         if end == at and (goes_on or NUMBER.fullmatch(text, start, end)):
             end = to
             continue
@@ -158,7 +157,7 @@ def _begins_with_a_capital(text: str, at: int, to: int) -> bool:
 
 
 def _pieces(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
-    """Bounds of stripped pieces of `text[at:to]`, of at most `MAX_CHARS`."""
+    """Yield the bounds of stripped pieces of `text[at:to]` with at most `MAX_CHARS`."""
     while at < to:
         at, to = stripped(text, at, to)
         end = _cut(text, at, to, MAX_CHARS)
@@ -168,7 +167,7 @@ def _pieces(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
 
 
 def _cut(text: str, at: int, to: int, most: int) -> int:
-    """Where the first `most` characters of `text[at:to]` end, at a line, word, or character."""
+    """Return where to cut `text[at:to]` within `most` characters: at a line, word or character."""
     end = at + most
     if end >= to:
         return to
@@ -180,7 +179,7 @@ def _cut(text: str, at: int, to: int, most: int) -> int:
 
 
 def _is_attached(text: str, at: int) -> bool:
-    """Whether a character is part of the one before: an accent, or more of an emoji."""
+    """Return whether a character combines with the one before, as accents and emoji parts do."""
     return (
         category(text[at]).startswith("M")
         or ZERO_WIDTH_JOINER in text[at - 1 : at + 1]

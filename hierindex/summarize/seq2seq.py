@@ -1,4 +1,4 @@
-"""A Hugging Face sequence-to-sequence model as the abstractive stage."""
+"""Abstractive summaries by Hugging Face sequence-to-sequence models."""
 
 import asyncio
 import json
@@ -19,40 +19,38 @@ from hierindex.summarize.two_stage import Rewrite
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"
 BATCH_SIZE = 8
-CPU_SEQUENCES = 4  # of bart-large: four texts greedily 1.4 times as fast, with 4 beams each 0.9
-ALIKE = 0.8  # of a batch's longest text has its shortest: the rest would be padding
-ONE_BEAM = {"early_stopping": None, "length_penalty": None}  # else transformers warns of them
+CPU_SEQUENCES = 4  # texts times beams per batch, measured with bart-large
+MIN_RATIO = 0.8  # of the shortest text of a batch relative to the longest, to limit padding
+ONE_BEAM = {"early_stopping": None, "length_penalty": None}  # or transformers warns about them
 
 
 class Seq2SeqRewriter:
-    """Summaries by `AutoModelForSeq2SeqLM`, in length-sorted batches, on a GPU if there is one.
+    """A rewriter that uses an `AutoModelForSeq2SeqLM`, in batches of texts of similar length.
 
-    A text beyond the model's window is summarised in parts, and the parts' summaries
-    together again, until what is left fits: nothing is cut. A model that was trained to be
-    told its task, as T5 was, is told: the prefix for summaries in its configuration goes
-    before every text, and counts against the window.
+    A text that exceeds the model's window is summarised in parts, and the summaries of the parts
+    are summarised again until they fit; nothing is truncated. If the model's configuration has a
+    prefix for summaries, as T5's has, it is prepended to every text.
 
     Parameters
     ----------
     model_name : str
         A name on the hub or a local folder.
     batch_size : int, optional
-        Most texts in one batch, at least 1; those of a batch are of about one length. By default
-        8 on an accelerator; on a CPU as many as make four sequences with the beams.
+        Maximum number of texts in a batch, at least 1. By default 8 on an accelerator, and
+        `max(1, 4 // num_beams)` on a CPU.
     min_tokens : int
-        Least tokens of what the model writes, its special ones included; at most a third of
-        the window. By default it may be as brief as it likes: a few sentences leave little to
-        say, and a model made to go on invents.
+        Minimum number of tokens in a summary, special tokens included; at most a third of the
+        window. A high minimum makes models invent facts about short texts.
     num_beams : int
-        Beams of the search, at least 1; with 1 it is greedy.
+        Number of beams, at least 1; 1 decodes greedily.
     device : str, optional
-        As torch names it; by default an accelerator if torch finds one, else "cpu". The model
-        is in bfloat16 on a GPU that computes in it, in float32 elsewhere.
+        Name of a torch device; by default an accelerator if there is one, else "cpu". The
+        model runs in bfloat16 on a GPU that supports it, in float32 elsewhere.
 
     Raises
     ------
     InputError
-        If a number is out of its range.
+        If a number is out of range.
     ModelError
         If the model cannot be loaded.
     """
@@ -66,8 +64,8 @@ class Seq2SeqRewriter:
         num_beams: int = 4,
         device: str | None = None,
     ) -> None:
-        whole = batch_size is None or is_whole(batch_size, 1)
-        require(whole, "batch_size", "an integer of at least 1", batch_size)
+        valid = batch_size is None or is_whole(batch_size, 1)
+        require(valid, "batch_size", "an integer of at least 1", batch_size)
         require(is_whole(num_beams, 1), "num_beams", "an integer of at least 1", num_beams)
         require(is_whole(min_tokens), "min_tokens", "an integer of at least 0", min_tokens)
         self.name = model_name
@@ -79,8 +77,8 @@ class Seq2SeqRewriter:
         model, self._tokenizer = load_transformer(
             "AutoModelForSeq2SeqLM",
             model_name,
-            f"Summariser {model_name!r} cannot be loaded: it is no local folder of a "
-            "sequence-to-sequence model, and no hub gave it; give a folder, or 'extractive'.",
+            f"Summariser {model_name!r} cannot be loaded, neither from a local folder nor from the "
+            "hub. Pass a sequence-to-sequence model, or 'extractive'.",
             dtype=fastest_dtype(self.device),
         )
         self._model = model.to(self.device).eval()
@@ -92,7 +90,7 @@ class Seq2SeqRewriter:
 
     @cached_property
     def window(self) -> int:
-        """Most tokens that the model reads."""
+        """Maximum number of tokens that the model reads."""
         limits = (
             self._tokenizer.model_max_length,
             getattr(self._model.config, "max_position_embeddings", None),
@@ -101,39 +99,38 @@ class Seq2SeqRewriter:
 
     @cached_property
     def prefix(self) -> str:
-        """What the model wants to read before every text; empty for most."""
+        """Prefix that the model expects before every text; empty for most models."""
         tasks = getattr(self._model.config, "task_specific_params", None) or {}
         return str(tasks.get("summarization", {}).get("prefix") or "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes a rewrite, but for how device and batch round their numbers.
+        """Return the settings that determine a rewrite.
 
-        So what a GPU wrote, in bfloat16, stands when an index moves to a machine without one.
+        Device and batch size are left out, so rewrites stay valid on another machine.
         """
         return {"seq2seq": self.name, "min_tokens": self.min_tokens, "num_beams": self.num_beams}
 
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """One rewrite for each text, in order.
+        """Return one rewrite for each text, in order.
 
-        What the model writes about a text, or about a part of one, is kept as soon as its batch
-        is done, and recalled by the next build. Progress counts texts and parts, so its total
-        grows as parts' summaries are summarised.
+        Rewrites of texts and parts are cached after each batch. Progress counts texts and parts,
+        so its total grows when the summaries of parts are summarised again.
 
         Parameters
         ----------
         texts : Sequence[str]
         max_tokens : int
-            Most of the model's tokens in a rewrite, its special ones included. A third of the
-            window is the most it writes.
+            Maximum number of the model's tokens in a rewrite, special tokens included; limited
+            to a third of the window.
         resources : Resources, optional
 
         Returns
         -------
         list[Rewrite]
-            Its text is None where the model wrote nothing; `cached_summaries` is 1 where all
-            of it was recalled.
+            The text is None if the model wrote nothing; `cached_summaries` is 1 if all of it
+            came from the cache.
 
         Raises
         ------
@@ -145,27 +142,27 @@ class Seq2SeqRewriter:
                 f"max_tokens must be at least min_tokens, {self.min_tokens}, got {max_tokens}."
             )
         resources = Resources() if resources is None else resources
-        limit = min(max_tokens, self.window // 3)  # so that parts' summaries are shorter than they
+        limit = min(max_tokens, self.window // 3)  # shorter than the parts
         drafts, recalled = list(texts), [True] * len(texts)
-        outputs: dict[str, str] = {}  # by text
-        generated: set[str] = set()  # texts whose outputs were not recalled
-        left = [i for i, text in enumerate(texts) if text.strip()]
-        while left:
-            parts = {i: self._parts(drafts[i]) for i in left}
+        outputs: dict[str, str] = {}
+        generated: set[str] = set()  # texts that were not in the cache
+        pending = [i for i, text in enumerate(texts) if text.strip()]
+        while pending:
+            parts = {i: self._parts(drafts[i]) for i in pending}
             generated |= self._write(chain(*parts.values()), outputs, limit, resources)
-            left = []
+            pending = []
             for i, given in parts.items():
-                whole, drafts[i] = drafts[i], " ".join(filter(None, (outputs[p] for p in given)))
+                draft, drafts[i] = drafts[i], " ".join(filter(None, (outputs[p] for p in given)))
                 recalled[i] &= generated.isdisjoint(given)
-                # A model that makes texts longer is not asked again.
-                if len(given) > 1 and drafts[i] and self._count(drafts[i]) < self._count(whole):
-                    left.append(i)
+                # Stop if the model makes the text longer.
+                if len(given) > 1 and drafts[i] and self._count(drafts[i]) < self._count(draft):
+                    pending.append(i)
         return [_rewrite(text, cached) for text, cached in zip(drafts, recalled, strict=True)]
 
     async def arewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """As `rewrite`, in a thread."""
+        """Do what `rewrite` does, in a thread."""
         return await asyncio.to_thread(
             self.rewrite, texts, max_tokens=max_tokens, resources=resources
         )
@@ -177,10 +174,7 @@ class Seq2SeqRewriter:
         return self._tokenizer([self.prefix + text for text in texts], verbose=False, **settings)
 
     def _parts(self, text: str) -> list[str]:
-        """The text if the window holds it; else its sentences, as many to a part as it holds.
-
-        An endless sentence is halved.
-        """
+        """Split a text at sentences into parts that fit the window, halving longer sentences."""
         if self._count(text) <= self.window:
             return [text]
         parts: list[str] = []
@@ -199,7 +193,7 @@ class Seq2SeqRewriter:
     def _write(
         self, texts: Iterable[str], outputs: dict[str, str], max_tokens: int, resources: Resources
     ) -> set[str]:
-        """Add what the model wrote or writes to `outputs`; the texts it had to be asked about."""
+        """Add cached and new outputs to `outputs`, and return the texts that were not cached."""
         memory = resources.completions
         keys = {text: self._key(text, max_tokens) for text in texts if text not in outputs}
         if memory is not None:
@@ -221,7 +215,7 @@ class Seq2SeqRewriter:
         return digest("seq2seq", shaped_by, str(max_tokens), text)
 
     def _generate(self, texts: Sequence[str], max_tokens: int) -> Iterator[dict[str, str]]:
-        """What the model writes about each text, a batch at a time, from the longest texts on."""
+        """Yield the model's outputs by text, a batch at a time, longest texts first."""
         import torch
 
         self._model.generation_config.update(
@@ -243,12 +237,15 @@ class Seq2SeqRewriter:
             yield {text: output.strip() for text, output in zip(batch, written, strict=True)}
 
     def _batches(self, texts: Sequence[str]) -> list[list[str]]:
-        """Texts of about one length together, the longest first."""
         counts = {text: self._count(text) for text in texts}
         batches: list[list[str]] = []
         for text in sorted(counts, key=lambda text: counts[text], reverse=True):
             batch = batches[-1] if batches else []
-            if batch and len(batch) < self.batch_size and counts[text] >= ALIKE * counts[batch[0]]:
+            if (
+                batch
+                and len(batch) < self.batch_size
+                and counts[text] >= MIN_RATIO * counts[batch[0]]
+            ):
                 batch.append(text)
             else:
                 batches.append([text])

@@ -1,4 +1,4 @@
-"""What a summariser takes and gives."""
+"""The protocol of summarisers, with their arguments and results."""
 
 import json
 import time
@@ -22,22 +22,22 @@ Group = Sequence[Sentence]
 """All sentences of a group's children, in reading order."""
 
 CountTokens = Callable[[Sequence[str]], NDArray[np.int64]]
-"""Tokens of each text, (n_texts,)."""
+"""A function that counts the tokens of each text, (n_texts,)."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """At most `max_tokens` tokens a summary, as `count` counts them."""
+    """Maximum number of tokens in a summary, counted by `count`."""
 
     max_tokens: int
     count: CountTokens
 
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
-        """Tokens of each sentence, (n_sentences,), with the blank that joins it to the others."""
+        """Count the tokens of each sentence and the blank before it, (n_sentences,)."""
         return self.count([f" {sentence.text}" for sentence in sentences])
 
     def trimmed(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """The sentences without the last ones, if joined they cost more than one by one."""
+        """Drop the last sentences if the joined text exceeds the budget."""
         kept = list(sentences)
         while len(kept) > 1 and self.count([" ".join(s.text for s in kept)])[0] > self.max_tokens:
             kept.pop()
@@ -46,11 +46,10 @@ class Budget:
 
 @dataclass
 class Resources:
-    """What one build lends to its summariser, level after level.
+    """Resources that a build shares with its summariser across levels.
 
-    `embed` gives unit vectors (n_texts, n_dims) of the tree's embedding model, None where
-    there is none; `usage` is what the build has spent so far, and `started` when it began, as
-    `time.monotonic` tells.
+    `embed` returns unit vectors (n_texts, n_dims) of the tree's embedding model. `usage` is what
+    the build has spent so far, and `started` the time when it began, by `time.monotonic`.
     """
 
     progress: Progress = silent
@@ -62,10 +61,9 @@ class Resources:
 
 @dataclass(frozen=True)
 class Summary:
-    """A parent's text; `claims` cover its sentences in order.
+    """The text of a parent, with one claim per sentence in order.
 
-    `grounding` is the share of them that their sources support; None where that was not
-    looked at.
+    `grounding` is the share of sentences that their sources support, None if not checked.
     """
 
     text: str
@@ -76,12 +74,12 @@ class Summary:
 
     @property
     def details(self) -> str:
-        """All but the text and what it cost, as JSON; see `recalled`."""
+        """Kind, grounding and claims as JSON, the argument of `recalled`."""
         return json.dumps([self.kind, self.grounding, self.claims])
 
     @classmethod
     def recalled(cls, text: str, details: str) -> Self:
-        """The summary of this text and these details, at no cost."""
+        """Restore a cached summary from its text and details."""
         kind, grounding, found = json.loads(details)
         claims = tuple(
             Claim(at, to, tuple(Excerpt(*excerpt) for excerpt in excerpts), verbatim)
@@ -92,35 +90,34 @@ class Summary:
 
 @runtime_checkable
 class Summarizer(Protocol):
-    """Writes one summary for each group of a level, in order.
+    """Protocol of objects that write one summary for each group of a level.
 
-    `name` is what an index reports. `to_dict` holds everything that shapes a summary and no
-    credentials; it is hashed into the summaries' ids. A summary may depend on nothing else but
-    the budget and, of its group's sentences, their texts, their places in their children and
-    which of them are of the same document: the same group gives the same summary under any
-    name of its documents, beside any other groups and in any build.
+    `to_dict` must hold all settings that determine a summary, and no credentials; it is hashed
+    into the ids of summaries. Otherwise a summary may depend only on the budget and on the
+    sentences of its group: their texts, their positions in their children, and which of them
+    share a document. It must not depend on the names of documents or on other groups.
     """
 
     @property
     def name(self) -> str:
-        """Name of the model or method."""
+        """Name of the model or method, for reports."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes a summary's text."""
+        """Return the settings that determine a summary's text."""
 
     def summarize(
         self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
-        """One summary for each group, in order, each within the budget."""
+        """Return one summary for each group, in order, each within the budget."""
 
     async def asummarize(
         self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
-        """As `summarize`, without blocking the event loop."""
+        """Do what `summarize` does, without blocking the event loop."""
 
 
 def join_sentences(sentences: Sequence[Sentence], kind: Kind) -> Summary:
-    """Sentences as one text, each a verbatim claim.
+    """Join sentences into a summary with verbatim claims.
 
     >>> from hierindex.summarize.sentences import split_sentences
     >>> join_sentences(split_sentences("One.    Two."), "extractive").text

@@ -1,4 +1,4 @@
-"""Sentences as vectors of their words."""
+"""TF-IDF vectors of sentences."""
 
 import re
 from collections import Counter
@@ -13,15 +13,15 @@ _WORD = re.compile(TOKEN)
 
 
 def tf_idf(texts: Sequence[str]) -> csr_array:
-    """TF-IDF weights with the texts themselves as corpus.
+    """Compute TF-IDF weights, with the texts themselves as corpus.
 
-    Those of scikit-learn's TfidfVectorizer with `sublinear_tf`, at a fraction of its cost for
-    a few dozen texts: (1 + log tf) * (1 + log((1 + n_texts) / (1 + df))), rows of length 1.
+    The weights are (1 + log tf) * (1 + log((1 + n_texts) / (1 + df))), as in scikit-learn's
+    TfidfVectorizer with `sublinear_tf`, which is much slower for a few dozen texts.
 
     Returns
     -------
     (n_texts, n_words) csr_array
-        Texts without a word are all alike.
+        Rows have length 1. Texts without words have equal rows.
 
     Examples
     --------
@@ -41,5 +41,5 @@ def tf_idf(texts: Sequence[str]) -> csr_array:
     weights = (1 + np.log(tf)) * idf[indices]
     row = np.repeat(np.arange(len(texts)), lengths)
     norm = np.sqrt(np.bincount(row, weights=weights**2, minlength=len(texts)))
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)  # as k-means wants them
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)  # for k-means
     return csr_array((weights / norm[row], indices, starts), shape=(len(texts), len(column)))

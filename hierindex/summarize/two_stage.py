@@ -1,4 +1,4 @@
-"""Extractive, then abstractive: a model rewrites the extract of each group."""
+"""Two-stage summaries: extracts of each group, rewritten by a model."""
 
 import asyncio
 import warnings
@@ -25,8 +25,8 @@ from hierindex.summarize.grounding import EmbeddingGrounding, Grounding, Support
 from hierindex.summarize.sentences import Sentence, split_sentences
 from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
 
-EXTRACT_TOKENS = 900  # within the 1,024 that bart-large-cnn reads, and RAPTOR's 900-odd per summary
-DIGITS = 3  # of a share
+EXTRACT_TOKENS = 900  # fits the 1,024 of bart-large-cnn; about RAPTOR's input per summary
+DIGITS = 3  # of the grounding
 BY_EMBEDDING = EmbeddingGrounding()
 
 dispatcher = get_dispatcher(__name__)
@@ -34,7 +34,7 @@ dispatcher = get_dispatcher(__name__)
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A model's summary of one text; `text` is None where it failed for good, for a `reason`."""
+    """A model's summary of one text; `text` is None if it failed for `reason`."""
 
     text: str | None
     usage: Usage = field(default_factory=Usage)
@@ -42,41 +42,41 @@ class Rewrite:
 
 
 def of_each(texts: Sequence[str], rewrites: Mapping[str, Rewrite]) -> list[Rewrite]:
-    """The rewrite of each text; one that is there twice was paid for once."""
-    seen, found = set[str](), []
+    """Return the rewrite of each text; repetitions of a text count as cached."""
+    seen, listed = set[str](), []
     for text in texts:
         rewrite = rewrites[text]
         if text in seen:
             usage = Usage(cached_summaries=int(rewrite.text is not None))
             rewrite = replace(rewrite, usage=usage)
         seen.add(text)
-        found.append(rewrite)
-    return found
+        listed.append(rewrite)
+    return listed
 
 
 class Rewriter(Protocol):
-    """Summarises texts in its own words, in order."""
+    """Protocol of objects that summarise texts in their own words."""
 
     @property
     def name(self) -> str:
         """Name of the model."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes a rewrite."""
+        """Return the settings that determine a rewrite."""
 
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """One rewrite for each text, in order, of about `max_tokens` tokens at most."""
+        """Return one rewrite for each text, in order, of at most about `max_tokens` tokens."""
 
     async def arewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
-        """As `rewrite`, without blocking the event loop."""
+        """Do what `rewrite` does, without blocking the event loop."""
 
 
 class TwoStageSummarizer:
-    """Extract the salient sentences of each group, then let a model rewrite them.
+    """A summariser that extracts the salient sentences of each group and rewrites them.
 
     Parameters
     ----------
@@ -85,22 +85,23 @@ class TwoStageSummarizer:
     extractor : Extractor, optional
         `SalientSentences` by default.
     extract_tokens : int, optional
-        Tokens of an extract; None hands the model all sentences of a group.
+        Maximum tokens of an extract; None passes all sentences of a group to the model.
     strict : bool
-        Whether a failed rewrite is an error. Otherwise the extract stands in its place,
-        marked `extractive_fallback`, counted and warned of.
+        Whether a failed rewrite raises an error. Otherwise the extract is used instead, marked
+        `extractive_fallback`, with a `FallbackWarning`.
     grounding : Grounding, optional
-        Looks for the sources of each sentence; None finds them by their words, and leaves open
-        whether they carry it. By default `EmbeddingGrounding()`, with the tree's own model.
+        Finds the sources of each sentence and judges their support, by default
+        `EmbeddingGrounding()` with the tree's embedding model. None finds sources by their
+        words and does not judge them.
     min_grounding : float in [0, 1], optional
-        Share of a rewrite's sentences that must be supported, or it counts as failed.
+        Share of a rewrite's sentences that must be supported; below it, the rewrite fails.
 
     Raises
     ------
     InputError
-        If an argument is not what it must be.
+        If an argument is invalid.
     SummaryError
-        While summarising, if `strict` and a rewrite fails for good.
+        While summarising, if `strict` is set and a rewrite fails.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class TwoStageSummarizer:
         within = min_grounding is None or (is_number(min_grounding) and 0 <= min_grounding <= 1)
         require(within, "min_grounding", "a number in [0, 1]", min_grounding)
         if min_grounding is not None and grounding is None:
-            raise InputError("min_grounding needs a grounding.")
+            raise InputError("min_grounding needs a grounding; pass one or omit it.")
         self.rewriter = rewriter
         self.extractor = SalientSentences() if extractor is None else extractor
         self.extract_tokens = extract_tokens
@@ -135,7 +136,7 @@ class TwoStageSummarizer:
         return self.rewriter.name
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that shapes a summary's text."""
+        """Return the settings that determine a summary's text."""
         return {
             "type": "two_stage",
             "extractor": self.extractor.to_dict(),
@@ -148,7 +149,7 @@ class TwoStageSummarizer:
     def summarize(
         self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
-        """One summary for each group, in order, each within the budget."""
+        """Return one summary for each group, in order, each within the budget."""
         resources = resources or Resources()
         extracts, texts = self._extracts(groups, budget)
         rewrites = self.rewriter.rewrite(texts, max_tokens=budget.max_tokens, resources=resources)
@@ -157,7 +158,7 @@ class TwoStageSummarizer:
     async def asummarize(
         self, groups: Sequence[Group], budget: Budget, resources: Resources | None = None
     ) -> list[Summary]:
-        """As `summarize`, without blocking the event loop."""
+        """Do what `summarize` does, without blocking the event loop."""
         resources = resources or Resources()
         extracts, texts = await asyncio.to_thread(self._extracts, groups, budget)
         rewrites = await self.rewriter.arewrite(
@@ -168,7 +169,6 @@ class TwoStageSummarizer:
     def _extracts(
         self, groups: Sequence[Group], budget: Budget
     ) -> tuple[list[list[Sentence]], list[str]]:
-        """What the model is given of each group, as sentences and as texts."""
         extracts = list(map(list, groups))
         if self.extract_tokens is not None:
             within = Budget(self.extract_tokens, budget.count)
@@ -186,7 +186,7 @@ class TwoStageSummarizer:
         faults = map(self._fault, rewrites, summaries)
         failed = {i: fault for i, fault in enumerate(faults) if fault}
         if failed:
-            self._tell(failed, extracts)
+            self._report(failed, extracts)
         fallback = ExtractiveSummarizer(self.extractor).summarize(
             [extracts[i] for i in failed], budget
         )
@@ -202,32 +202,30 @@ class TwoStageSummarizer:
         budget: Budget,
         resources: Resources,
     ) -> list[Summary | None]:
-        """The rewrites as summaries, each sentence with its sources; None of what is empty."""
-        told = [_leading(split_sentences(rewrite.text or ""), budget) for rewrite in rewrites]
-        written = [i for i, sentences in enumerate(told) if sentences]
-        pairs = [([s.text for s in told[i]], [s.text for s in extracts[i]]) for i in written]
+        """Convert rewrites to summaries with sources, or to None if they are empty."""
+        texts = [_leading(split_sentences(rewrite.text or ""), budget) for rewrite in rewrites]
+        written = [i for i, sentences in enumerate(texts) if sentences]
+        pairs = [([s.text for s in texts[i]], [s.text for s in extracts[i]]) for i in written]
         if self.grounding is None:
             supports = support_by_words(pairs)
         else:
             supports = self.grounding.support(pairs, resources.embed)
         summaries: list[Summary | None] = [None] * len(rewrites)
         for i, support in zip(written, supports, strict=True):
-            summaries[i] = _with_sources(told[i], extracts[i], support, rewrites[i].usage)
+            summaries[i] = _with_sources(texts[i], extracts[i], support, rewrites[i].usage)
         return summaries
 
     def _fault(self, rewrite: Rewrite, summary: Summary | None) -> str | None:
-        """Why a rewrite failed; None if it did not."""
         if summary is None:
             return rewrite.reason or "it was empty"
         least = 0 if self.min_grounding is None else round(self.min_grounding, DIGITS)
         is_carried = summary.grounding is None or summary.grounding >= least
         return None if is_carried else "its sources do not support it"
 
-    def _tell(self, failed: dict[int, str], extracts: Sequence[list[Sentence]]) -> None:
+    def _report(self, failed: dict[int, str], extracts: Sequence[list[Sentence]]) -> None:
         first = next(iter(failed))
         source = extracts[first][0].quote.source
-        place = f"of {source.document!r} at {source.start}" if source else "of an unknown place"
-        group = f"the group {place}"
+        group = f"the group of {source.document!r} at {source.start}" if source else "a group"
         for i, reason in failed.items():
             at = extracts[i][0].quote.source
             document, start = (None, None) if at is None else (at.document, at.start)
@@ -242,22 +240,22 @@ class TwoStageSummarizer:
         reasons = ", ".join(f"{n} {why}" for why, n in Counter(failed.values()).most_common(3))
         warnings.warn(
             f"{self.name} gave no summary for {len(failed)} of {len(extracts)} groups (first: "
-            f"{group}; {reasons}); their extracts stand in its place, marked extractive_fallback.",
+            f"{group}; {reasons}); their extracts are used instead, marked extractive_fallback.",
             FallbackWarning,
             stacklevel=4,
         )
 
 
 def _with_sources(
-    told: Sequence[Sentence], extract: Sequence[Sentence], support: Support, usage: Usage
+    written: Sequence[Sentence], extract: Sequence[Sentence], support: Support, usage: Usage
 ) -> Summary:
-    """The sentences as a summary, each with what it repeats or stands on."""
-    repeated = [_repeated(sentence.text, extract) for sentence in told]
+    """Join sentences into a summary, with the excerpts that they repeat or that support them."""
+    repeated = [_repeated(sentence.text, extract) for sentence in written]
     sources = [tuple(extract[row].excerpt for row in rows) for rows in support.sources]
-    summary = join_sentences(told, "abstractive")
+    summary = join_sentences(written, "abstractive")
     claims = tuple(
-        claim._replace(excerpts=(repeat,) if repeat else stands_on, verbatim=bool(repeat))
-        for claim, repeat, stands_on in zip(summary.claims, repeated, sources, strict=True)
+        claim._replace(excerpts=(repeat,) if repeat else excerpts, verbatim=bool(repeat))
+        for claim, repeat, excerpts in zip(summary.claims, repeated, sources, strict=True)
     )
     grounding = None
     if support.carried is not None:
@@ -267,7 +265,7 @@ def _with_sources(
 
 
 def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:
-    """Where a source says a sentence in the same words; None if none does."""
+    """Return the excerpt of a source that contains the sentence verbatim, or None."""
     for source in extract:
         if (at := source.text.find(text)) >= 0:
             start = source.quote.at + at
@@ -276,7 +274,7 @@ def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:
 
 
 def _leading(sentences: list[Sentence], budget: Budget) -> list[Sentence]:
-    """As many sentences from the start as the budget holds; of the first, as much as it holds."""
+    """Return the first sentences that fit the budget, or the beginning of the first."""
     if not sentences:
         return []
     pieces = fitting_sentences(sentences, budget)

@@ -31,7 +31,7 @@ from sklearn.metrics import roc_auc_score
 from hierindex import ExtractiveSynthesizer, HierarchicalIndex, SemanticHierarchy, load_embed_model
 from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder
-from hierindex.respond.extractive import MIN_SCORE, REFUSED, SCORE
+from hierindex.respond.extractive_synthesizer import MIN_SCORE, REFUSED, SCORE
 from hierindex.summarize.sentences import split_sentences, telling
 from hierindex.summarize.summary import Budget
 

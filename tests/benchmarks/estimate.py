@@ -2,7 +2,8 @@
 
 A server on loopback writes the summaries, some 110 words each from all over the passages, and
 counts tokens as LlamaIndex does. Real embedding model; vectors of the dry run are those of the
-build. A quick estimate comes first.
+build. A quick estimate comes first; "held" says whether its ranges hold what the build had, the
+nodes of every level included.
 
 Usage: python tests/benchmarks/estimate.py FOLDER [FOLDER...]
 """
@@ -10,6 +11,7 @@ Usage: python tests/benchmarks/estimate.py FOLDER [FOLDER...]
 import re
 import sys
 import tempfile
+from itertools import zip_longest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -57,14 +59,19 @@ def main(folders: list[str]) -> None:
                 dry = estimate(folder, uri, hierarchy=hierarchy)
                 assert not server.requests
                 build = hierindex.HierarchicalIndex.build
-                real = build(folder, uri, hierarchy=hierarchy).last_build.usage
-            calls, tokens = real.llm_calls, real.prompt_tokens
+                report = build(folder, uri, hierarchy=hierarchy).last_build
+            calls, tokens = report.usage.llm_calls, report.usage.prompt_tokens
+            nodes = [level.nodes for level in report.statistics[1:]]
+            told = [level["nodes"] for level in quick.levels[1:]]
+            ranges = [(calls, quick.llm_calls), (tokens, quick.prompt_tokens)]
+            ranges += zip_longest(nodes, told, fillvalue=0)
+            held = "held" if all(low <= n <= high for n, (low, high) in ranges) else "missed"
             print(
                 f"{Path(folder).name + ' ' + method:<26}"
                 f"{'{} to {}'.format(*quick.llm_calls):>14}{dry.llm_calls:>7}{calls:>7}"
                 f"{dry.llm_calls / calls - 1:>7.1%}"
                 f"{'{:,} to {:,}'.format(*quick.prompt_tokens):>20}{dry.prompt_tokens:>10,}"
-                f"{tokens:>10,}{dry.prompt_tokens / tokens - 1:>7.1%}",
+                f"{tokens:>10,}{dry.prompt_tokens / tokens - 1:>7.1%}{held:>8}",
                 flush=True,
             )
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from lancedb.index import FTS, Bitmap, BTree, IvfSq, LabelList
 from lancedb.query import MatchQuery
 
-from hierindex.store.digests import digest, has_any
+from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.indices import REFINE_FACTOR
 
 N_DIMS, N_WORDS, ROUNDS = 384, 60, 15
@@ -37,7 +37,7 @@ def rows(n_rows: int) -> pa.Table:
             "level": level,
             "text": [" ".join(f"w{word}" for word in row) for row in words],
             "digests": [
-                [digest("is", *value), digest("is", "page", str(value))] for value in values
+                [hash_entry("is", *value), hash_entry("is", "page", str(value))] for value in values
             ],
             "vector": pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), N_DIMS),
         }
@@ -69,7 +69,7 @@ async def measure(n_rows: int) -> None:
         def of(query):
             return query.select(["id", "text", "_distance"]).limit(10).to_arrow()
 
-        shelf = has_any([digest("is", "shelf", 7)])
+        shelf = has_any([hash_entry("is", "shelf", 7)])
         by_ids = " OR ".join(f"id = '{i}'" for i in ids)
         cases = {
             "level": (Bitmap(), lambda: of(nearest().where("level = 2"))),

@@ -109,7 +109,7 @@ def test_a_build_goes_on_without_a_cache_that_is_locked(tmp_path, monkeypatch, c
         with open_cache(str(tmp_path), "m") as cache:
             assert cache == Cache(None, None)
             cache.forget_the_rest(something_is_gone=True)
-    assert "not kept between builds: database is locked" in caplog.text
+    assert "not cached for later builds: database is locked" in caplog.text
     with open_cache(str(tmp_path), "m") as cache:
         assert known(cache, "a") == (True, True)
 
@@ -141,7 +141,7 @@ def test_a_build_goes_on_where_there_can_be_no_cache(tmp_path, monkeypatch, capl
         cache_file(uri).mkdir(parents=True)
     with open_cache(uri, "m") as cache:
         assert cache == Cache(None, None)
-    assert caplog.text.count("not kept between builds") == 1
+    assert caplog.text.count("not cached for later builds") == 1
 
 
 def test_builds_that_begin_at_once_all_have_the_cache(tmp_path, caplog):

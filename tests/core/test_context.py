@@ -189,7 +189,7 @@ def test_what_is_far_below_the_rest_keeps_its_score():
     [
         (lambda: blended(np.array([np.nan]), np.zeros(1)), "dense scores must be finite, got nan"),
         (lambda: blended(np.zeros(2), np.array([np.inf, 0])), "lexical scores must be finite"),
-        (lambda: blended(np.zeros(2), np.zeros(3)), "as many lexical as dense scores, got 3 and 2"),
+        (lambda: blended(np.zeros(2), np.zeros(3)), "2 dense scores, 3 lexical scores"),
         (lambda: nearness(np.zeros(2), np.zeros(2), np.zeros(1)), "2 documents, 2 starts, 1 ends"),
         (lambda: nearness(np.zeros(1), np.array([np.nan]), np.zeros(1)), "starts must be finite"),
         (lambda: nearness(np.zeros(1), np.ones(1), np.zeros(1)), "must not end before it starts"),

@@ -57,7 +57,7 @@ def test_as_few_as_fit_though_a_family_is_cut():
 
 @pytest.mark.parametrize("max_rows", [None, 1, 2])
 def test_a_row_that_is_too_long_is_named(max_rows):
-    with pytest.raises(InputError, match=r"at least 11, row 1's, got 10"):
+    with pytest.raises(InputError, match=r"Row 1 has 11 tokens, more than max_tokens=10"):
         pack(np.array([1, 11]), np.array([0]), max_tokens=10, max_rows=max_rows)
 
 

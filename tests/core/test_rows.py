@@ -26,13 +26,13 @@ ENTRIES = {
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        pytest.param([np.nan, 1, 0, 0], "Rows must be finite, row 3 holds nan.", id="nan"),
-        pytest.param([0, np.inf, 0, 0], "Rows must be finite, row 3 holds inf.", id="infinite"),
-        pytest.param([0, 0, -np.inf, 0], "Rows must be finite, row 3 holds -inf.", id="-infinite"),
-        pytest.param([3, 0, 4, 0], "Rows must be unit vectors, row 3 has length 5.", id="long"),
-        pytest.param([0, 0, 0, 0], "Rows must be unit vectors, row 3 has length 0.", id="zero"),
+        pytest.param([np.nan, 1, 0, 0], "Rows must be finite; row 3 has nan.", id="nan"),
+        pytest.param([0, np.inf, 0, 0], "Rows must be finite; row 3 has inf.", id="infinite"),
+        pytest.param([0, 0, -np.inf, 0], "Rows must be finite; row 3 has -inf.", id="-infinite"),
+        pytest.param([3, 0, 4, 0], "Rows must be unit vectors; row 3 has length 5.", id="long"),
+        pytest.param([0, 0, 0, 0], "Rows must be unit vectors; row 3 has length 0.", id="zero"),
         pytest.param(
-            [1e200, 0, 0, 0], "Rows must be unit vectors, row 3 has length inf.", id="huge"
+            [1e200, 0, 0, 0], "Rows must be unit vectors; row 3 has length inf.", id="huge"
         ),
     ],
 )
@@ -46,7 +46,7 @@ def test_wherever_rows_enter_a_wrong_one_is_named(enters, row, message):
 
 
 def test_rows_are_a_matrix():
-    with pytest.raises(InputError, match="a matrix of one vector each, got 1 axes"):
+    with pytest.raises(InputError, match="a matrix with one vector each, got 1 axes"):
         unit_rows(np.ones(3))
 
 
@@ -68,7 +68,7 @@ def test_half_precision_and_integers_can_be_grouped(X):
 
 
 def test_token_counts_are_not_negative():
-    with pytest.raises(InputError, match="must not be negative, row 1 has -3"):
+    with pytest.raises(InputError, match="must not be negative; row 1 has -3"):
         Rows(np.eye(2), np.array([0, -3]), np.zeros(2, int))
 
 
@@ -80,9 +80,9 @@ def test_minus_zero_is_zero():
 @pytest.mark.parametrize(
     ("X", "n_tokens", "document", "message"),
     [
-        (np.eye(2), [1], [0, 0], "as many in all arrays, got 2 vectors, 1 token counts, 2 doc"),
-        (np.eye(2), [1, 1], [0], "as many in all arrays, got 2 vectors, 2 token counts, 1 doc"),
-        (np.eye(2)[:1], [1, 1], [0, 0], "as many in all arrays, got 1 vectors"),
+        (np.eye(2), [1], [0, 0], "the same length, got 2 vectors, 1 token counts, 2 doc"),
+        (np.eye(2), [1, 1], [0], "the same length, got 2 vectors, 2 token counts, 1 doc"),
+        (np.eye(2)[:1], [1, 1], [0, 0], "the same length, got 1 vectors"),
     ],
 )
 def test_rows_are_as_many_in_all_arrays(X, n_tokens, document, message):

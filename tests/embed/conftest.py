@@ -5,7 +5,7 @@ import pytest
 from tiny_models import save_tiny_sentence_transformer
 
 from hierindex import load_embed_model
-from hierindex.embed import export
+from hierindex.embed import onnx_export
 from hierindex.embed.onnx import MODEL
 
 WINDOW = 32
@@ -38,4 +38,4 @@ def own_cache(tmp_path, monkeypatch):
 def graph_of_tiny(tiny, monkeypatch):
     """Exports copy the tiny model's graph, which torch takes seconds to write."""
     graph = Path(tiny.folder) / MODEL
-    monkeypatch.setattr(export, "_write_graph", lambda _, path: shutil.copy(graph, path))
+    monkeypatch.setattr(onnx_export, "_write_graph", lambda _, path: shutil.copy(graph, path))

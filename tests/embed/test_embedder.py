@@ -117,6 +117,22 @@ def test_async_equals_sync(request, model, texts):
         assert told[-1] == ("embed", len({*texts}), len({*texts}))
 
 
+def test_more_batches_look_at_each_text_no_more_often(monkeypatch):
+    class Text(str):
+        hashed = 0
+
+        def __hash__(self):
+            Text.hashed += 1
+            return super().__hash__()
+
+    monkeypatch.setattr("hierindex.embed.embedder.TEXTS_PER_CALL", 1)
+    monkeypatch.setattr("hierindex.embed.embedder.TEXTS_AT_ONCE", 1)
+    texts = [Text(f"{word} {i}") for i, word in enumerate(["keel"] * 300)]
+    embedder = Embedder(HashingEmbedding())
+    np.testing.assert_array_equal(embedder.embed(texts), asyncio.run(embedder.aembed(texts)))
+    assert Text.hashed < 20 * len(texts)
+
+
 def test_texts_are_left_as_they_are():
     texts = list(SENTENCES)
     Embedder(HashingEmbedding()).embed(texts)
@@ -231,11 +247,11 @@ def test_a_model_may_be_asked_elsewhere(built, asks):
 @pytest.mark.parametrize(
     ("built", "asks", "named"),
     [
-        (Service(), Service(dim=32), ["'service', dim=64;", "'service', dim=32:"]),
+        (Service(), Service(dim=32), ["'service', dim=64;", "'service', dim=32."]),
         (Service(), Runtime(dim=32), ["dim=64", "dim=32"]),
         (Service(), Service(query_instruction="q: "), ["query_instruction=None", "='q: '"]),
-        (Service(), Service(model_name="other"), ["'service';", "'other':"]),
-        (Service(model_name="/models/a"), Service(model_name="/models/b"), ["models/a'", "b':"]),
+        (Service(), Service(model_name="other"), ["'service';", "'other'."]),
+        (Service(model_name="/models/a"), Service(model_name="/models/b"), ["models/a'", "b'."]),
         (Service(model_name="one/a"), Service(model_name="two/a"), ["'one/a'", "'two/a'"]),
         (Service(), UNKNOWN, ["'service'", "'MockEmbedding'"]),
         (UNKNOWN, Service(), ["'MockEmbedding'", "'service'"]),

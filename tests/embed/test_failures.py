@@ -7,7 +7,7 @@ from fakes import HashingEmbedding
 from hierindex.embed.embedder import Embedder
 from hierindex.errors import ModelError
 from hierindex.llm.failures import RequestError
-from hierindex.respond.extractive import ExtractiveSynthesizer
+from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
 

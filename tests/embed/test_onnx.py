@@ -93,22 +93,3 @@ def test_a_copy_is_the_same_model(tiny, copied):
     else:
         again = OnnxEmbedding.from_dict(tiny.to_dict())
     assert again.get_text_embedding("salt") == tiny.get_text_embedding("salt")
-
-
-def test_a_part_that_is_the_whole_is_the_whole(tiny):
-    text = " ".join(SENTENCES[:2])
-    bounds = [(0, len(text)), (0, len(SENTENCES[0]))]
-    ((vector, parts),) = tiny.embed_with_parts([text], [bounds])
-    assert vector.tolist() == tiny.get_text_embedding(text)
-    assert parts.shape == (2, 16)
-    own = parts / np.linalg.norm(parts, axis=1, keepdims=True)
-    assert own[0] @ vector > 0.9  # the text's own mean has the two special tokens as well
-    assert own[0] @ own[1] < 1 - 1e-4
-
-
-def test_a_part_beyond_the_window_has_no_vector(tiny):
-    text = " ".join(SENTENCES * 9)
-    bounds = [(0, 5), (len(text) - 5, len(text)), (3, 3)]
-    (_, parts), (_, none) = tiny.embed_with_parts([text, "salt"], [bounds, []])
-    assert (np.linalg.norm(parts, axis=1) > 0).tolist() == [True, False, False]
-    assert none.shape == (0, 16)

@@ -47,7 +47,7 @@ def test_nothing_is_left_of_a_failure(tmp_path, folder) -> None:
 def test_what_is_there_stays(tmp_path) -> None:
     (tmp_path / "a.txt").write_text("mine")
     for target in (tmp_path, tmp_path / "a.txt"):
-        with pytest.raises(InputError, match="exists already; name another path"), new(target):
+        with pytest.raises(InputError, match="exists already; choose another path"), new(target):
             pytest.fail("nothing is to be made")
     assert (tmp_path / "a.txt").read_text() == "mine"
 

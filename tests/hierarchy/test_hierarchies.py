@@ -3,9 +3,12 @@
 import asyncio
 import copy
 import json
+import multiprocessing
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import ImageNode, NodeRelationship, TextNode
+from llama_index.core.schema import BaseNode, ImageNode, NodeRelationship, TextNode
 from loopback import LoopbackServer
 from store.trees import columns_of
 
@@ -446,8 +449,8 @@ def test_summaries_are_refused_but_their_chunks_are_not() -> None:
         ({"rule": "optimal"}, "rule is wrong: it must be one of TargetSize, .* got 'optimal'."),
         ({"rule": Percentile}, "rule is wrong: it must be one of TargetSize, .* got <class"),
         ({"rule": {"class_name": "Cosine", "threshold": 2}}, "rule is wrong: threshold must be in"),
-        ({"rule": {"class_name": "Cosine", "x": 2}}, "rule is wrong: Cosine cannot be made of"),
-        ({"rule": {"class_name": "Cosine"}}, "rule is wrong: Cosine cannot be made of"),
+        ({"rule": {"class_name": "Cosine", "x": 2}}, "Cosine cannot be created with"),
+        ({"rule": {"class_name": "Cosine"}}, "Cosine cannot be created with"),
         ({"seed": -1}, "seed is wrong: input should be greater than or equal to 0, got -1"),
         ({"mixture": {"n_dims": 0}}, "mixture is wrong: n_dims must be a whole number"),
         (
@@ -482,7 +485,7 @@ class TestSerialisation:
         hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), rule=Percentile())
         data = hierarchy.to_dict()
         assert data["rule"]["class_name"].endswith("<locals>.Percentile")
-        with pytest.raises(InputError, match="or pass rule= with your own, got"):
+        with pytest.raises(InputError, match="or pass your own as rule=, got"):
             SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding())
         again = SemanticHierarchy.from_dict(data, embed_model=HashingEmbedding(), rule=Percentile())
         chunks = chunks_of([Document(text=text_of("reef"), doc_id="reef")])
@@ -578,6 +581,23 @@ class TestInAPipeline:
             pipeline.run(nodes=chunks_of(documents_of("a", "b")), num_workers=2)
         with pytest.raises(InputError, match="num_workers slices them"):
             asyncio.run(pipeline.arun(nodes=chunks_of(documents_of("a", "b")), num_workers=2))
+
+    def test_in_a_process_of_its_own_whoever_calls_a_hierarchy_is_served(self, monkeypatch) -> None:
+        def my_transformations_worker() -> list[BaseNode]:
+            return SemanticHierarchy(embed_model=HashingEmbedding())(chunks_of(documents_of("a")))
+
+        monkeypatch.setattr(multiprocessing, "parent_process", object)
+        assert my_transformations_worker()
+
+    def test_a_subclass_is_refused_too_but_may_be_pickled_by_others(self) -> None:
+        class Mine(SemanticHierarchy):
+            pass
+
+        with pytest.raises(InputError, match="num_workers slices them"):
+            ForkingPickler.dumps(Mine(embed_model=HashingEmbedding()))
+        hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
+        again = pickle.loads(pickle.dumps(hierarchy))  # noqa: S301
+        assert again.to_dict() == copy.deepcopy(hierarchy).to_dict() == hierarchy.to_dict()
 
 
 def test_relations_are_what_llama_index_expects() -> None:

@@ -22,7 +22,7 @@ from hierindex.llm.served import served
 from hierindex.llm.usage import Usage
 from hierindex.respond.answer import answered, retrieved
 from hierindex.respond.engine import MODES, WITHOUT_LLM, query_engine
-from hierindex.respond.extractive import NO_ANSWER
+from hierindex.respond.extractive_synthesizer import NO_ANSWER
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
 
@@ -386,7 +386,7 @@ def test_where_nothing_was_found_nothing_answers(tmp_path, embed_model, server, 
     ("options", "says"),
     [
         ({"text_qa_template": PromptTemplate("{context_str} for {reader}")}, "field 'reader'"),
-        ({"variables": {"reader": "x"}}, "variables are for the fields of a template"),
+        ({"variables": {"reader": "x"}}, "variables fill the fields of a template"),
     ],
     ids=["no value", "no template"],
 )

@@ -12,7 +12,7 @@ from store.trees import HIERARCHIES, NOUNS, documents, record, tree
 
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord, Quote, Span
-from hierindex.respond.extractive import NO_ANSWER, ExtractiveSynthesizer
+from hierindex.respond.extractive_synthesizer import NO_ANSWER, ExtractiveSynthesizer
 
 TEXT_OF = {document.doc_id: document.text for document in documents()}
 FOREST = [node for hierarchy in HIERARCHIES for node in tree(hierarchy)]

@@ -302,7 +302,7 @@ def test_what_reading_the_index_raises_is_not_called_a_models(index, monkeypatch
     async def refuse(*args):
         raise error
 
-    monkeypatch.setattr("hierindex.respond.tree.condensed", refuse)
+    monkeypatch.setattr("hierindex.respond.bounded_tree.condensed", refuse)
     with serve() as server, pytest.raises(type(error)) as caught:
         index.ask(QUESTION, llm=llm_of(server))
     assert caught.value is error

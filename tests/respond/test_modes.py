@@ -335,7 +335,7 @@ WRONG = {
         {"num_children": -1},
         "num_children must be an integer of",
     ),
-    "images": ("tree_summarize", {"multimodal": True}, "multimodal is not for tree summarise"),
+    "images": ("tree_summarize", {"multimodal": True}, "reads only text; omit multimodal"),
     "short": (
         "extractive",
         {"answer_tokens": 0},
@@ -354,7 +354,7 @@ def test_a_wrong_option_is_one_sentence(retriever, embed_model, mode, options, m
 
 @pytest.mark.parametrize("name", ["llm", "response_mode", "retriever", "embed_model"])
 def test_what_is_no_option_of_the_synthesizer_is_refused(index, name):
-    with pytest.raises(InputError, match=f"^{name} is no option of the synthesizer"):
+    with pytest.raises(InputError, match=f"^{name} is not a synthesizer option"):
         index.as_query_engine(synthesizer={name: None})
 
 

@@ -1,12 +1,9 @@
 import asyncio
-import threading
 from collections import Counter
 
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
-from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
     NodeRelationship,
@@ -15,24 +12,21 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from llama_index.core.selectors import LLMMultiSelector
 from llama_index.core.vector_stores.types import (
     FilterCondition,
     FilterOperator,
     MetadataFilter,
     MetadataFilters,
 )
-from loopback import LoopbackServer
 from store.oracle import passing as passing_ids
 from store.trees import NOUNS, SIZES, record, tree
-from test_doubles import async_llm_of, llm_of
 
-from hierindex.errors import HierindexError, InputError, LevelError, ModelError
+from hierindex.errors import HierindexError, InputError, LevelError
 from hierindex.hierarchy.transforms import DocumentHierarchy
 from hierindex.record import NodeRecord
 from hierindex.retrieve.auto import choose_levels
+from hierindex.retrieve.question import Search
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.retrieve.search import Search
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
@@ -52,22 +46,6 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(Snapshot, "query", counting)
     return queries
-
-
-class Says(CustomLLM):
-    """Says what it is told to."""
-
-    reply: str
-
-    @property
-    def metadata(self):
-        return LLMMetadata()
-
-    def complete(self, prompt, formatted=False, **options):
-        return CompletionResponse(text=self.reply)
-
-    def stream_complete(self, prompt, formatted=False, **options):
-        raise NotImplementedError
 
 
 def ids(found):
@@ -193,10 +171,10 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
     [
         pytest.param({"mode": "level"}, "'level' needs a level", id="level without level"),
         pytest.param({"mode": "level", "level": []}, "'level' needs a level", id="of no levels"),
-        pytest.param({"mode": "collapsed", "level": 1}, "level is for the modes", id="collapsed"),
+        pytest.param({"mode": "collapsed", "level": 1}, "needs mode level or", id="collapsed"),
         pytest.param({"mode": "auto", "level": [0, 1]}, "got mode 'auto'", id="level of auto"),
         pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
-        pytest.param({"mode": "traversal", "level": (0, 1)}, "ends at one", id="two ends"),
+        pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one level", id="two ends"),
         pytest.param({"mode": "nearest"}, "mode must be one of collapsed, .*'nearest'", id="mode"),
         pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text, context", id="by"),
         pytest.param({"by": "context"}, "'context' needs one level", id="context of all levels"),
@@ -337,10 +315,13 @@ def test_every_result_has_its_path_to_a_root_and_its_places(store, nodes, embed_
 
 def test_many_questions_at_once_find_what_each_finds_alone(store, embed_model):
     retriever = HierarchyRetriever(store, embed_model, merge=True, mmr=0.7)
-    questions = [f"the {noun} of a{i} met a {noun}" for i in range(10) for noun in NOUNS[:5]]
+    questions = [f"the {noun} of a{i} met a {noun}" for i in range(4) for noun in NOUNS[:3]]
     alone = [retriever.retrieve(question) for question in questions]
-    assert retriever.retrieve_all(questions) == alone
-    assert asyncio.run(retriever.aretrieve_all(questions)) == alone
+
+    async def at_once():
+        return await asyncio.gather(*map(retriever.aretrieve, questions))
+
+    assert asyncio.run(at_once()) == alone
 
 
 def test_several_wordings_of_a_question_count_as_their_mean(store, embed_model):
@@ -452,50 +433,8 @@ class TestAuto:
         choice = asyncio.run(choose_levels(Search(Snapshot("index"), "?", [1.0])))
         assert choice.levels == levels
 
-    def test_an_llm_chooses_and_its_reason_is_told(self, store, nodes, embed_model):
-        reply = '[{"choice": 2, "reason": "It asks for an overview."}]'
-
-        def asking(llm):
-            selector = LLMMultiSelector.from_defaults(llm=llm)
-            return HierarchyRetriever(store, embed_model, mode="auto", selector=selector)
-
-        async def ask():
-            async with async_llm_of(server) as llm:
-                return await asking(llm).aretrieve(QUESTION)
-
-        with LoopbackServer(reply=lambda prompt: reply) as server:
-            found = asking(llm_of(server)).retrieve(QUESTION)
-            assert found == asyncio.run(ask())
-            assert all(QUESTION in request.prompt for request in server.requests)
-        assert {n.why for n in found} == {"level 1: It asks for an overview."}
-        assert {n.node.node_id for n in found} <= {n.node_id for n in cut(nodes, 1)}
-
-    def test_a_selector_does_not_hold_up_lancedb(self, store, embed_model):
-        from lancedb.background_loop import LOOP
-
-        threads = []
-
-        class Noting(LLMMultiSelector):
-            async def _aselect(self, *args, **kwargs):
-                threads.append(threading.current_thread())
-                return await super()._aselect(*args, **kwargs)
-
-        llm = Says(reply='[{"choice": 1, "reason": ""}]')
-        selector = Noting(llm, LLMMultiSelector.from_defaults(llm=llm)._prompt)
-        HierarchyRetriever(store, embed_model, mode="auto", selector=selector).retrieve(QUESTION)
-        assert threads
-        assert LOOP.thread not in threads
-
-    def test_a_choice_of_no_level_is_an_error(self, store, embed_model):
-        selector = LLMMultiSelector.from_defaults(llm=Says(reply='[{"choice": 99, "reason": ""}]'))
-        retriever = HierarchyRetriever(store, embed_model, mode="auto", selector=selector)
-        with pytest.raises(ModelError, match="chose none of the levels 0 to"):
-            retriever.retrieve(QUESTION)
-
-    @pytest.mark.parametrize("selector", [None, LLMMultiSelector.from_defaults(llm=MockLLM())])
-    def test_nothing_to_choose_from(self, tmp_path, embed_model, selector):
-        options = {"mode": "auto", "selector": selector}
-        retriever = HierarchyRetriever(HierarchyStore(tmp_path), embed_model, **options)
+    def test_nothing_to_choose_from(self, tmp_path, embed_model):
+        retriever = HierarchyRetriever(HierarchyStore(tmp_path), embed_model, mode="auto")
         assert retriever.retrieve(QUESTION) == []
 
 
@@ -550,6 +489,20 @@ def test_mmr_finds_what_is_less_alike(tmp_path, embed_model):
     assert nodes[2].node_id in ids(found)
     plain = HierarchyRetriever(store, embed_model, top_k=2).retrieve(QUESTION)
     assert nodes[2].node_id not in ids(plain)
+
+
+def test_mmr_compares_with_all_that_stands_before(tmp_path):
+    vectors = {
+        "a": (1, 0, 0),
+        "again": (0.999, 0.045, 0),
+        "b": (0.5, 0.866, 0),
+        "c": (0.5, 0, 0.866),
+    }
+    store = HierarchyStore(tmp_path)
+    store.add([TextNode(id_=i, text=i, embedding=[*map(float, v)]) for i, v in vectors.items()])
+    question = QueryBundle("?", embedding=[1.0, 0.0, 0.0])
+    found = HierarchyRetriever(store, HashingEmbedding(dim=3), top_k=4, mmr=0.4).retrieve(question)
+    assert [node.node.node_id for node in found] == ["a", "b", "c", "again"]
 
 
 def test_a_postprocessor_sees_more_than_is_taken(store, embed_model):
@@ -716,7 +669,7 @@ def test_each_of_several_levels_must_be_there(store, nodes, embed_model):
 @pytest.mark.parametrize("options", [{"merge": True}, {"mmr": 0.5}])
 def test_whole_documents_keep_their_order(tmp_path, embed_model, options):
     options |= {"mode": "document", "whole_documents": True}
-    with pytest.raises(InputError, match="whole_documents keeps"):
+    with pytest.raises(InputError, match="whole_documents cannot be combined"):
         HierarchyRetriever(HierarchyStore(tmp_path), embed_model, **options)
 
 
@@ -742,6 +695,4 @@ def test_an_empty_question_is_refused(small, embed_model, question):
     with pytest.raises(InputError, match="The question is empty"):
         retriever.retrieve(question)
     with pytest.raises(InputError, match="The question is empty"):
-        asyncio.run(retriever.aretrieve_all([question]))
-    with pytest.raises(InputError, match="must be several"):
-        retriever.retrieve_all("kettle")
+        asyncio.run(retriever.aretrieve(question))

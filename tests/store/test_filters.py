@@ -396,5 +396,5 @@ def test_deeply_nested_filters(tmp_path, join, key):
     for _ in range(MOST_DEEP):
         nested = join(nested, f(key, 0))
     assert len(store.get_nodes(filters=nested)) <= 1
-    with pytest.raises(InputError, match=f"nested {MOST_DEEP} deep"):
+    with pytest.raises(InputError, match=f"nested more than {MOST_DEEP} deep"):
         store.get_nodes(filters=join(nested))

@@ -24,7 +24,7 @@ from hierindex.hierarchy.transforms import DocumentHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
 from hierindex.store import indices
-from hierindex.store.digests import MOST_ITEMS
+from hierindex.store.hashed_metadata import MOST_ITEMS
 from hierindex.store.vector_store import HierarchyStore
 
 
@@ -127,7 +127,7 @@ def test_an_upkeep_that_fails_spoils_no_write(store, monkeypatch, caplog):
     with caplog.at_level(logging.INFO, "hierindex"):
         store.add([node(0)])
     assert columns_of(store, "id") == {"id": ["0000"]}
-    assert "waits for the next write" in caplog.text
+    assert "is postponed to the next write" in caplog.text
 
 
 def test_first_writers_at_once_lose_nothing(tmp_path):

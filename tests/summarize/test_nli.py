@@ -183,7 +183,7 @@ def test_a_batch_has_at_least_one(folder, batch_size):
 )
 def test_a_model_without_the_label_is_refused(tmp_path, labels):
     save_tiny_nli(tmp_path, WINDOW, labels)
-    with pytest.raises(ModelError, match="must have a label 'entailment', it has"):
+    with pytest.raises(ModelError, match="must have a label 'entailment', got"):
         NliGrounding(str(tmp_path), device="cpu")
 
 

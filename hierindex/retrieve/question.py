@@ -1,4 +1,4 @@
-"""One question put to a store: the nodes that are most like it, of some part of the tree."""
+"""A question against a snapshot: searches of all or part of the tree."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -26,15 +26,15 @@ MODES = {
     "hybrid": VectorStoreQueryMode.HYBRID,
     "text": VectorStoreQueryMode.TEXT_SEARCH,
 }
-CANDIDATES = 100  # of each search, whose contexts are compared
+CANDIDATES = 100  # of each search, before they are ranked in context
 
 Part = MetadataFilter | MetadataFilters
-"""Of a tree: what a search stays within."""
+"""A part of the tree that a search is restricted to."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """A question and what it is put to; `by` says what counts: see `HierarchyRetriever`."""
+    """A question and the snapshot to search; see `HierarchyRetriever` for the options."""
 
     snapshot: Snapshot
     question: str
@@ -46,9 +46,9 @@ class Search:
     async def best(
         self, n: int, *within: Part, among: Sequence[str] | None = None
     ) -> list[NodeWithScore]:
-        """At most n nodes, best first, that pass the filters and are of these parts.
+        """Return at most n nodes, best first, that pass the filters and lie in all these parts.
 
-        With `among`, also of the nodes with these ids.
+        `among` restricts the search further, to the nodes with these ids.
         """
         parts = [*within, *([] if self.filters is None else [self.filters])]
         filters = MetadataFilters(filters=parts) if parts else None
@@ -61,7 +61,6 @@ class Search:
     async def _in_context(
         self, filters: MetadataFilters | None, among: Sequence[str] | None
     ) -> list[NodeWithScore]:
-        """What is found by meaning and by words, each with what stands around it."""
         by_meaning, by_words = await asyncio.gather(
             self._asked(MODES["dense"], CANDIDATES, filters, among),
             self._asked(MODES["text"], CANDIDATES, filters, among),
@@ -105,12 +104,12 @@ class Search:
         return [NodeWithScore(node=node, score=score) for node, score in pairs]
 
     def by_meaning(self) -> Self:
-        """The same with scores that are cosines, comparable between parts of the tree."""
+        """Return the same search scored by cosine similarity, comparable between parts."""
         return replace(self, by="dense")
 
 
 def cuts(levels: Iterable[int]) -> MetadataFilters:
-    """The nodes of the cuts at these levels; one that passed up a level is of that cut, too."""
+    """Return a filter for the nodes of these levels, including nodes that passed up to them."""
     return MetadataFilters(filters=list(map(_cut, levels)), condition=FilterCondition.OR)
 
 
@@ -123,5 +122,5 @@ def _cut(level: int) -> Part:
 
 
 def of(documents: Sequence[str]) -> MetadataFilter:
-    """The nodes that stand on one of these documents."""
+    """Return a filter for the nodes with a source in one of these documents."""
     return MetadataFilter(key="documents", value=list(documents), operator=FilterOperator.ANY)

@@ -1,10 +1,10 @@
-"""Blocks of a text: paragraphs, headings, list items, table rows, code; no sentence crosses two."""
+"""Splitting of a text into paragraphs, headings, list items, table rows and code."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-# What a line is by itself; the first that fits. Of Markdown, reStructuredText and tables by tabs.
+# The kind of a line, first match first: Markdown, reStructuredText and tab-separated tables.
 KINDS = re.compile(
     r"""
       (?P<blank>   \s*$ )
@@ -14,7 +14,7 @@ KINDS = re.compile(
     | (?P<rule>    [ ]{0,3} (?P<mark> [=\-~^*_+"] ) (?P=mark){2,} \s*$ )
     | (?P<item>    \s* (?: [-*+•‣◦▪] | \(? (?: \d{1,3} | [a-z] ) [.)] ) \s+ \S
                  | \s* \d{1,3} [\u3001\uff0e]
-                 | [A-Z][\w.]* (?: [ ][A-Z][\w.]* ){,3} : \s )  # or what a speaker says
+                 | [A-Z][\w.]* (?: [ ][A-Z][\w.]* ){,3} : \s )  # a speaker's turn
     | (?P<row>     \s* (?: \| | \+[-=] ) | \s* \S [^\t]* \t \s* \S )
     """,
     re.VERBOSE,
@@ -23,11 +23,11 @@ OPENS = frozenset({"blank", "fence", "bare", "heading", "item", "row"})
 CLOSES = frozenset({"bare", "end", "heading", "rule", "row"})
 VERBATIM = frozenset({"fence", "code", "end", "row"})
 INDENTS = "    ", "\t"  # of code
-CODE = re.compile(r"[={}]|\w\(|[:;]$", re.MULTILINE)  # what hardly any prose has
+CODE = re.compile(r"[={}]|\w\(|[:;]$", re.MULTILINE)  # rare in prose
 
 
 class Block(NamedTuple):
-    """A stretch `text[at:to]`; `prose` is False of code and of table rows."""
+    """The part `text[at:to]`; `prose` is False for code and table rows."""
 
     at: int
     to: int
@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of a text, without its end."""
+    """A line of a text, without its line break."""
 
     at: int
     text: str
@@ -43,7 +43,7 @@ class Line(NamedTuple):
 
 
 def split_blocks(text: str) -> Iterator[Block]:
-    r"""Blocks of a text in order; what is between them is blank.
+    r"""Yield the blocks of a text in order; only blank text lies between them.
 
     >>> text = "# Title\nIt begins. It\ngoes on.\n| a | b |"
     >>> [text[block.at : block.to] for block in split_blocks(text)]
@@ -61,15 +61,12 @@ def split_blocks(text: str) -> Iterator[Block]:
 
 
 def _lines(text: str) -> Iterator[Line]:
-    """Lines with their kinds: those that they have by themselves, `code`, its `end`, `prose`.
-
-    Only a fence that names a language is sure to open code: a bare one may as well end code
-    of which a chunk has but the rest.
-    """
+    """Yield lines with their kinds: a name from `KINDS`, `code`, `end` of code or `prose`."""
+    # A bare fence does not open code, as it may end code that began in an earlier chunk.
     at, in_code = 0, False
     for line in text.split("\n"):
-        found = KINDS.match(line)
-        kind = (found and found.lastgroup) or "prose"
+        match = KINDS.match(line)
+        kind = (match and match.lastgroup) or "prose"
         if kind == "fence":
             in_code = True
         elif in_code and kind == "bare":
@@ -80,14 +77,14 @@ def _lines(text: str) -> Iterator[Line]:
         at += len(line) + 1
 
 
-def _is_apart(line: Line, before: Line) -> bool:
-    if line.kind in OPENS or before.kind in CLOSES:
+def _is_apart(line: Line, last: Line) -> bool:
+    if line.kind in OPENS or last.kind in CLOSES:
         return True
-    return line.kind == before.kind == "prose" and _is_title(before.text.strip(), line.text.strip())
+    return line.kind == last.kind == "prose" and _is_title(last.text.strip(), line.text.strip())
 
 
 def _is_title(line: str, after: str) -> bool:
-    """Whether a line is too short to be wrapped before the next, which begins anew."""
+    """Return whether a line is too short to be a wrapped line of the same paragraph."""
     return 2 * len(line) < len(after) and not after[0].islower()
 
 

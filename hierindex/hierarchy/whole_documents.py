@@ -1,4 +1,4 @@
-"""Which nodes stand for one whole document."""
+"""Marking of the nodes that summarise one whole document."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from hierindex.hierarchy.nodes import Draft
 
 
 def note_whole_documents(drafts: Sequence[Draft]) -> None:
-    """Note of the highest node that holds all chunks of a document which one that is.
+    """Set `whole_document` on the highest node that holds all chunks of one document only.
 
     Parameters
     ----------
     drafts : Sequence[Draft]
-        Those of a whole tree, children before their parents.
+        All nodes of a tree, children before their parents.
     """
     single = {d.node.node_id: d for d in drafts if len(d.record.documents) == 1}
     leaves = {i: {i} for i, draft in single.items() if draft.record.level == 0}

@@ -11,7 +11,7 @@ from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from tiny_models import SENTENCES, save_tiny_sentence_transformer
 
 from hierindex import OnnxEmbedding, load_embed_model
-from hierindex.embed import export
+from hierindex.embed import onnx_export
 from hierindex.embed.embedder import fingerprint
 from hierindex.embed.onnx import CARD, MODEL, TOKENIZER
 
@@ -30,7 +30,7 @@ def loads(folder):
 
 @pytest.mark.usefixtures("graph_of_tiny")
 def test_a_model_is_exported_once(folder, own_cache, loads):
-    made = [export.exported_folder(Path(folder), "", loads) for _ in range(3)]
+    made = [onnx_export.exported_folder(Path(folder), "", loads) for _ in range(3)]
     assert len(loads) == 1
     assert made[0] == made[1] == made[2]
     assert list(own_cache.iterdir()) == [made[0]]
@@ -44,13 +44,13 @@ def test_a_model_is_exported_once(folder, own_cache, loads):
 def test_a_damaged_export_is_made_again(folder, tiny, own_cache, loads, file, damage):
     copy = own_cache / Path(tiny.folder).name
     shutil.copytree(tiny.folder, copy)
-    assert export.exported_folder(Path(folder), "", loads) == copy
+    assert onnx_export.exported_folder(Path(folder), "", loads) == copy
     assert loads == []
     if damage is None:
         (copy / file).unlink()
     else:
         (copy / file).write_bytes(damage)
-    assert export.exported_folder(Path(folder), "", loads) == copy
+    assert onnx_export.exported_folder(Path(folder), "", loads) == copy
     assert len(loads) == 1
     again = OnnxEmbedding(folder=str(copy))
     assert again.get_text_embedding("salt") == tiny.get_text_embedding("salt")
@@ -70,7 +70,7 @@ def test_what_a_model_is_given_before_a_text_is_part_of_it(folder, tiny, own_cac
             folder, device="cpu", query_instruction="grain ", text_instruction="salt "
         )
 
-    made = OnnxEmbedding(folder=str(export.exported_folder(Path(folder), "x/y", load)))
+    made = OnnxEmbedding(folder=str(onnx_export.exported_folder(Path(folder), "x/y", load)))
     assert Path(made.folder).name != Path(tiny.folder).name
     assert fingerprint(made) != fingerprint(tiny)
     for text in SENTENCES:
@@ -93,17 +93,17 @@ def test_a_model_that_cannot_be_exported_runs_on_torch(folder, own_cache, monkey
         assert isinstance(model, HuggingFaceEmbedding)
         assert len(model.get_text_embedding("salt")) == 16
     assert len(tried) == 1
-    (noted,) = own_cache.rglob(export._reason())
+    (noted,) = own_cache.rglob(onnx_export._reason())
     assert "no such operator" in noted.read_text()
 
 
 @pytest.mark.usefixtures("graph_of_tiny")
 def test_a_graph_with_other_vectors_is_not_used(folder, own_cache, loads, monkeypatch):
     slightly_off = iter([np.eye(2), [[1, 0], [0.0148, 0.99989]]])
-    monkeypatch.setattr(export, "_vectors", lambda _: np.array(next(slightly_off)))
-    assert export.exported_folder(Path(folder), "", loads) is None
+    monkeypatch.setattr(onnx_export, "_vectors", lambda _: np.array(next(slightly_off)))
+    assert onnx_export.exported_folder(Path(folder), "", loads) is None
     monkeypatch.undo()
-    (noted,) = own_cache.parent.rglob(export._reason())
+    (noted,) = own_cache.parent.rglob(onnx_export._reason())
     assert "0.99989" in noted.read_text()
 
 
@@ -115,7 +115,7 @@ def test_an_export_by_another_process_meanwhile_is_taken(folder, tiny, own_cache
         shutil.copytree(tiny.folder, copy)  # the other process
         return loads()
 
-    assert export.exported_folder(Path(folder), "", slow) == copy
+    assert onnx_export.exported_folder(Path(folder), "", slow) == copy
     assert list(own_cache.iterdir()) == [copy]
     digest = hashlib.sha256((copy / MODEL).read_bytes()).hexdigest()
     assert json.loads((copy / CARD).read_text())["digests"][MODEL] == digest
@@ -124,13 +124,13 @@ def test_an_export_by_another_process_meanwhile_is_taken(folder, tiny, own_cache
 @pytest.mark.usefixtures("graph_of_tiny")
 def test_another_torch_may_export_what_this_one_does_not(folder, own_cache, loads, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(export, "version", lambda _: "0.1")
-        patch.setattr(export, "_write_graph", lambda *_: 1 / 0)
-        patch.setattr(export, "UNEXPORTABLE", (ZeroDivisionError,))
-        assert export.exported_folder(Path(folder), "", loads) is None
-        assert export.exported_folder(Path(folder), "", loads) is None
+        patch.setattr(onnx_export, "version", lambda _: "0.1")
+        patch.setattr(onnx_export, "_write_graph", lambda *_: 1 / 0)
+        patch.setattr(onnx_export, "UNEXPORTABLE", (ZeroDivisionError,))
+        assert onnx_export.exported_folder(Path(folder), "", loads) is None
+        assert onnx_export.exported_folder(Path(folder), "", loads) is None
     assert len(loads) == 1
-    assert export.exported_folder(Path(folder), "", loads) is not None
+    assert onnx_export.exported_folder(Path(folder), "", loads) is not None
 
 
 def test_without_a_cache_folder_a_model_runs_on_torch(folder, tmp_path, monkeypatch, caplog):
@@ -151,4 +151,4 @@ def test_without_a_cache_folder_a_model_runs_on_torch(folder, tmp_path, monkeypa
 def test_attention_that_is_limited_is_not_exported(module, limits):
     x = torch.ones((1, 2, 3, 4))
     with pytest.raises(ValueError, match="attend"):
-        export._attend(module, x, x, x, None, scaling=1.0, **limits)
+        onnx_export._attend(module, x, x, x, None, scaling=1.0, **limits)

@@ -1,4 +1,4 @@
-"""Answers without a language model: the sentences that answer, each cited, or that none does."""
+"""Answers without a language model, made of cited sentences."""
 
 import asyncio
 import re
@@ -29,12 +29,10 @@ from hierindex.summarize.sentences import TOKEN, Sentence, split_all, telling
 from hierindex.summarize.summary import Budget
 
 ANSWER_TOKENS = 150
-# Some 5% of questions put to their own index are below: tests/benchmarks/answers.py.
-MIN_SCORE = 0.75
-NEAR = 0.5  # of the nearest sentence's likeness above chance; what is further off does not answer
-# Half for being relevant, half for being new: ROUGE-1 of QMSum's questions 0.247, at 0.3 0.244.
-REDUNDANCY = 0.5
-MOST_COMPARED = 1_000  # sentences in context of each other, which takes their square
+MIN_SCORE = 0.75  # chosen by tests/benchmarks/answers.py
+NEAR = 0.5  # minimum score of a sentence, relative to the best
+REDUNDANCY = 0.5  # weight of the similarity to chosen sentences
+MOST_COMPARED = 1_000  # sentences, as scores in context cost their square
 CITATIONS = "citations"
 SCORE = "score"
 REFUSED = "refused"
@@ -42,36 +40,39 @@ NO_ANSWER = "Nothing in the index answers this."
 
 
 class Extract(NamedTuple):
-    """The sentences that answer, none if nothing does, and how near they come, in [0, 1]."""
+    """The sentences of an answer, empty if nothing answers, and its score in [0, 1]."""
 
     sentences: list[Sentence]
     score: float
 
 
 class ExtractiveSynthesizer(BaseSynthesizer):
-    """Quotes the sentences of the found nodes that answer the question, or says that none does.
+    """A response synthesizer that quotes the sentences that answer the question.
 
-    Sentences are compared as `by="context"` compares nodes: by their embeddings, by the
-    question's words, and by what stands around them. Each stands as it stands in its node and is
-    followed by a number in brackets; the document with the best of them comes first, and those
-    of one document are in their order there.
+    Sentences are scored like nodes with `by="context"`: by embeddings, by words, and by their
+    neighbours. They are quoted verbatim, each followed by its number in brackets. The document
+    with the best sentence comes first, and sentences of one document are in reading order.
 
-    `response.metadata` has `citations`, in that order where each sentence stands in a document,
-    `{document, start, end}`, or None for a chunk whose place is not known; `score`; and
-    `refused`, whether the answer is that nothing answers.
+    `response.metadata` has `citations`, one `{document, start, end}` per sentence, or None if
+    its position is unknown; `score`; and `refused`, which is True if no sentence answers.
 
     Parameters
     ----------
     embed_model : BaseEmbedding
         Embeds the question and the sentences.
     answer_tokens : int
-        Tokens of an answer at most.
+        Maximum tokens of an answer.
     min_score : float in [0, 1], optional
-        Below it, nothing answers; 0 or None never refuses while there is a sentence. A score is the
-        likeness of the question to the nearest sentence, on a scale from 0, which chance brings,
-        to 1, which an answer has; the scale is read off a dozen `known_answers` by the same
-        model. A question about the whole ("What is this about?") is like no sentence: it is
-        compared with such questions as well, and answered by the most central sentences.
+        Minimum score of an answer; 0 and None answer whenever there is a sentence. The score is
+        the similarity of the question to the nearest sentence, scaled so that 0 is chance and
+        1 is a known answer, see `known_answers`. A question about the whole ("What is this
+        about?") is recognised by its similarity to such questions, and answered by the most
+        central sentences.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
     """
 
     def __init__(
@@ -81,9 +82,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         answer_tokens: int = ANSWER_TOKENS,
         min_score: float | None = MIN_SCORE,
     ) -> None:
-        super().__init__(llm=MockLLM())  # or LlamaIndex would look for OpenAI's
-        whole = is_whole(answer_tokens, 1)
-        require(whole, "answer_tokens", "an integer of at least 1", answer_tokens)
+        super().__init__(llm=MockLLM())  # the default would be OpenAI's
+        valid = is_whole(answer_tokens, 1)
+        require(valid, "answer_tokens", "an integer of at least 1", answer_tokens)
         within = min_score is None or (is_number(min_score) and 0 <= min_score <= 1)
         require(within, "min_score", "a number in [0, 1]", min_score)
         self._embedder = Embedder(embed_model)
@@ -97,7 +98,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: Any,
     ) -> Response:
-        """An answer made of sentences of the nodes."""
+        """Return an answer made of sentences of the nodes."""
         found = split_all(
             (node.get_content(MetadataMode.NONE), NodeRecord.from_metadata(node.metadata).quotes)
             for node in nodes
@@ -121,27 +122,27 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: Any,
     ) -> Response:
-        """As `synthesize`, in a thread."""
+        """Do what `synthesize` does, in a thread."""
         return await asyncio.to_thread(self.synthesize, query, nodes, additional_source_nodes)
 
     def get_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
-        """The answer's sentences alone, from texts without a source."""
+        """Return the sentences that answer, from texts without sources."""
         found = split_all((text, ()) for text in text_chunks)
         return " ".join(s.text for s in self._extract(query_str, found).sentences) or NO_ANSWER
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
-        """As `get_response`, in a thread."""
+        """Do what `get_response` does, in a thread."""
         return await asyncio.to_thread(self.get_response, query_str, text_chunks)
 
     def _get_prompts(self) -> PromptDictType:
         return {}
 
     def _update_prompts(self, prompts: PromptDictType) -> None:
-        """There are none."""
+        """Ignore prompts, as none are used."""
 
     def _extract(self, question: str | QueryBundle, found: Sequence[Sentence]) -> Extract:
-        """The sentences that answer, few alike, in reading order, within the budget."""
-        pool = fitting_sentences(_saying_something(found), self._budget)
+        """Choose diverse sentences that answer, in reading order, within the budget."""
+        pool = fitting_sentences(_informative(found), self._budget)
         if not pool:
             return Extract([], 0.0)
         query = QueryBundle(question) if isinstance(question, str) else question
@@ -149,7 +150,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         S = self._embedder.embed([sentence.text for sentence in pool])  # (n_sentences, n_dims)
         nearest = np.sort(np.argsort(-(S @ q), kind="stable")[:MOST_COMPARED])
         pool, S = [pool[i] for i in nearest], S[nearest]
-        # Known texts are all embedded as texts, in one batch: as questions, each is a request.
+        # Known questions are embedded as texts, in one batch instead of a request each.
         known = ANSWERS.vectors(self._embedder.embed_model, self._embedder.embed)
         Q, A, whole = (X.astype(np.float64) for X in known)
         scale = Scale.of(Q @ A.T)
@@ -183,20 +184,20 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         return np.asarray(unit_vectors([vector])[0], dtype=np.float64)
 
 
-def _saying_something(found: Sequence[Sentence]) -> list[Sentence]:
-    """The sentences that are no stubs, and do not end by announcing another, if there are any."""
-    told = telling(found)
-    return [s for s in told if not s.text.endswith((":", "\uff1a"))] or told
+def _informative(found: Sequence[Sentence]) -> list[Sentence]:
+    """Drop stubs and sentences that end with a colon, unless nothing else is left."""
+    sentences = telling(found)
+    return [s for s in sentences if not s.text.endswith((":", "\uff1a"))] or sentences
 
 
 def _in_context(
     similarity: Floats1d, words: Sequence[str], pool: Sequence[Sentence]
 ) -> tuple[Floats1d, Ints1d, Floats1d]:
-    """Relevance of the sentences to a question, their documents, and where they begin there."""
+    """Return the relevance of sentences to a question, their documents and their starts."""
     texts = [set(_words(sentence.text)) for sentence in pool]
     has = np.array([[word in text for word in dict.fromkeys(words)] for text in texts], dtype=bool)
     places = [
-        (s.child, s.quote.at, s.quote.to)  # one whose place is not known is a document of its own
+        (s.child, s.quote.at, s.quote.to)  # a node without a known position counts as a document
         if (source := s.quote.source) is None
         else (source.document, source.start, source.end)
         for s in pool

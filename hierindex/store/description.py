@@ -1,4 +1,4 @@
-"""A node as plain values."""
+"""Nodes described as plain JSON values."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from hierindex.record import NodeRecord, user_metadata
 from hierindex.store.schema import documents_of
 
 
-def plain(node: BaseNode) -> dict[str, Any]:
-    """A node as JSON has it: text, place in the tree, links, sources; no vector."""
+def describe(node: BaseNode) -> dict[str, Any]:
+    """Return a node's text, place in the tree, links and sources as JSON values; no vector."""
     record = NodeRecord.from_metadata(node.metadata)
     return {
         "id": node.node_id,

@@ -1,7 +1,6 @@
-"""A sentence-transformers model as an ONNX graph, made once and kept in the user's cache folder.
+"""Export of a sentence-transformers model to ONNX, cached in the user's cache folder.
 
-Optimum's exporter, which sentence-transformers would use, holds transformers below 5; torch's
-own needs no more than the model.
+Uses torch's exporter, because Optimum's requires transformers below 5.
 """
 
 import hashlib
@@ -24,13 +23,12 @@ from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.onnx import INPUT, MODEL, TEXT, TOKENIZER, Card, OnnxEmbedding
 from hierindex.loading import quiet
 
-FORMAT = 5  # of an exported folder: another number, another export
+FORMAT = 5  # of the exported folder; a new number makes a new export
 SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a vector
-ELSEWHERE = {"onnx", "openvino"}  # folders of a hub's model that this export does not read
+ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
 UNMASKED = "hierindex_unmasked"
 MIN_COSINE = 0.9999  # between the vectors of the graph and those of torch
-# Of one token, of several, with blanks at the ends, in capitals, not English; of hundreds, and
-# beyond the window, where each part says something else: some models attend to near tokens only.
+# The long texts vary throughout: some models attend to near tokens only.
 PROBES = (
     "salt",
     "The keeper of the lighthouse wrote a letter.",
@@ -42,7 +40,7 @@ PROBES = (
 )
 
 UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError)
-"""What models and torch's exporter raise where there is no graph."""
+"""Errors of models and torch's exporter for a model that cannot be exported."""
 
 logger = logging.getLogger(__name__)
 
@@ -50,27 +48,27 @@ logger = logging.getLogger(__name__)
 def exported_folder(
     source: Path, prompts_of: str, load: Callable[[], BaseEmbedding]
 ) -> Path | None:
-    """Where the export of a model lies; it is made if it is not there or not whole.
+    """Return the folder of a model's export, which is created if it is missing or damaged.
 
     Parameters
     ----------
     source : Path
-        The model's files, whose digest is the export's name.
+        Folder of the model's files, whose digest names the export.
     prompts_of : str
-        The name by which LlamaIndex finds what to put before a text, if it has one.
+        Name by which LlamaIndex finds the model's prompts, if it has one.
     load : Callable
-        Gives the model on torch, if it has to be exported.
+        Loads the model on torch, if it has to be exported.
 
     Returns
     -------
     Path or None
-        None if it cannot be exported, or not to the same vectors; that is noted and not
-        tried again.
+        None if the model cannot be exported, or its vectors would differ; that is recorded, and
+        the export is not tried again.
     """
     cache = user_cache_path("hierindex", appauthor=False) / "onnx"
     try:
-        digests = FileDigests(cache.parent)
-        folder = _found_or_made(cache / _digest(source, prompts_of, digests), digests, load)
+        with FileDigests(cache.parent) as digests:
+            folder = _found_or_made(cache / _digest(source, prompts_of, digests), digests, load)
     except OSError as error:
         logger.warning("The embedding model runs on torch: %s cannot be used (%s).", cache, error)
         return None
@@ -78,12 +76,12 @@ def exported_folder(
 
 
 def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], BaseEmbedding]) -> Path:
-    """The folder with an export, or with the reason why this torch gives none."""
+    """Return the folder, with an export or with the reason why this torch cannot export."""
     if folder.exists() and not _is_whole(folder, digests):
-        logger.info("The exported model in %s is not whole.", folder)
+        logger.info("The exported model in %s is damaged and exported again.", folder)
         shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
-        logger.info("Preparing the embedding model, once; it is kept in %s.", folder)
+        logger.info("Exporting the embedding model to %s, once.", folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
             _export(load(), Path(made), digests)
@@ -92,12 +90,12 @@ def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], BaseEm
 
 
 def _reason() -> str:
-    """Name of the file that says why there is no export: another torch may well give one."""
+    """Name of the file that says why there is no export; another version of torch tries again."""
     return f"not-exportable-by-torch-{version('torch')}.txt"
 
 
 def _export(model: Any, folder: Path, digests: FileDigests) -> None:
-    """Write graph, tokenizer and card, or the reason why there are none."""
+    """Write the graph, tokenizer and card, or the reason why there are none."""
     try:
         X = _vectors(model)
         _write_graph(model._model, folder / MODEL)
@@ -110,7 +108,7 @@ def _export(model: Any, folder: Path, digests: FileDigests) -> None:
         )
         cosine = np.sum(X * _vectors(OnnxEmbedding(folder=str(folder))), axis=1).min()
         if not cosine >= MIN_COSINE:
-            raise ValueError(f"a vector has a cosine of {cosine:.6f} to torch's")
+            raise ValueError(f"a vector has a cosine similarity of {cosine:.6f} to torch's")
     except UNEXPORTABLE + _refusals() as error:
         reason = f"{type(error).__name__}: {error}"
         logger.info("%s runs on torch: %s", model.model_name, reason.splitlines()[0])
@@ -118,7 +116,7 @@ def _export(model: Any, folder: Path, digests: FileDigests) -> None:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """What ONNX Runtime raises for a graph that it cannot run."""
+    """Return the errors of ONNX Runtime for a graph that it cannot run."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     refusals = state.Fail, state.InvalidArgument, state.InvalidGraph, state.NotImplemented
@@ -126,7 +124,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _write_graph(transformer: Any, path: Path) -> None:
-    """The model from token ids of one text, without padding, to its vector."""
+    """Export a graph from the token ids of one text, without padding, to its vector."""
     import torch
 
     _drop_mask(getattr(transformer[0], "model", None))
@@ -143,7 +141,7 @@ def _write_graph(transformer: Any, path: Path) -> None:
             return torch.nn.functional.normalize(features[TEXT], dim=-1)
 
     with quiet(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of torch about itself
+        warnings.simplefilter("ignore")  # torch's, about its own code
         torch.onnx.export(
             FromIds().eval(),
             (torch.ones((1, 7), dtype=torch.int64),),
@@ -164,7 +162,7 @@ def _vectors(model: BaseEmbedding) -> Floats2d:
 
 
 def _drop_mask(encoder: Any) -> None:
-    """Let an encoder attend to everything: without padding, masks are a fifth of the time."""
+    """Let an encoder attend to all tokens: without padding, masks only take time."""
     from transformers import AttentionInterface, AttentionMaskInterface
 
     if getattr(encoder, "_supports_attention_backend", False):
@@ -176,15 +174,12 @@ def _drop_mask(encoder: Any) -> None:
 def _attend(
     module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float, **kwargs: Any
 ) -> tuple[Any, None]:
-    """Attention of (batch, heads, length, dims) to all tokens, as ONNX Runtime's own operator.
-
-    In its parts it took 10.2 ms of 58 for 224 tokens, in one 8.3.
-    """
+    """Attend from all tokens to all tokens, (batch, heads, length, dims), by one ONNX operator."""
     import torch
 
     limits = kwargs.get("sliding_window"), kwargs.get("softcap")
     if getattr(module, "is_causal", False) or any(limit is not None for limit in limits):
-        raise ValueError("it does not attend to all tokens alike")
+        raise ValueError("it does not attend to all tokens")
     n_heads = query.shape[1]
     rows = [heads.transpose(1, 2).flatten(2) for heads in (query, key, value)]
     attended = torch.onnx.ops.symbolic(
@@ -199,7 +194,7 @@ def _attend(
 
 
 def _publish(made: Path, folder: Path) -> None:
-    """Move a whole export to its place, unless another process was quicker."""
+    """Move a complete export to its place, unless another process has done so."""
     try:
         made.rename(folder)
     except OSError:
@@ -208,7 +203,7 @@ def _publish(made: Path, folder: Path) -> None:
 
 
 def _is_whole(folder: Path, digests: FileDigests) -> bool:
-    """Whether the files have the digests that the card names, or there is a reason for none."""
+    """Return whether the files match the card's digests, or a reason for no export is recorded."""
     if (folder / _reason()).exists():
         return True
     try:
@@ -219,7 +214,7 @@ def _is_whole(folder: Path, digests: FileDigests) -> bool:
 
 
 def _digest(source: Path, prompts_of: str, digests: FileDigests) -> str:
-    """Of all that shapes the model's vectors, and of the format."""
+    """Return a digest of all that shapes the model's vectors, and of the format."""
     whole = hashlib.sha256(f"{FORMAT}\0{prompts_of}".encode())
     for path in _shaping_files(source):
         whole.update(f"\0{path.relative_to(source).as_posix()}\0{digests.of(path)}".encode())

@@ -1,4 +1,4 @@
-"""Answers by a tree of calls: as many texts as fit a prompt, then what was answered of them."""
+"""Tree summarise along the index's tree, with a bounded number of calls."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
@@ -28,38 +28,38 @@ CALLS, SUMMARIES = "calls", "summaries"
 
 
 class BoundedTreeSummarize(TreeSummarize):
-    """LlamaIndex's tree summarise, made along the tree, and sure to end.
+    """A `TreeSummarize` that groups texts along the tree and bounds the number of calls.
 
-    What fits one prompt is one call, the same as LlamaIndex's. What does not is cut into as many
-    prompts as LlamaIndex would make of it, or fewer, where the tree is cut least; their answers
-    are what the next calls read. An answer is cut to half a prompt's room, at the end of a
-    sentence, so that each round has at most half as many calls as the one before: from n prompts
-    less than 2n + log2(n) + 1 calls, whatever the model answers.
+    Texts that fit one prompt take one call, as in LlamaIndex. Others are split into at most as
+    many prompts as LlamaIndex makes, with related texts together, and the next round of calls
+    reads their answers. Answers are truncated to half a prompt, at the end of a sentence, so
+    each round has at most half as many calls as the one before: n prompts take fewer than
+    2n + log2(n) + 1 calls, whatever the model answers.
 
     `response.metadata` has `calls`, each prompt with its answer and their tokens, and `summaries`,
-    the ids of the summaries that were read in the place of their children.
+    the ids of the summaries that were read instead of their children.
 
     Parameters
     ----------
     num_children : int, optional
-        Texts that a call reads at most, where that makes no more calls than full prompts; by
+        Maximum number of texts per call, unless this needs more calls than full prompts; by
         default as many as fit.
     concurrency : int, optional
-        Calls at once, of all questions that this is asked; a stream that is being read is none.
-        By default 4.
+        Maximum number of concurrent calls, for all questions together, by default 4. Open
+        streams do not count.
     store : HierarchyStore, optional
-        Of the nodes. With it, a summary of the index is read in the place of its children where
-        all of them were found and a prompt is saved.
+        The store of the nodes. With it, a summary is read instead of its children if all of
+        them were found and this saves a prompt.
     **options
-        As `TreeSummarize`, `multimodal` apart. `use_async` makes no difference.
+        As in `TreeSummarize`, except `multimodal`. `use_async` has no effect.
 
     Raises
     ------
     InputError
-        If a number is below 1, `multimodal` is set, or a prompt's template leaves no room in the
+        If a number is below 1, `multimodal` is set, or the template leaves no room in the
         model's window.
     ModelError
-        If the model answers nothing, or repeats its prompt; the text of a stream is not looked at.
+        If the model answers nothing, or repeats its prompt; streams are not checked.
     """
 
     def __init__(
@@ -75,8 +75,10 @@ class BoundedTreeSummarize(TreeSummarize):
             within = number is None or is_whole(number, 1)
             require(within, name, "an integer of at least 1", number)
         if options.get("multimodal"):
-            raise InputError("multimodal is not for tree summarise along the tree: it reads texts.")
-        options.setdefault("callback_manager", llm.callback_manager)  # or LlamaIndex replaces it
+            raise InputError("Tree summarise reads only text; omit multimodal.")
+        options.setdefault(
+            "callback_manager", llm.callback_manager
+        )  # or LlamaIndex would replace it
         super().__init__(llm=served(llm, concurrency=concurrency), **options)
         self._num_children = num_children
         self._store = store
@@ -88,7 +90,7 @@ class BoundedTreeSummarize(TreeSummarize):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **variables: Any,
     ) -> RESPONSE_TYPE:
-        """The answer to a question from nodes; `variables` are for the template."""
+        """Return the answer to a question from nodes; `variables` fill the template."""
         read, calls = wait_for(self._read(query, nodes, variables)), Calls()
         given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
         response = super().synthesize(query, nodes, additional_source_nodes, **given)
@@ -101,7 +103,7 @@ class BoundedTreeSummarize(TreeSummarize):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **variables: Any,
     ) -> RESPONSE_TYPE:
-        """As `synthesize`."""
+        """Do what `synthesize` does, without blocking the event loop."""
         read, calls = await self._read(query, nodes, variables), Calls()
         given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
         response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
@@ -115,7 +117,7 @@ class BoundedTreeSummarize(TreeSummarize):
         calls: Calls | None = None,
         **variables: Any,
     ) -> RESPONSE_TEXT_TYPE:
-        """The answer from texts; `variables` are for the template."""
+        """Return the answer to a question from texts; `variables` fill the template."""
         calls = calls or Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
@@ -139,7 +141,7 @@ class BoundedTreeSummarize(TreeSummarize):
         calls: Calls | None = None,
         **variables: Any,
     ) -> RESPONSE_TEXT_TYPE:
-        """As `get_response`."""
+        """Do what `get_response` does, without blocking the event loop."""
         calls = calls or Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
@@ -155,7 +157,7 @@ class BoundedTreeSummarize(TreeSummarize):
         return _checked(await getattr(llm, f"a{method}")(*given, context_str=last), calls)
 
     def _last(self, template: BasePromptTemplate) -> tuple[str, tuple[Any, ...]]:
-        """The method of a model that answers the last prompt, and what it is given."""
+        """Return the method of the model for the last prompt, and its arguments."""
         if self._streaming:
             return "stream", (template,)
         if self._output_cls is not None:
@@ -171,7 +173,7 @@ class BoundedTreeSummarize(TreeSummarize):
     async def _read(
         self, query: str | QueryBundle, nodes: list[NodeWithScore], variables: dict[str, Any]
     ) -> list[NodeWithScore]:
-        """The nodes, or summaries in the place of some."""
+        """Return the nodes, with some replaced by summaries if this saves calls."""
         if self._store is None or not nodes:
             return nodes
         question = query if isinstance(query, str) else query.query_str
@@ -189,7 +191,7 @@ class BoundedTreeSummarize(TreeSummarize):
 
 
 async def _aeach(asked: Iterable[Coroutine[Any, Any, str]]) -> list[str]:
-    """What is answered, in order; the first failure ends the rest."""
+    """Await all answers in order; the first failure cancels the others."""
     answers = list(map(asyncio.ensure_future, asked))
     try:
         return await asyncio.gather(*answers)
@@ -200,7 +202,7 @@ async def _aeach(asked: Iterable[Coroutine[Any, Any, str]]) -> list[str]:
 
 
 def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
-    """The last call's answer, if it is one; neither a stream nor a form is looked at."""
+    """Check the last answer, unless it is a stream or structured."""
     if isinstance(answer, str):
         check_said("The model", calls.made[-1:])
     return answer
@@ -212,7 +214,7 @@ def _traced(
     read: Sequence[NodeWithScore],
     calls: Calls,
 ) -> RESPONSE_TYPE:
-    """The response with what was read and asked; of a stream, the last call once it has ended."""
+    """Add calls and summaries to the response; a stream adds its call when it ends."""
     ids = {node.node_id for node in found}
     summaries = [node.node_id for node in read if node.node_id not in ids]
     response.metadata = {**(response.metadata or {}), CALLS: calls.made, SUMMARIES: summaries}

@@ -1,4 +1,4 @@
-"""A tree as JSON."""
+"""Export of a tree as a dict or a JSON file."""
 
 import json
 from pathlib import Path
@@ -8,19 +8,18 @@ from hierindex.export.nodes import ordered_nodes
 from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
-from hierindex.store.plain import plain
+from hierindex.store.description import describe
 
 
 def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
-    """The whole tree as plain values, without vectors; the same tree gives the same.
+    """Return the tree as a dict of JSON values, without vectors and in a reproducible order.
 
     Returns
     -------
     dict
-        `method`, `embed_model`, `summarizer`; `documents` and `roots`, ids; and `nodes`, the
-        leaves first, each as `HierarchicalIndex.describe` gives it. The list is flat, for a
-        node may have several parents; `parents` (ids with weights that sum to 1) and
-        `children` (ids) link it.
+        `method`, `embed_model`, `summarizer`; the ids of `documents` and `roots`; and `nodes`, a
+        flat list with the leaves first. Each node is a dict from `HierarchicalIndex.describe`,
+        with `parents` (ids with weights that sum to 1) and `children` (ids).
 
     Raises
     ------
@@ -28,8 +27,8 @@ def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
         If there is no index, or it is empty.
     """
     found = ordered_nodes(index.store.snapshot())
-    record = NodeRecord.from_metadata(found[0].metadata)  # all name the same
-    nodes = [plain(node) for node in found]
+    record = NodeRecord.from_metadata(found[0].metadata)  # equal in all nodes
+    nodes = [describe(node) for node in found]
     return {
         "method": record.method,
         "embed_model": record.embed_model,
@@ -41,17 +40,17 @@ def to_tree(index: HierarchicalIndex) -> dict[str, Any]:
 
 
 def to_json(index: HierarchicalIndex, path: str | Path) -> int:
-    """Write `to_tree` to a new file, in UTF-8.
+    """Write the dict of `to_tree` to a new file, in UTF-8.
 
     Returns
     -------
     int
-        How many nodes.
+        Number of nodes.
 
     Raises
     ------
     IndexNotFoundError, InputError
-        As `to_tree`; or if the file exists or cannot be written.
+        If there is no index, it is empty, or the file exists or cannot be written.
     """
     with new(path) as partial:
         tree = to_tree(index)

@@ -5,7 +5,7 @@ from time import sleep
 
 from threadpoolctl import threadpool_info
 
-from hierindex.core.threads import one_thread
+from hierindex.core.blas import one_thread
 
 PARTITION = """
 import numpy as np
