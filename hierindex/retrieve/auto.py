@@ -42,7 +42,7 @@ async def choose_levels(search: Search) -> Choice:
     most = max(excess.values())
     levels = tuple(sorted(level for level, by in excess.items() if by >= most - MARGIN))
     shown = ", ".join(f"level {level} by {by:.1f}" for level, by in sorted(excess.items()))
-    return Choice(levels, f"{_named(levels)}; the best nodes stand out at {shown}")
+    return Choice(levels, f"{_named(levels)}, whose best node stands out most: {shown}")
 
 
 def _named(levels: Sequence[int]) -> str:
