@@ -216,7 +216,7 @@ class HierarchicalIndex:
         Raises
         ------
         InputError
-            If the options cannot be combined.
+            If the options cannot be combined, or no node fits the token budget.
         """
         choose_mode(response_mode, llm)  # fails before the embedding model is loaded
         for name in ("llm", "response_mode", "retriever", "embed_model"):
@@ -224,8 +224,10 @@ class HierarchicalIndex:
                 raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
         for each in levels_of(level):
             check_level(each, wait_for(self.store.snapshot().highest_level()))
+        made = self.as_retriever(level=level, **retriever)
+        wait_for(made.check_budget())
         return query_engine(
-            self.as_retriever(level=level, **retriever),
+            made,
             self.embed_model,
             llm=llm,
             response_mode=response_mode,

@@ -8,6 +8,7 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core import Document
 from llama_index.core.schema import TextNode
+from llama_index.core.utils import get_tokenizer
 from llama_index.llms.openai_like import OpenAILike
 from loopback import LoopbackServer
 from store.trees import columns_of
@@ -328,6 +329,18 @@ def test_a_node_is_found_by_its_id_though_others_begin_with_it(tmp_path) -> None
     for wrong in ("doc", "\ud800"):
         with pytest.raises(InputError, match="nodes have an id that begins with"):
             index.node(wrong)
+
+
+def test_an_engine_that_no_node_fits_is_refused_when_it_is_made(folder, tmp_path) -> None:
+    index = built(folder, tmp_path / "index")
+    for level in (None, 0, 1):
+        with pytest.raises(InputError, match=r"No node fits token_budget=1; the shortest has \d+"):
+            index.as_query_engine(level=level, token_budget=1)
+    count = get_tokenizer()
+    least = min(len(count(node.get_content("llm"))) for node in index.store.get_nodes())
+    index.as_query_engine(token_budget=least)
+    with pytest.raises(InputError, match=f"the shortest has {least} tokens"):
+        index.as_query_engine(token_budget=least - 1)
 
 
 @pytest.mark.parametrize("name", ["store", "embed_model"])

@@ -20,7 +20,7 @@ from hierindex.retrieve.levels import check_levels, check_mode, levels_of
 from hierindex.retrieve.merging import merged
 from hierindex.retrieve.question import BY, By, Search, cuts
 from hierindex.retrieve.retrieved import placed
-from hierindex.retrieve.selection import complete_parents, selected
+from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
@@ -157,6 +157,11 @@ class HierarchyRetriever(BaseRetriever):
     def names_level(self) -> bool:
         """Whether the options restrict results to certain levels."""
         return bool(self.levels) or self._mode == "document"
+
+    async def check_budget(self) -> None:
+        """Raise InputError if no node of the levels asked for fits the token budget."""
+        if self._token_budget is not None:
+            await check_budget(await self.store.asnapshot(), self.levels, self._token_budget)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)

@@ -6,8 +6,12 @@ from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import InputError
+from hierindex.retrieve.question import cuts
+from hierindex.store.prefilter import prefilter
+from hierindex.store.snapshot import Snapshot
 
 Count = Callable[[NodeWithScore], int]
+SHORTEST = 10  # nodes by the embedding model's tokens, whose tokens are counted for an LLM
 
 
 def selected(
@@ -45,6 +49,19 @@ def selected(
             f"No retrieved node fits token_budget={token_budget}; the shortest has {least} tokens."
         )
     return [node for node in found if node.node_id in ids]
+
+
+async def check_budget(snapshot: Snapshot, levels: Sequence[int], token_budget: int) -> None:
+    """Raise InputError if no node of these levels, by default of any, fits a token budget."""
+    where = prefilter(cuts(levels)) if levels else None
+    rows = await snapshot.select("id", "n_tokens", where=where)
+    shortest = rows.sort_by("n_tokens")["id"][:SHORTEST].to_pylist()
+    nodes = [NodeWithScore(node=node) for node in await snapshot.nodes(shortest)]
+    least = min(map(_counter(), nodes), default=0)
+    if least > token_budget:
+        raise InputError(
+            f"No node fits token_budget={token_budget}; the shortest has {least} tokens."
+        )
 
 
 def complete_parents(found: Sequence[NodeWithScore]) -> set[str]:
