@@ -9,10 +9,9 @@ import codecs
 import json
 import logging
 import os
-import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from html import escape, unescape
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -236,51 +235,62 @@ WITH_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
 def _read_html(file: BinaryIO) -> tuple[str, dict[str, Any]]:
-    """Text of the elements: blocks are lines of their own, and `<pre>` keeps its blanks."""
+    """Return the text of the elements, each block on lines of its own, and the title."""
+    from lxml import etree
+
     html, metadata = _read_text(file)
-    lines: list[str] = []
-    inline: list[str] = []
-    depth = {"pre": 0, "template": 0}
-    for part in HTML.finditer(html):
-        text, cdata, title, end, name = part.group("text", "cdata", "title", "end", "name")
-        if not depth["template"]:
-            inline += filter(None, (text, cdata and escape(cdata)))
-        name = (name or "").lower()
-        if inline and (name in BLOCKS or part.end() == len(html)):
-            text = _characters("".join(inline))
-            inline.clear()
+    found = _HtmlText()
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=found)
+    etree.fromstring(html.encode("utf-8", "replace"), parser)
+    if found.title:
+        metadata[TITLE] = found.title
+    return "\n".join(line for line in found.lines if line.strip()), metadata
+
+
+class _HtmlText:
+    """Collects text while lxml parses.
+
+    lxml's trees are at most 2,048 deep, and take quadratic time for an element's attributes.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.title = ""
+        self._inline: list[str] = []
+        self._title: list[str] = []
+        self._open: Counter[str] = Counter()
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._end_line(tag)
+        self._open[tag] += 1
+
+    def data(self, text: str) -> None:
+        if self._open["title"]:
+            self._title.append(text)
+        elif not any(self._open[tag] for tag in ("script", "style", "template")):
+            self._inline.append(text)
+
+    def end(self, tag: str) -> None:
+        self._end_line(tag)
+        self._open[tag] -= 1
+        if tag == "title":
+            self.title = self.title or "".join(self._title).strip()[:MAX_TITLE]
+            self._title.clear()
+
+    def close(self) -> None:
+        """Do nothing: the end of `html` came before."""
+
+    def _end_line(self, tag: str) -> None:
+        if tag in BLOCKS:
+            text = "".join(self._inline)
+            self._inline.clear()
             flowing = (" ".join(line.split()) for line in text.splitlines())
-            lines += [text.strip("\n")] if depth["pre"] else flowing
-        if name in depth:
-            depth[name] = max(0, depth[name] + (-1 if end else 1))
-        if title and TITLE not in metadata and (title := _characters(title).strip()):
-            metadata[TITLE] = title[:MAX_TITLE]
-    return "\n".join(line for line in lines if line.strip()), metadata
+            self.lines += [text.strip("\n")] if self._open["pre"] else flowing
 
 
-def _characters(html: str) -> str:
-    """Text with its character references replaced, but those whose number is too long to be one."""
-    return unescape(re.sub(r"&(?=#[0-9]{999})", "&amp;", html))
-
-
-ATTRIBUTES = r"""(?=[\s/>]|\Z)(?:[^>=]++|=\s*+(?:"[^"]*"|'[^']*')?)*+"""
-HTML = re.compile(
-    rf"""(?P<text>(?:[^<]++|<(?![a-z/!?]))*+)
-    (?:<(?:
-      !--(?:-?>|.*?(?:--!?>|\Z))
-    | !\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)
-    | (?P<raw>script|style){ATTRIBUTES}(?<!/)>.*?(?:</(?P=raw)\b[^>]*(?:>|\Z)|\Z)
-    | title{ATTRIBUTES}(?<!/)>(?P<title>.*?)(?=</(?:title|head)\b|<body\b|\Z)
-    | (?P<end>/?)(?P<name>[a-z][^\s/>]*){ATTRIBUTES}(?:>|\Z)
-    | [!?/][^>]*(?:>|\Z)
-    )|\Z)""",
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
-)
-"""Text and the markup behind it. It matches at every place, so that time is linear in the length
-also of what is no HTML; that of html.parser is not."""
 BLOCKS = frozenset(
     "address article aside blockquote br caption dd div dl dt figcaption footer form h1 h2 h3 h4 "
-    "h5 h6 header hr li main nav ol p pre section summary table td th tr ul".split()
+    "h5 h6 header hr html li main nav ol p pre section summary table td th tr ul".split()
 )
 
 

@@ -97,7 +97,7 @@ def nested_html(path: Path, random: Random) -> None:
 
 def broken_html(path: Path, random: Random) -> None:
     said = "".join(random.choices(MARKUP, k=random.randrange(600)))
-    path.with_suffix(".HTM").write_text(said + random.choice(MARKUP[:-1]) * 20_000)
+    path.with_suffix(".HTM").write_text(said + random.choice(MARKUP) * 20_000)
 
 
 def broken_pdf(path: Path, random: Random) -> None:
