@@ -9,6 +9,7 @@ import codecs
 import json
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -238,43 +239,58 @@ def _read_html(file: BinaryIO) -> tuple[str, dict[str, Any]]:
     from lxml import etree
 
     html, metadata = _read_text(file)
-    parser = etree.HTMLParser(
-        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
-    )
-    root = etree.fromstring(html.encode("utf-8", "replace"), parser)
-    if any("Excessive depth" in error.message for error in parser.error_log):
-        raise UnreadableError("has HTML elements nested more than 2,048 deep")
-    if root is None:
-        return "", metadata
-    lines: list[str] = []
-    inline: list[str] = []
-    depth = {"pre": 0, "hidden": 0}
-    for event, element in etree.iterwalk(root, events=("start", "end")):
-        if element.tag in BLOCKS:
-            lines += _lines("".join(inline), keep_blanks=depth["pre"] > 0)
-            inline.clear()
-        kind = "hidden" if element.tag in HIDDEN else element.tag
-        if kind in depth:
-            depth[kind] += 1 if event == "start" else -1
-        text = element.text if event == "start" else element.tail
-        if text and not depth["hidden"]:
-            inline.append(text)
-    lines += _lines("".join(inline))
-    if title := root.findtext(".//title", "").strip():
-        metadata[TITLE] = title[:MAX_TITLE]
-    return "\n".join(line for line in lines if line.strip()), metadata
+    found = _HtmlText()
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=found)
+    etree.fromstring(html.encode("utf-8", "replace"), parser)
+    if found.title:
+        metadata[TITLE] = found.title
+    return "\n".join(line for line in found.lines if line.strip()), metadata
 
 
-def _lines(text: str, *, keep_blanks: bool = False) -> list[str]:
-    if keep_blanks:
-        return text.strip("\n").split("\n")
-    return [" ".join(line.split()) for line in text.splitlines()]
+class _HtmlText:
+    """Collects text while lxml parses.
+
+    lxml's trees are at most 2,048 deep, and take quadratic time for an element's attributes.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.title = ""
+        self._inline: list[str] = []
+        self._title: list[str] = []
+        self._open: Counter[str] = Counter()
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._end_line(tag)
+        self._open[tag] += 1
+
+    def data(self, text: str) -> None:
+        if self._open["title"]:
+            self._title.append(text)
+        elif not any(self._open[tag] for tag in ("script", "style", "template")):
+            self._inline.append(text)
+
+    def end(self, tag: str) -> None:
+        self._end_line(tag)
+        self._open[tag] -= 1
+        if tag == "title":
+            self.title = self.title or "".join(self._title).strip()[:MAX_TITLE]
+            self._title.clear()
+
+    def close(self) -> None:
+        """Do nothing: the end of `html` came before."""
+
+    def _end_line(self, tag: str) -> None:
+        if tag in BLOCKS:
+            text = "".join(self._inline)
+            self._inline.clear()
+            flowing = (" ".join(line.split()) for line in text.splitlines())
+            self.lines += [text.strip("\n")] if self._open["pre"] else flowing
 
 
-HIDDEN = frozenset({"script", "style", "template", "title"})
 BLOCKS = frozenset(
     "address article aside blockquote br caption dd div dl dt figcaption footer form h1 h2 h3 h4 "
-    "h5 h6 header hr li main nav ol p pre section summary table td th tr ul".split()
+    "h5 h6 header hr html li main nav ol p pre section summary table td th tr ul".split()
 )
 
 
