@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from fakes import HashingEmbedding
 from llama_index.core.llms import ChatMessage, CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -17,11 +16,10 @@ from llama_index.llms.openai_like import OpenAILike
 from loopback import FILTERED, NO_JSON, NO_QUOTA, OTHER_JSON, TOO_LONG, WEB_PAGE, Fault
 from pydantic import BaseModel, ConfigDict, ValidationError
 from respond.asking import QUESTION, WAYS, ask, serve
-from store.trees import tree
 from tenacity import wait_none
 from test_doubles import async_llm_of, llm_of
 
-from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, ModelError
+from hierindex import ModelError
 from hierindex.llm.attempts import ATTEMPTS
 from hierindex.llm.failures import RequestError
 from hierindex.llm.record import Calls
@@ -42,29 +40,6 @@ PASSING = [
     WEB_PAGE,
     Fault(delay=20 * TIMEOUT),
 ]
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(tree())
-    return store
-
-
-@pytest.fixture(scope="module")
-def embed_model():
-    return HashingEmbedding()
-
-
-@pytest.fixture(scope="module")
-def retriever(store, embed_model):
-    """Finds all chunks."""
-    return HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
-
-
-@pytest.fixture(scope="module")
-def index(store, embed_model):
-    return HierarchicalIndex(store, embed_model)
 
 
 ways = pytest.mark.parametrize("way", WAYS)
