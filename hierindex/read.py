@@ -88,7 +88,7 @@ def read_documents(
         except UnreadableError as error:
             skipped.append(Skipped(document_id, str(error)))
         except OSError as error:
-            skipped.append(Skipped(document_id, f"cannot be read ({error.strerror})"))
+            skipped.append(Skipped(document_id, f"cannot be read ({error.strerror or error})"))
         progress("read", i, len(files))
     if not documents:
         names = ", ".join(repr(str(source)) for source in sources)

@@ -152,6 +152,8 @@ def _number(chunks: Sequence[BaseNode], document: BaseNode) -> None:
         return
     text = document.get_content(MetadataMode.NONE)
     for chunk in chunks:
+        if PAGE in chunk.metadata:
+            continue
         if isinstance(chunk, TextNode) and chunk.start_char_idx is not None:
             chunk.metadata[PAGE] = 1 + text.count(PAGE_BREAK, 0, chunk.start_char_idx)
             if PAGE not in chunk.excluded_embed_metadata_keys:
