@@ -271,7 +271,7 @@ def test_what_lancedb_says_of_a_full_disk_is_one_sentence(tmp_path, monkeypatch,
     async def refuse(*args, **options):
         raise RuntimeError(said)
 
-    monkeypatch.setattr(store._location, "connect", refuse)
+    monkeypatch.setattr("hierindex.store.table.Table.connect", refuse)
     nodes = [TextNode(text="The keeper slept.", embedding=[1.0, 0.0])]
     for write in (store.add, partial(store.replace, report={})):
         with pytest.raises(InputError, match=r"index' cannot be used: No space left on device\."):
