@@ -199,7 +199,7 @@ class HierarchicalIndex:
         synthesizer: dict[str, Any] | None = None,
         **retriever: Any,
     ) -> RetrieverQueryEngine:
-        """Return a query engine, which answers with extracts or in a LlamaIndex response mode.
+        """Return a query engine that quotes extracts or uses a LlamaIndex response mode.
 
         Parameters
         ----------

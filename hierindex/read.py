@@ -100,9 +100,9 @@ def read_documents(
 
 
 class FileReader(BaseReader):
-    """LlamaIndex reader that reads a file as `read_documents` does, as one document.
+    """A LlamaIndex reader that reads a file into one document, like `read_documents`.
 
-    For `SimpleDirectoryReader(folder, file_extractor={".html": reader, ".pdf": reader})`.
+    Use as `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader()})`.
     """
 
     def load_data(

@@ -97,11 +97,12 @@ class NodeRecord:
     """A node's place in the tree.
 
     `parents` pairs ids with weights that sum to 1, the strongest first; it is empty for a root.
-    `n_tokens` counts the embedding model's tokens of the embedded text. `grounding` is the share
-    of sentences that the sources support: 1 for verbatim text, None if it was not measured.
-    `whole_document` is the document all of whose chunks are under the node, if the node is the
-    highest such; else empty. `embed_settings` is JSON of the settings that distinguish embedding
-    models of one name; it is empty if the model reveals neither name nor settings.
+    `n_tokens` is the length of the embedded text in the embedding model's tokens. `grounding`
+    is the share of sentences that the sources support: 1 for verbatim text, None if it was not
+    measured. `whole_document` is the document whose chunks are exactly those under the node, if
+    no higher node has the same; else empty. `embed_settings` is JSON of the settings that
+    distinguish embedding models of one name; it is empty if the model reveals neither name nor
+    settings.
     """
 
     level: int = 0

@@ -58,7 +58,7 @@ class TargetSize(GapRule):
 
 @dataclass(frozen=True)
 class Percentile(GapRule):
-    """Cut gaps with a similarity below a percentile, 0 to 100, of the document's similarities."""
+    """Cut where adjacent similarity is below a percentile (0 to 100) of the document's."""
 
     percentile: float = 5.0  # LangChain's 95 of distances
 

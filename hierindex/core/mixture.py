@@ -43,10 +43,10 @@ class Mixture:
     criterion : {"bic", "aic"}
         Information criterion that chooses the number of components in the first pass.
     target_size : int, optional
-        Mean number of rows per group, at least 2: the second pass splits each cluster into that
-        many components. With None the criterion chooses it there too, as in RAPTOR.
+        Mean number of rows per group, at least 2, which sets the number of components in the second
+        pass. If None, the criterion chooses it, as in RAPTOR.
     min_weight : float in (0, 1]
-        Smallest posterior with which a row joins groups besides its most likely one. Lower values
+        Minimum posterior for a row to join a group besides its most likely one. Lower values
         give more overlap.
     max_parents : {1, 2, 3}
         Largest number of groups that a row joins.

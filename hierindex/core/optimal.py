@@ -28,8 +28,8 @@ class Optimal:
     rows : int, optional
         Mean number of rows per segment. The caps may require more segments.
     penalty : float, optional
-        Alternative to `rows`: the cost of a segment, in rows. Two runs are cut apart if their
-        cohesions exceed the cohesion of both together by more.
+        Cost of a segment, in cohesion, instead of `rows`: two runs are split if this gains more
+        cohesion than the penalty.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from hierindex.errors import InputError
 
 @runtime_checkable
 class Rule(Protocol):
-    """Protocol of segmentation rules, such as those in `breakpoints` and `optimal`."""
+    """Protocol for segmentation rules: `breakpoints` chooses where to cut a document."""
 
     def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
         """Return the gaps to cut, ascending, for two or more rows; gap i follows row i."""

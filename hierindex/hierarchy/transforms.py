@@ -19,9 +19,9 @@ SEGMENTS = Optimal(rows=6)  # compared with other rules in tests/benchmarks/clus
 
 
 class SemanticHierarchy(Hierarchy):
-    """A hierarchy that groups consecutive chunks of similar meaning, up to one node per document.
+    """A hierarchy that groups similar consecutive chunks until each document is one node.
 
-    Documents are then grouped by mixture, up to one root. See `Hierarchy` for the other
+    Documents are then clustered to a single root, see `Mixture`. See `Hierarchy` for the other
     parameters and `segment` for the algorithm.
 
     Parameters
@@ -76,8 +76,7 @@ class RaptorHierarchy(Hierarchy):
     Parameters
     ----------
     scope : {"corpus", "document"}
-        Whether to cluster all chunks together, or each document's first, up to one node per
-        document.
+        Whether to cluster all chunks together, or first each document's until it is one node.
     """
 
     method: ClassVar[str] = "raptor"
@@ -103,7 +102,7 @@ class DocumentHierarchy(Hierarchy):
     Parameters
     ----------
     group_documents : bool
-        Whether to group the document summaries by mixture, up to one root.
+        Whether to cluster the document summaries to a single root.
     """
 
     method: ClassVar[str] = "document"

@@ -48,8 +48,8 @@ class BoundedTreeSummarize(TreeSummarize):
         Maximum number of concurrent calls, for all questions together, by default 4. Open
         streams do not count.
     store : HierarchyStore, optional
-        The store of the nodes. With it, a summary is read instead of its children if all of
-        them were found and this saves a prompt.
+        The store of the nodes. If given, a summary is read instead of its children if all of them
+        were found and it saves a prompt.
     **options
         As in `TreeSummarize`, except `multimodal`. `use_async` has no effect.
 

@@ -18,7 +18,7 @@ class RetrievedNode(NodeWithScore):
     path : list[str]
         Ids from the strongest parent up to the root; empty for a root.
     why : str, optional
-        Reason for searching the node's level, if it was chosen for the question.
+        Why the node's level was searched, if mode "auto" chose it.
     snapshot : Snapshot, optional
         Version of the table that the node was found in.
     """

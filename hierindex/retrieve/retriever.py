@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 class HierarchyRetriever(BaseRetriever):
     """A LlamaIndex retriever that finds the nodes of a tree most similar to a question.
 
-    Each result is a `RetrievedNode`, which has its path to the root.
+    Each result is a `RetrievedNode` with its path to the root.
 
     Parameters
     ----------
@@ -58,27 +58,27 @@ class HierarchyRetriever(BaseRetriever):
     embed_model : BaseEmbedding
         The model that the tree was built with.
     mode : {"collapsed", "level", "traversal", "document", "auto"}, optional
-        Search all levels together; the nodes at `level`; the nodes at `level` under the best
-        nodes above it, from the roots down; the chunks of the documents with the best summaries;
-        or the levels that the scores choose for the question. By default
-        "collapsed", or "level" if `level` is given.
+        What to search: "collapsed", all levels; "level", the nodes at `level`; "traversal", those
+        under the best nodes above, from the roots down; "document", the chunks of the documents
+        with the best summaries; "auto", levels chosen from the scores. By default "collapsed", or
+        "level" if `level` is given.
     level : int or sequence of int, optional
-        Levels to search, 0 for the chunks; several only with mode "level". A node that passed
-        up to a higher level belongs to that level, too.
+        Levels to search, 0 for the chunks; several only with mode "level". A node promoted to a
+        higher level belongs to it, too.
     top_k : int
         Maximum number of results.
     token_budget : int, optional
-        Maximum tokens of all results together, filled best first; None for no limit.
+        Maximum total tokens of the results, which are added best first; None for no limit.
     filters : MetadataFilters, optional
         Metadata filters that every result must pass. A summary passes if every chunk under it
         does; see `HierarchyStore`.
     partial_summaries : bool
-        Whether a summary passes if any chunk under it does. Its text may then reveal excluded
+        Whether one passing chunk is enough for a summary. Its text may then reveal excluded
         chunks.
     by : {"dense", "hybrid", "text", "context"}
-        Score by vectors, by vectors and words, by words, or by both and the neighbours in
-        reading order, which requires a single level. See `HierarchyStore` for the first three
-        scores and `hierindex.core.context` for the last.
+        "dense" scores by vectors, "text" by words, "hybrid" by both, "context" also by neighbours
+        in reading order (single level only). See `HierarchyStore` (modes `default`, `text_search`
+        and `hybrid`) and `hierindex.core.context`.
     beam : int, optional
         Number of nodes that a traversal keeps at each step; `top_k` by default.
     n_documents : int
@@ -89,8 +89,8 @@ class HierarchyRetriever(BaseRetriever):
     merge : bool
         Whether a parent replaces its children if more than half of them are found.
     mmr : float in [0, 1], optional
-        Maximal marginal relevance: 1 ranks by similarity to the question only, 0 by
-        dissimilarity to higher results. None does not rerank.
+        Weight of relevance in reranking by maximal marginal relevance, from 0 (diversity only) to 1
+        (relevance only). If None, results are not reranked.
     postprocessors : sequence of BaseNodePostprocessor
         Applied to `2 * top_k` candidates before the results are selected.
 

@@ -53,28 +53,27 @@ class HierarchyStore(BasePydanticVectorStore):
 
     * `default`: cosine similarity to the question's embedding, in [-1, 1].
     * `text_search`: BM25 of the question's words, positive and unbounded. Quotes and operators
-      are treated as punctuation. Words are split by Unicode's rules, and by a dictionary in
-      Chinese, Japanese and Thai; accents, case, English endings and English stop words are
-      ignored.
-    * `hybrid`: reciprocal rank fusion of both, in [0, 1], with `alpha` 0.5 by default:
+      are treated as punctuation. Text is split into words by Unicode rules, and by dictionary in
+      Chinese, Japanese and Thai; accents, case, English suffixes and stop words are ignored.
+    * `hybrid`: reciprocal rank fusion of these two, in [0, 1]; `alpha` is 0.5 by default:
       `61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words))`. A reranker
-      gives scores of its own.
+      supplies its own scores.
     * `mmr`: `mmr_threshold` (0.5 by default) times the cosine similarity, minus
-      `1 - mmr_threshold` times the highest cosine similarity to an earlier result.
+      `1 - mmr_threshold` times the highest cosine similarity to a result chosen before.
 
-    Results are ordered by score. Up to 20,000 rows, the search compares all vectors; in larger
-    tables, an index chooses candidates, whose scores are exact. Filters never leave fewer results
-    than there are rows that pass.
+    Results are ordered by score. Tables of up to 20,000 rows are searched exhaustively; in larger
+    ones, an index picks candidates, which are scored exactly. A filtered query returns all rows
+    that pass, up to the number asked for.
 
-    Filters are evaluated per chunk, on its metadata and its document's. A summary passes if every
-    chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, if
-    any chunk under it passes. The keys `id`, `kind`, `level`, `level_max` (a node belongs to every
+    Filters test the metadata of each chunk and of its document. A summary passes if every
+    chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one
+    passing chunk is enough. The keys `id`, `kind`, `level`, `level_max` (a node belongs to every
     cut from `level` to `level_max`) and `grounding` refer to the node itself, `documents` to a
-    chunk's documents, and `whole_document` to the document all of whose chunks a node holds.
-    Metadata keys of these names are `metadata.level` and so on.
+    chunk's documents, and `whole_document` to the document whose chunks are exactly those under a
+    node. Prefix metadata keys of these names, as in `metadata.level`.
 
     Sync methods run the async ones on LanceDB's event loop, so they also work inside a running
-    loop. Each call reads one version of the table; use `snapshot` to read one in several calls.
+    loop. Each call reads one version of the table; use `snapshot` to share one between calls.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -193,7 +192,7 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
     ) -> None:
-        """Delete the nodes with these ids that pass the filters, and the links to them.
+        """Delete the nodes that match the given ids and filters, and the links to them.
 
         A deletion by filters includes every summary with a passing chunk under it, so that no
         remaining text reveals a deleted one. A deletion by ids keeps the summaries of a chunk and

@@ -62,9 +62,9 @@ class LLMRewriter:
         If an argument is invalid.
     ModelError
         While rewriting, if the service cannot be reached, refuses every request or never
-        answers. Other failures (5xx, timeouts, unusable answers) are retried, and then the
+        answers. Other failures (5xx, timeouts, unusable answers) are retried; if this fails, the
         rewrite's text is None. While the service is busy (429), the rewriter backs off, for at
-        most a minute without an answer. A text that is too long for the model is halved.
+        most a minute without an answer. A text that is too long for the model is split in two.
     LimitError
         While rewriting, if `token_limit` or `deadline` is exceeded.
     """

@@ -93,7 +93,7 @@ class Summarizer(Protocol):
     """Protocol of objects that write one summary for each group of a level.
 
     `to_dict` must hold all settings that determine a summary, and no credentials; it is hashed
-    into the ids of summaries. Otherwise a summary may depend only on the budget and on the
+    into the ids of summaries. Besides these, a summary may depend only on the budget and on the
     sentences of its group: their texts, their positions in their children, and which of them
     share a document. It must not depend on the names of documents or on other groups.
     """
