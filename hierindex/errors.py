@@ -14,8 +14,8 @@
     └── RequestError            a request to a model that failed for good,  exit 1
                                 in `hierindex.llm.failures`
 
-`exit_status` is the exit status of the command line: 2 for what the user can mend, 1 for
-failures. A message is one sentence: what is wrong, what was given, how to mend it.
+`exit_status` is the exit status of the command line: 2 for errors that the user can correct, 1 for
+other failures. A message says what is wrong, what was given and how to correct it.
 """
 
 import re
@@ -58,9 +58,9 @@ class InputError(HierindexError, ValueError):
         if first["type"] == "extra_forbidden":  # its value may be a secret in the wrong place
             return cls(f"There is no option {field!r}.")
         if first["type"] == "value_error":  # raised by our own validators
-            return cls(f"{field} is wrong: {first['ctx']['error']}")
+            return cls(f"{field} is invalid: {first['ctx']['error']}")
         message = first["msg"][0].lower() + first["msg"][1:]
-        return cls(f"{field} is wrong: {message}, got {first['input']!r}.")
+        return cls(f"{field} is invalid: {message}, got {first['input']!r}.")
 
 
 class SourceError(InputError):

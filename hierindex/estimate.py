@@ -1,4 +1,4 @@
-"""What a build would cost, before it is built."""
+"""Estimates of what a build would cost."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,16 +17,15 @@ from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
 
 Number = int | tuple[int, int]
-"""A count, or the least and the most that it may be."""
+"""A count, or its lower and upper bound."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a build would ask of a language model.
+    """The estimated requests of a build to a language model.
 
-    `levels` has the nodes of each level's cut; `completion_tokens` is the most that the
-    answers may have; `cached_summaries` are known already, and cost nothing. Of a quick
-    estimate, each number is a pair of the least and the most.
+    `levels` has the number of nodes of each level, `completion_tokens` is an upper bound, and
+    `cached_summaries` cost nothing. In a quick estimate, numbers are pairs of bounds.
     """
 
     levels: list[dict[str, Number]]
@@ -36,13 +35,13 @@ class Estimate:
     cached_summaries: Number
 
     def price(self, prompt: float, completion: float) -> float | tuple[float, float]:
-        """What it would cost at most, at these prices of a million tokens each."""
+        """Return the maximum price, given prices per million tokens."""
         pairs = zip(_pair(self.prompt_tokens), _pair(self.completion_tokens), strict=True)
         low, high = (round((p * prompt + c * completion) / 1e6, 4) for p, c in pairs)
         return (low, high) if isinstance(self.prompt_tokens, tuple) else high
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain dictionaries, lists and numbers."""
+        """Return the estimate as plain dictionaries, lists and numbers."""
         return asdict(self)
 
 
@@ -56,15 +55,16 @@ def estimate_tree(
     quick: bool,
     progress: Progress | None,
 ) -> Estimate:
-    """Grow the tree with stand-ins for a model's summaries, and write nothing but vectors.
+    """Estimate the cost of a build by growing its tree with placeholders for summaries.
 
-    The chunks are embedded, and their vectors kept for the build, unless it is to be quick.
+    The chunks are embedded, and their vectors are cached for the build. A quick estimate embeds
+    nothing and bounds the tree by arithmetic. Neither changes the index.
     """
     progress = progress or hierarchy.progress
     rehearsal = hierarchy.rehearsal()
     _, _, chunks = read_and_split(sources, hierarchy, splitter, chunk_size, progress, Stopwatch())
     if quick:
-        return _between(*rehearsal.expected(chunks), may_be_known=cache_file(store.uri).exists())
+        return _between(*rehearsal.expected(chunks), may_be_cached=cache_file(store.uri).exists())
     with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
         grown = rehearsal.grow(chunks, cache, progress)
     return Estimate(
@@ -76,11 +76,11 @@ def estimate_tree(
     )
 
 
-def _between(one: Expected, other: Expected, *, may_be_known: bool) -> Estimate:
-    """An estimate of ranges; what is known already cannot be told without vectors."""
+def _between(one: Expected, other: Expected, *, may_be_cached: bool) -> Estimate:
+    """Return an estimate of ranges; which summaries are cached is unknown without vectors."""
 
     def cost(n: int, m: int) -> tuple[int, int]:
-        return 0 if may_be_known else min(n, m), max(n, m)
+        return 0 if may_be_cached else min(n, m), max(n, m)
 
     (n_chunks, _), *above = zip_longest(one.nodes, other.nodes, fillvalue=0)
     levels: list[dict[str, Number]] = [
@@ -92,7 +92,7 @@ def _between(one: Expected, other: Expected, *, may_be_known: bool) -> Estimate:
         llm_calls=calls,
         prompt_tokens=cost(one.usage.prompt_tokens, other.usage.prompt_tokens),
         completion_tokens=cost(one.usage.completion_tokens, other.usage.completion_tokens),
-        cached_summaries=(0, calls[1] if may_be_known else 0),
+        cached_summaries=(0, calls[1] if may_be_cached else 0),
     )
 
 

@@ -1,8 +1,8 @@
-"""Files and folders to documents.
+"""Reading of files and folders as documents.
 
-A document's text is what its file says: of text and Markdown the characters as `open()`
-reads them, of HTML the text of its elements, of PDF that of its pages with a form feed
-between. Citations count characters of it.
+Text and Markdown are read verbatim, with line breaks as `open()` reads them; HTML as the text of
+its elements; PDF as the text of its pages, separated by form feeds. The offsets of citations count
+characters of this text.
 """
 
 import codecs
@@ -22,22 +22,22 @@ from hierindex.errors import SourceError
 from hierindex.progress import Progress, silent
 from hierindex.record import PAGE_BREAK, PAGES
 
-HEAD = 65_536  # bytes; what does not begin like text is not loaded
-MAX_LINE = 1_000_000  # characters; what has a longer line is data, not text
-MAX_TITLE = 1000  # characters; each chunk carries it
+HEAD = 65_536  # bytes; a file is loaded only if they look like text
+MAX_LINE = 1_000_000  # characters; a file with a longer line is data
+MAX_TITLE = 1000  # characters; each chunk stores the title
 FILE_NAME, TITLE = "file_name", "title"
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that is no document of the index, and why."""
+    """A file that was not indexed, with the reason."""
 
     path: str
     reason: str
 
 
 class UnreadableError(Exception):
-    """Why one file is passed over."""
+    """The file cannot be read as a document; the message completes "The file ..."."""
 
 
 def read_documents(
@@ -48,39 +48,37 @@ def read_documents(
     Parameters
     ----------
     *sources : str or Path
-        A folder is read with its subfolders. Hidden files and folders are left out, and
-        links to folders are not followed.
+        Folders include their subfolders, but no hidden files and folders and no LanceDB
+        tables. Links to folders are not followed.
     progress : Progress, optional
         Called after each file.
 
     Returns
     -------
     documents : list[Document]
-        In the order of the sources and of their paths. A document's id is its file's path
-        relative to the folder it was found in; bytes that are not UTF-8 are escaped.
+        In the order of the sources and their paths. The id of a document is the path of its
+        file relative to the source, with bytes that are not UTF-8 escaped.
     skipped : list[Skipped]
-        The path and the reason of each file that cannot be read as text.
+        The files that cannot be read as text.
 
     Raises
     ------
     SourceError
-        If a source does not exist, if two files have the same id, or if no file is left.
+        If a source does not exist, two files have the same id, or no file can be read.
     """
     files: dict[str, Path] = {}
     for source in sources:
         if not str(source):
-            raise SourceError("A source is empty; '.' names the folder you are in.")
+            raise SourceError("A source is an empty string; use '.' for the working directory.")
         try:
             Path(source).stat()
         except (OSError, ValueError):
-            raise SourceError(
-                f"There is no file or folder {str(source)!r} that can be read."
-            ) from None
+            raise SourceError(f"The source {str(source)!r} cannot be found or read.") from None
         for document_id, path in _files(Path(source)):
             if document_id in files:
                 raise SourceError(
-                    f"Two sources hold a document {document_id!r}: {str(files[document_id])!r} and "
-                    f"{str(path)!r}; name a folder above both, or rename one."
+                    f"{str(files[document_id])!r} and {str(path)!r} have the same document id "
+                    f"{document_id!r}; index a common parent folder, or rename one."
                 )
             files[document_id] = path
     documents, skipped = [], []
@@ -90,12 +88,12 @@ def read_documents(
         except UnreadableError as error:
             skipped.append(Skipped(document_id, str(error)))
         except OSError as error:
-            skipped.append(Skipped(document_id, f"cannot be read ({error.strerror})"))
+            skipped.append(Skipped(document_id, f"cannot be read ({error.strerror or error})"))
         progress("read", i, len(files))
     if not documents:
-        named = ", ".join(repr(str(source)) for source in sources)
+        names = ", ".join(repr(str(source)) for source in sources)
         why = f"{skipped[0].path} {skipped[0].reason}" if skipped else "there is no file"
-        raise SourceError(f"Nothing to index in {named}: {why}.")
+        raise SourceError(f"Nothing to index in {names}: {why}.")
     return documents, skipped
 
 
@@ -117,9 +115,9 @@ class FileReader(BaseReader):
         ----------
         file : str or Path
         extra_info : Mapping, optional
-            Metadata to add to the document's own.
+            Metadata to add; that of the file takes precedence.
         fs : fsspec.AbstractFileSystem, optional
-            Where the file is; the local file system by default.
+            File system of the file; local by default.
 
         Raises
         ------
@@ -140,7 +138,7 @@ class FileReader(BaseReader):
 
 
 def _files(source: Path) -> Iterator[tuple[str, Path]]:
-    """Whatever is no folder, in order of paths, by id; and folders that cannot be opened."""
+    """Yield id and path of everything but readable folders, in the order of paths."""
     waiting = [source]
     while waiting:
         path = waiting.pop()
@@ -156,7 +154,7 @@ def _files(source: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _valid(name: str) -> str:
-    r"""A file name as valid UTF-8, each other byte of it escaped.
+    r"""Return a file name as valid UTF-8, with invalid bytes escaped.
 
     >>> _valid("caf\udce9")
     'caf\\xe9'
@@ -165,7 +163,7 @@ def _valid(name: str) -> str:
 
 
 def _read(path: Path, document_id: str) -> Document:
-    path.stat()  # whoever opens a pipe waits for its other end
+    path.stat()  # raises the reason why a path cannot be accessed
     if path.is_dir():
         link = path.is_symlink()
         raise UnreadableError("is a link to a folder" if link else "is a folder without permission")
@@ -191,9 +189,9 @@ def _document(file: BinaryIO, document_id: str) -> Document:
 
 
 def well_formed(document: Document) -> Document:
-    """The document, or a copy without the lone surrogates that no UTF-8 holds.
+    """Return the document, or a copy without surrogates, which UTF-8 cannot encode.
 
-    The two halves of a character become the character, any other half U+FFFD.
+    A pair of surrogates becomes its character, a lone surrogate U+FFFD.
     """
     values = json.dumps(document.to_dict(), ensure_ascii=False, default=str)
     try:
@@ -205,7 +203,7 @@ def well_formed(document: Document) -> Document:
 
 
 def _read_text(file: BinaryIO) -> tuple[str, dict[str, Any]]:
-    """Text, and its encoding if that is not UTF-8: a byte order mark's, or the likeliest."""
+    """Decode a file as UTF-8, or else in the detected encoding, which becomes metadata."""
     from charset_normalizer import from_bytes, is_binary
     from charset_normalizer.utils import any_specified_encoding
 
@@ -223,7 +221,7 @@ def _read_text(file: BinaryIO) -> tuple[str, dict[str, Any]]:
         declared = any_specified_encoding(data) == best.encoding
         if declared or best.multi_byte_usage or best.coherence or best.bom:
             text, metadata = str(best), {"encoding": best.encoding}
-        else:  # too short to tell
+        else:  # too short for a detection
             text, metadata = data.decode("cp1252", "replace"), {"encoding": "cp1252"}
     if "\0" in text:
         raise UnreadableError("is not text")
@@ -231,11 +229,11 @@ def _read_text(file: BinaryIO) -> tuple[str, dict[str, Any]]:
 
 
 WITH_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
-"""How text may begin that has zero bytes; UTF-32's other mark begins with one of them."""
+"""Byte order marks of texts with zero bytes; that of UTF-32-LE begins with that of UTF-16-LE."""
 
 
 def _read_html(file: BinaryIO) -> tuple[str, dict[str, Any]]:
-    """Return the text of the elements, each block on lines of its own, and the title."""
+    """Return the text of the elements, with each block on separate lines, and the title."""
     from lxml import etree
 
     html, metadata = _read_text(file)
@@ -300,9 +298,9 @@ def _read_pdf(file: BinaryIO) -> tuple[str, dict[str, Any]]:
 
     begins = file.read(1024)
     file.seek(max(0, file.seek(0, os.SEEK_END) - HEAD))
-    if b"%PDF-" not in begins or b"%%EOF" not in file.read():  # pypdf reads all lines to find it
+    if b"%PDF-" not in begins or b"%%EOF" not in file.read():  # pypdf would search the whole file
         raise UnreadableError("cannot be read as PDF")
-    notes = logging.getLogger("pypdf")  # of what it mends, or raises as well
+    notes = logging.getLogger("pypdf")  # pypdf also logs what it repairs or raises
     level = notes.level
     notes.setLevel(logging.CRITICAL)
     try:
@@ -322,11 +320,11 @@ MALFORMED = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError),
     *(TypeError, ValueError),
 )
-"""What pypdf raises for a file whose objects are not what they should be."""
+"""Exceptions of pypdf for malformed files."""
 
 READERS: dict[str, Callable[[BinaryIO], tuple[str, dict[str, Any]]]] = {
     ".html": _read_html,
     ".htm": _read_html,
     ".pdf": _read_pdf,
 }
-"""By suffix; every other file is read as text."""
+"""Readers by suffix; other files are read as text."""

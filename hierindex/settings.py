@@ -1,8 +1,8 @@
-"""Settings: flags over environment over hierindex.toml over defaults.
+"""Settings of the command line.
 
-Every field can be set as `HIERINDEX_<FIELD>` in the environment, or as `<field> = ...` in a
-file hierindex.toml in the working directory. There is none for a key: that is read
-from `HIERINDEX_LLM_API_KEY` when a model is made, and kept nowhere.
+Every field can be set by a flag, by `HIERINDEX_<FIELD>` in the environment or by `<field> = ...`
+in hierindex.toml in the working directory, in this order of precedence. API keys are no settings:
+`HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
 """
 
 from typing import Any, Literal
@@ -21,7 +21,7 @@ TOML_FILE = "hierindex.toml"
 
 
 class Settings(BaseSettings):
-    """What the command line can be told; None leaves the choice to the library."""
+    """Settings of the command line; None means the default of the library."""
 
     model_config = SettingsConfigDict(
         env_prefix="HIERINDEX_", toml_file=TOML_FILE, extra="forbid", frozen=True
@@ -36,16 +36,16 @@ class Settings(BaseSettings):
     llm: str | None = None
     llm_base_url: str | None = None
     llm_concurrency: int = Field(default=4, ge=1)
-    llm_timeout: float = Field(default=120.0, gt=0)  # seconds of a request
-    llm_deadline: float | None = Field(default=None, gt=0)  # seconds of a build
-    llm_completion_tokens: int | None = Field(default=None, ge=1)  # of an answer
+    llm_timeout: float = Field(default=120.0, gt=0)  # seconds per request
+    llm_deadline: float | None = Field(default=None, gt=0)  # seconds per build
+    llm_completion_tokens: int | None = Field(default=None, ge=1)  # per answer
     llm_record: str | None = None
     max_llm_tokens: int | None = Field(default=None, ge=1)
     prompt: str = "summary"
     min_grounding: float | None = Field(default=None, ge=0, le=1)
     grounding: str = "embedding"
     strict: bool = False
-    prompt_price: float | None = Field(default=None, ge=0)  # of a million tokens
+    prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
     completion_price: float | None = Field(default=None, ge=0)
     mode: Literal["collapsed", "level", "traversal", "document", "auto"] | None = None
     level: int | list[int] | None = None
@@ -59,7 +59,7 @@ class Settings(BaseSettings):
     mmr: float | None = Field(default=None, ge=0, le=1)
     partial_summaries: bool = False
     response_mode: str | None = None
-    min_score: float = Field(default=0.75, ge=0, le=1)  # as `ExtractiveSynthesizer` has it
+    min_score: float = Field(default=0.75, ge=0, le=1)  # as in `ExtractiveSynthesizer`
 
     @classmethod
     def settings_customise_sources(
@@ -70,21 +70,21 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags, environment, file, in this order."""
+        """Return the sources in order of precedence: flags, environment, file."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
 
 RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "mode"}
-"""A flag that is given puts its rival back to its default, whatever environment or file say."""
+"""A flag resets its rival to the default, even if the environment or the file sets it."""
 
 
 def load_settings(**flags: Any) -> Settings:
-    """Settings with the flags that were given, those that are not None and not empty.
+    """Load the settings; flags that are None or an empty list count as not given.
 
     Raises
     ------
     InputError
-        If a value is not what its field must be, naming field and value, or the file is no TOML.
+        If a value is invalid, or the file cannot be read as TOML.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Splitting of documents into chunks with exact places."""
+"""Splitting of documents into chunks with exact character offsets."""
 
 import re
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from hierindex.embed.load import load_embed_model
 from hierindex.progress import Progress, silent
 from hierindex.record import PAGE, PAGE_BREAK, PAGES
 
-CHUNK_TOKENS = 256  # if the model's window is unknown
+CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
 SENTENCE_END = re.compile(r"[.!?]\s+(?=\S)")
 SHORT = 8  # characters
-ENOUGH = 16  # characters per token, generously; most texts have about four
+ENOUGH = 16  # characters per token, an upper bound; most texts have about four
 
 
 class PlacedSentenceSplitter(SentenceSplitter):
@@ -136,7 +136,7 @@ def split_stretches(text: str) -> list[str]:
 def split_documents(
     documents: Sequence[Document], splitter: NodeParser, *, progress: Progress = silent
 ) -> list[BaseNode]:
-    """Split documents into chunks; those of a document with pages get their first page."""
+    """Split documents into chunks; chunks of paged documents get their first page as metadata."""
     chunks: list[BaseNode] = []
     for i, document in enumerate(documents, start=1):
         found = splitter([document])
@@ -152,6 +152,8 @@ def _number(chunks: Sequence[BaseNode], document: BaseNode) -> None:
         return
     text = document.get_content(MetadataMode.NONE)
     for chunk in chunks:
+        if PAGE in chunk.metadata:
+            continue
         if isinstance(chunk, TextNode) and chunk.start_char_idx is not None:
             chunk.metadata[PAGE] = 1 + text.count(PAGE_BREAK, 0, chunk.start_char_idx)
             if PAGE not in chunk.excluded_embed_metadata_keys:

@@ -121,7 +121,7 @@ def test_text_output(hierindex, index) -> None:
     assert re.search(r"^\[1\] storm\.txt \(\d+-\d+\)$", out, re.MULTILINE)
     assert "documents, method semantic" in hierindex("info", "--index", index)[1]
     root = json.loads(hierindex("info", "--index", index, "--json")[1])["roots"][0]
-    assert "none: a root" in hierindex("show", root[:8], "--index", index)[1]
+    assert "none (root)" in hierindex("show", root[:8], "--index", index)[1]
 
 
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\u2067[bold]"
@@ -416,7 +416,7 @@ def test_a_dry_run_says_what_a_build_takes(build, server) -> None:
 def test_a_dry_run_for_people(build) -> None:
     out = build("--dry-run", "--prompt-price", 3, "--completion-price", 15)[1]
     assert re.search(r"calls +\d+\n", out)
-    assert re.search(r"price, at most +0\.\d\d\n?", out)
+    assert re.search(r"price \(maximum\) +0\.\d\d\n?", out)
     quick = build("--dry-run", "--quick")[1]
     assert re.search(r"calls +\d+ to \d+\n", quick)
     assert "price" not in quick
@@ -451,7 +451,7 @@ def test_prompts_can_be_chosen_and_recorded(build, server, tmp_path) -> None:
 
 
 def test_grounding_is_shown(hierindex, build) -> None:
-    assert "Grounding of what it wrote: 1.00" in build()[1]
+    assert "Mean grounding of rewritten summaries: 1.00" in build()[1]
     (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
     assert json.loads(hierindex("show", root, "--index", "L", "--json")[1])["grounding"] == 1
     assert "100% supported by its sources" in hierindex("show", root, "--index", "L")[1]
@@ -525,7 +525,7 @@ def make_bad_inputs(folder: Path) -> None:
 
 
 BAD_SOURCES = {
-    "missing": "There is no file or folder",
+    "missing": "cannot be found or read",
     "nothing": "there is no file",
     "binary": "is not text",
     "line": "a line of 50,000,000 characters",
@@ -578,7 +578,7 @@ def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
 LLM = ["build", "letters", "--index", "W", "--llm", "m", "--llm-base-url", "http://x/v1"]
 BAD_COMMANDS = {
     "level": (["query", "?", "--index", "index", "--level", "9"], 2, "has levels 0 to"),
-    "mode": (["query", "?", "--index", "index", "--mode", "up"], 2, "mode is wrong"),
+    "mode": (["query", "?", "--index", "index", "--mode", "up"], 2, "mode is invalid"),
     "response mode": (
         ["query", "?", "--index", "index", "--response-mode", "essay"],
         2,
@@ -602,7 +602,11 @@ BAD_COMMANDS = {
         2,
         "Summariser 'no/such-model' cannot be loaded",
     ),
-    "quick": (["build", "letters", "--index", "W", "--quick"], 2, "--quick is for --dry-run"),
+    "quick": (
+        ["build", "letters", "--index", "W", "--quick"],
+        2,
+        "--quick can only be used",
+    ),
     "prompt": ([*LLM, "--prompt", "y"], 2, "--prompt y is neither"),
     "nli model": (
         [*LLM, "--grounding", "no/such-model"],
@@ -610,9 +614,9 @@ BAD_COMMANDS = {
         "NLI model 'no/such-model' cannot be loaded",
     ),
     "record": ([*LLM, "--llm-record", "none/calls"], 2, "'none/calls' cannot be written"),
-    "grounding": ([*LLM, "--min-grounding", "2"], 2, "min_grounding is wrong"),
-    "tokens": ([*LLM, "--max-llm-tokens", "0"], 2, "max_llm_tokens is wrong"),
-    "method": (["build", "letters", "--index", "W", "--method", "magic"], 2, "method is wrong"),
+    "grounding": ([*LLM, "--min-grounding", "2"], 2, "min_grounding is invalid"),
+    "tokens": ([*LLM, "--max-llm-tokens", "0"], 2, "max_llm_tokens is invalid"),
+    "method": (["build", "letters", "--index", "W", "--method", "magic"], 2, "method is invalid"),
     "address": (["build", "letters", "--index", "W", "--llm", "m"], 2, "needs --llm-base-url"),
     "empty question": (["query", " ", "--index", "index"], 2, "The question is empty"),
     "no folder can be made": (
@@ -746,8 +750,8 @@ def test_each_way_to_ask(hierindex, index, options) -> None:
 
 def test_levels_chosen_for_the_question_are_explained(hierindex, index) -> None:
     question = ("query", "What did the storm break?", "--index", index, "--mode", "auto")
-    assert "stands out" in json.loads(hierindex(*question, "--json")[1])["why"]
-    assert "Asked level" in hierindex(*question)[1]
+    assert "stand out" in json.loads(hierindex(*question, "--json")[1])["why"]
+    assert "Searched level" in hierindex(*question)[1]
 
 
 @pytest.mark.parametrize(
@@ -840,7 +844,7 @@ def test_compare_with_a_model(hierindex, index, small_window) -> None:
         assert sum(usage[key] for usage in usages) == (n_requests, *tokens[1:])[i]
     assert by_mode["tree_summarize"]["usage"]["llm_calls"] > 1
     head, _, rest = table.partition("\n\n")
-    assert head == f"Each mode read the same {len(told['sources'])} nodes."
+    assert head == f"All modes used the same {len(told['sources'])} nodes."
     title, *rows = rest.partition("\n\n")[0].splitlines()
     assert title.split() == ["mode", "calls", "prompt", "tokens", "completion", "tokens", "seconds"]
     assert [row.split()[0] for row in rows] == ANSWERING
@@ -865,7 +869,7 @@ def test_compare_names_its_modes(hierindex, index) -> None:
         assert len(server.requests) == told["modes"][0]["usage"]["llm_calls"] == 1
         status, out, err = hierindex(*question)
     assert (status, err) == (0, "")
-    assert out.endswith("\n\nno_text\nIt answered nothing.\n")
+    assert out.endswith("\n\nno_text\nThe answer is empty.\n")
 
 
 @pytest.mark.parametrize(

@@ -127,24 +127,7 @@ def save_tiny_t5(folder: Path, window: int = 64) -> None:
 
 def save_tiny_bert(folder: Path, window: int = 64) -> None:
     """Save an encoder that returns its hidden states; texts that share words are near."""
-    tokenizer = _tokenizer(
-        "[CLS] $A [SEP]",
-        window,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-    )
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=window,
-        output_hidden_states=True,
-    )
+    tokenizer, config = _of_bert(window, output_hidden_states=True)
     with _fixed_seed():
         model = BertModel(config).eval()
     with torch.no_grad():  # words count, positions hardly
@@ -160,23 +143,9 @@ def save_tiny_nli(
     labels: Sequence[str] = ("contradiction", "entailment", "neutral"),
 ) -> None:
     """Save a cross-encoder whose verdicts of `SENTENCES` are of many kinds."""
-    tokenizer = _tokenizer(
-        "[CLS] $A [SEP]",
+    tokenizer, config = _of_bert(
         window,
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-    )
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=window,
         initializer_range=0.5,
         id2label=dict(enumerate(labels)),
         label2id={label: i for i, label in enumerate(labels)},
@@ -197,6 +166,32 @@ def save_tiny_sentence_transformer(folder: Path, window: int = 32) -> None:
     pooling = Pooling(transformer.get_embedding_dimension(), "mean")
     model = SentenceTransformer(modules=[transformer, pooling, Normalize()], device="cpu")
     model.save(str(folder), create_model_card=False)
+
+
+def _of_bert(
+    window: int, *, pair: str | None = None, **settings
+) -> tuple[PreTrainedTokenizerFast, BertConfig]:
+    """Tokenizer and configuration of an encoder like BERT."""
+    tokenizer = _tokenizer(
+        "[CLS] $A [SEP]",
+        window,
+        pair=pair,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=window,
+        **settings,
+    )
+    return tokenizer, config
 
 
 def _tokenizer(

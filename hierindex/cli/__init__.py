@@ -1,1 +1,1 @@
-"""The command line: arguments in, library calls, text or JSON out."""
+"""Command line of hierindex."""

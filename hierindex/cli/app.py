@@ -1,4 +1,4 @@
-"""The command line: commands that parse, call the library once and print; errors as sentences."""
+"""Entry point of the command line: runs a command and reports errors."""
 
 import logging
 import sys
@@ -18,7 +18,7 @@ USAGE = cast(Any, typer.BadParameter.__base__)  # click's UsageError, or that of
 
 app = typer.Typer(
     name="hierindex",
-    help="Turn documents into a tree of summaries and ask it at any level.",
+    help="Build trees of summaries over documents, and query them at any level.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -28,7 +28,7 @@ for command in (build, query, compare, info, show, export, demo):
 
 
 def main() -> None:
-    """Run a command; an error is one sentence on standard error and an exit status."""
+    """Run a command; print an error as one sentence on standard error and set the exit status."""
     warnings.showwarning = _notice
     logger = logging.getLogger("hierindex")
     logger.handlers = [_Notes()]
@@ -36,36 +36,36 @@ def main() -> None:
     try:
         status = app(standalone_mode=False) or 0
         if status == INTERRUPTED:
-            print_note("Interrupted; an index is as it was, and a build goes on where it was.")
+            print_note("Interrupted; the index is unchanged, the next build reuses finished work.")
     except HierindexError as error:
         status = error.exit_status
         print_note(str(error))
     except USAGE as error:
         status = error.exit_code
-        if said := error.format_message():  # empty where the help is printed instead
-            print_note(f"{said} (see `{error.ctx.command_path} --help`).")
-    except Exception as error:  # noqa: BLE001  # the one place where any error becomes a sentence
+        if message := error.format_message():  # empty if help was printed
+            print_note(f"{message} (see `{error.ctx.command_path} --help`).")
+    except Exception as error:  # noqa: BLE001  # no tracebacks for users
         status = 1
         print_note(f"{type(error).__name__}: {error}")
     sys.exit(status)
 
 
 class _Notes(logging.Handler):
-    """Prints what the library logs as notices, each once."""
+    """A handler that prints each distinct log message once."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._said = set[str]()
+        self._printed = set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
         note = record.getMessage()
-        if note not in self._said:
-            self._said.add(note)
+        if note not in self._printed:
+            self._printed.add(note)
             print_note(f"note: {note}")
 
 
 def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Print our own warnings as notices; those of libraries are not for a command's user."""
+    """Print warnings of hierindex as notes, and drop those of other libraries."""
     if category.__module__.startswith("hierindex"):
         print_note(f"note: {message}")
 

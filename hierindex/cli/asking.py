@@ -1,4 +1,4 @@
-"""Commands that ask an index."""
+"""Commands that query an index."""
 
 import gc
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ RETRIEVAL = set(
     "mode level by top_k token_budget beam n_documents whole_documents merge mmr"
     " partial_summaries".split()
 )
-"""Settings that are the retriever's options."""
+"""Settings that are passed to the retriever."""
 
 
 def query(
@@ -39,7 +39,7 @@ def query(
     llm_timeout: options.LLMTimeout = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Ask a question, at one level or at all."""
+    """Answer a question from one level or from all levels."""
     settings = options.settings_of(locals())
     with _without_garbage_collection():
         from hierindex.cli.llm import served_llm_of
@@ -79,7 +79,7 @@ def compare(
     llm_timeout: options.LLMTimeout = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Ask a question in several response modes, side by side, of the same nodes."""
+    """Compare the answers of several response modes, given the same retrieved nodes."""
     settings = options.settings_of(locals())
     from hierindex.cli.llm import served_llm_of
     from hierindex.cli.text import compared
@@ -96,14 +96,14 @@ def compare(
         **settings.model_dump(include=RETRIEVAL),
     )
     print_result(comparison.to_json(), as_json, compared)
-    asked = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]
-    if asked and all(attempt.error for attempt in asked):
+    answers = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]
+    if answers and all(attempt.error for attempt in answers):
         raise typer.Exit(1)
 
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Imports make objects by the million and drop hardly one: looking is a tenth of a start."""
+    """Disable garbage collection, which takes a tenth of the start-up time during imports."""
     gc.disable()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Commands that make an index."""
+"""Commands that build an index."""
 
 from pathlib import Path
 from typing import Annotated
@@ -38,7 +38,7 @@ def build(
     timings: options.Timings = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Build an index of files and folders, or replace the documents of one."""
+    """Build an index of files and folders, or replace the documents of an existing index."""
     settings = options.settings_of(locals())
     from hierindex.cli.choose import hierarchy_of
     from hierindex.cli.progress import shown_progress
@@ -46,7 +46,7 @@ def build(
     from hierindex.index import HierarchicalIndex
 
     if quick and not dry_run:
-        raise InputError("--quick is for --dry-run: only an estimate can be quick.")
+        raise InputError("--quick can only be used with --dry-run.")
     if dry_run:
         with shown_progress() as progress:
             estimate = HierarchicalIndex.estimate(
@@ -78,7 +78,7 @@ def demo(
         "hierindex-demo"
     ),
 ) -> None:
-    """Index scikit-learn's documentation, as installed here, and ask it at three levels."""
+    """Index the documentation of the installed scikit-learn and query it at three levels."""
     from hierindex.cli.progress import shown_progress
     from hierindex.cli.text import answered, built, described
     from hierindex.demo import QUESTIONS, demo_documents

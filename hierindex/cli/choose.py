@@ -1,4 +1,4 @@
-"""From settings to the library's objects."""
+"""Construction of hierarchies and summarisers from settings."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ HIERARCHIES = {
 
 
 def hierarchy_of(settings: Settings) -> Hierarchy:
-    """The hierarchy that the settings describe, its models loaded."""
+    """Return the hierarchy that the settings describe, with its models loaded."""
     summarizer = _summarizer(settings)
     return HIERARCHIES[settings.method](
         embed_model=settings.embed_model,
@@ -39,9 +39,7 @@ def hierarchy_of(settings: Settings) -> Hierarchy:
 def _summarizer(settings: Settings) -> Summarizer:
     llm = llm_of(settings)
     if llm is not None and settings.summarizer != "extractive":
-        raise InputError(
-            f"--llm writes the summaries itself; leave out --summarizer {settings.summarizer}."
-        )
+        raise InputError(f"--llm is given; leave out --summarizer {settings.summarizer}, or --llm.")
     if llm is None and settings.summarizer == "extractive":
         return ExtractiveSummarizer()
     grounding = _grounding(settings.grounding)
@@ -66,21 +64,20 @@ def _rewriter(llm: "LLM", settings: Settings) -> LLMRewriter:
     )
 
 
-def _grounding(given: str) -> Grounding | None:
-    """What judges whether sources support a summary, by its name or that of an NLI model."""
-    if given == "none":
+def _grounding(name: str) -> Grounding | None:
+    if name == "none":
         return None
-    return EmbeddingGrounding() if given == "embedding" else NliGrounding(given)
+    return EmbeddingGrounding() if name == "embedding" else NliGrounding(name)
 
 
-def _prompt(given: str) -> str:
-    """A prompt by its name, or that of a file."""
-    if given in PROMPTS:
-        return PROMPTS[given]
+def _prompt(name: str) -> str:
+    """Return a built-in prompt, or else the contents of the file of this name."""
+    if name in PROMPTS:
+        return PROMPTS[name]
     try:
-        return Path(given).read_text("utf-8")
+        return Path(name).read_text("utf-8")
     except (OSError, ValueError) as error:
         names = ", ".join(PROMPTS)
         raise InputError(
-            f"--prompt {given} is neither one of {names} nor a file of text: {error}."
+            f"--prompt {name} is neither one of {names} nor a readable text file: {error}."
         ) from error

@@ -1,4 +1,4 @@
-"""What writes each format."""
+"""Export functions by format."""
 
 from collections.abc import Callable
 from pathlib import Path

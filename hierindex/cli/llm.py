@@ -1,4 +1,4 @@
-"""The language model that the settings name."""
+"""Language models from settings."""
 
 import re
 from typing import TYPE_CHECKING
@@ -12,19 +12,16 @@ if TYPE_CHECKING:
 
 
 def llm_of(settings: Settings) -> "LLM | None":
-    """The language model that the settings name, if any."""
+    """Return the language model that the settings name, if any."""
     if settings.llm is None:
         return None
     if settings.llm_base_url is None:
-        raise InputError(
-            "--llm needs --llm-base-url: nothing is sent to an address that is not named."
-        )
+        raise InputError("--llm needs --llm-base-url; there is no default address.")
     if not _is_address(settings.llm_base_url):
-        shown = re.sub(
-            r"^(\w+://)?.*@", r"\1", settings.llm_base_url
-        )  # its password may be anywhere
+        # In a malformed URL, the password may be anywhere before the last "@".
+        shown = re.sub(r"^(\w+://)?.*@", r"\1", settings.llm_base_url)
         raise InputError(
-            f"--llm-base-url must be an address such as http://localhost:8000/v1, got {shown!r}."
+            f"--llm-base-url must be a URL such as http://localhost:8000/v1, got {shown!r}."
         )
     from hierindex.llm.client import load_llm
 
@@ -40,12 +37,12 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of a port that is no number, of a bracket that is not closed
+    except ValueError:  # invalid port or IPv6 address
         return False
 
 
 def served_llm_of(settings: Settings) -> "LLM | None":
-    """As `llm_of`, for questions: of so many requests at once as the settings say."""
+    """Return the model of `llm_of` for queries, with limited concurrency."""
     llm = llm_of(settings)
     if llm is None:
         return None

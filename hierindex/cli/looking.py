@@ -1,4 +1,4 @@
-"""Commands that say what an index holds, or hand it on."""
+"""Commands that describe or export an index."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from hierindex.errors import InputError
 
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
-    """Say what an index holds: levels, nodes, models."""
+    """Print the levels, numbers of nodes and models of an index."""
     from hierindex.cli.text import described
     from hierindex.index import HierarchicalIndex
 
@@ -18,11 +18,11 @@ def info(index: options.Index, as_json: options.AsJson = False) -> None:
 
 
 def show(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="An id or its beginning.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node id, or a prefix of it.")],
     index: options.Index,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show a node: its text, its parents and children, where its text stands."""
+    """Print the text, parents, children and sources of a node."""
     from hierindex.cli.text import node_shown
     from hierindex.index import HierarchicalIndex
 
@@ -35,7 +35,7 @@ def export(
     to: options.To,
     as_json: options.AsJson = False,
 ) -> None:
-    """Write the tree in a form that other programs read."""
+    """Export the tree for other programs."""
     from hierindex.cli.export import WRITERS
     from hierindex.cli.text import exported
     from hierindex.index import HierarchicalIndex

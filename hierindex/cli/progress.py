@@ -1,4 +1,4 @@
-"""Progress on a terminal."""
+"""Progress bars on a terminal."""
 
 import sys
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from hierindex.progress import Progress, silent
 
 @contextmanager
 def shown_progress() -> Iterator[Progress]:
-    """A bar with a total for each stage, on standard error; nothing where that is no terminal."""
+    """Show a bar for each stage on standard error, if it is a terminal."""
     if not sys.stderr.isatty():
         yield silent
         return

@@ -1,4 +1,4 @@
-"""What the commands print for people, from the very dictionaries that `--json` prints."""
+"""Plain-text output of the commands, formatted from the dictionaries that `--json` prints."""
 
 import re
 import sys
@@ -7,11 +7,11 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
-NOTHING = "It answered nothing."
+NOTHING = "The answer is empty."
 
 
 def built(report: dict[str, Any]) -> str:
-    """What a build did."""
+    """Format the report of a build."""
     counts = ", ".join(
         f"{report[what]} {what}" for what in ("added", "changed", "removed", "unchanged")
     )
@@ -35,34 +35,32 @@ def built(report: dict[str, Any]) -> str:
     if any(report["usage"].values()):
         lines.append(_usage(report["usage"]))
     if report["grounding"] is not None:
-        lines.append(f"Grounding of what it wrote: {report['grounding']:.2f} on average.")
+        lines.append(f"Mean grounding of rewritten summaries: {report['grounding']:.2f}.")
     lines += [f"Skipped {skipped['path']}: {skipped['reason']}." for skipped in report["skipped"]]
     return "\n".join(lines)
 
 
 def estimated(estimate: dict[str, Any]) -> str:
-    """What a build would cost."""
+    """Format the estimated cost of a build."""
     rows = [
         ("calls", estimate["llm_calls"]),
         ("prompt tokens", estimate["prompt_tokens"]),
-        ("completion tokens, at most", estimate["completion_tokens"]),
-        ("summaries that are kept already", estimate["cached_summaries"]),
-        ("price, at most", estimate["price"]),
+        ("completion tokens (maximum)", estimate["completion_tokens"]),
+        ("cached summaries", estimate["cached_summaries"]),
+        ("price (maximum)", estimate["price"]),
     ]
-    told = _table(
-        ("", "a build would take"), ((what, _range(n)) for what, n in rows if n is not None)
-    )
+    costs = _table(("", "estimate"), ((name, _range(n)) for name, n in rows if n is not None))
     levels = [{"level": x["level"], "nodes": _range(x["nodes"])} for x in estimate["levels"]]
-    return f"{_levels(levels)}\n\n{told}"
+    return f"{_levels(levels)}\n\n{costs}"
 
 
 def _range(n: Any) -> str:
-    """A number, or the least and the most that it may be."""
+    """Format a number, or the pair of its bounds."""
     return " to ".join(_number(end) for end in n) if isinstance(n, list | tuple) else _number(n)
 
 
 def timed(report: dict[str, Any]) -> str:
-    """What a build did, and the seconds of each stage and level."""
+    """Format the report of a build with the seconds of each stage and level."""
     spent = {(t["stage"], t["level"]): t["seconds"] for t in report["timings"]}
     levels = [level["level"] for level in report["statistics"]]
     rows = [
@@ -73,7 +71,7 @@ def timed(report: dict[str, Any]) -> str:
 
 
 def described(info: dict[str, Any]) -> str:
-    """What an index holds."""
+    """Format the description of an index."""
     roots = ", ".join(node_id[:12] for node_id in info["roots"][:5])
     return "\n".join(
         [
@@ -85,17 +83,17 @@ def described(info: dict[str, Any]) -> str:
             "",
             f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
         ]
-        + ([f"{_counted(stale, 'node')} stale: build again"] if (stale := info["stale"]) else [])
+        + ([f"{_counted(stale, 'stale node')}; build again"] if (stale := info["stale"]) else [])
     )
 
 
 def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
-    """A table of levels, the top first, with a column for each key."""
+    """Format a table of levels, from the top down, with a column for each key."""
     return _table(levels[0], (level.values() for level in reversed(levels)))
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _number(value: float | str | None) -> str:
@@ -110,13 +108,13 @@ def _number(value: float | str | None) -> str:
 
 
 def answered(answer: dict[str, Any]) -> str:
-    """An answer, the places its sentences stand at, and the nodes it was found in."""
-    lines = [_said(answer), ""]
+    """Format an answer with its citations and source nodes."""
+    lines = [_text_of(answer), ""]
     if answer["citations"]:
         lines += [f"[{i}] {_place(c)}" for i, c in enumerate(answer["citations"], start=1)]
         lines.append("")
     if "why" in answer:
-        lines += [_wrapped(f"Asked {answer['why']}."), ""]
+        lines += [_wrapped(f"Searched {answer['why']}."), ""]
     for source in answer["sources"]:
         places = _places(source["citations"])
         lines.append(
@@ -128,35 +126,35 @@ def answered(answer: dict[str, Any]) -> str:
 
 
 def compared(comparison: dict[str, Any]) -> str:
-    """What each response mode took, then what it answered."""
+    """Format the cost of each response mode, then the answers."""
     head = ("mode", "calls", "prompt tokens", "completion tokens", "seconds")
     rows, answers = list[Sequence[Any]](), list[str]()
     for attempt in comparison["modes"]:
         mode, usage = attempt["mode"], attempt.get("usage")
-        said = _wrapped(attempt["error"]) if usage is None else _said(attempt)
-        answers.append(f"{mode}\n{said}")
+        text = _wrapped(attempt["error"]) if usage is None else _text_of(attempt)
+        answers.append(f"{mode}\n{text}")
         if usage is None:
             rows.append((mode, "failed", None, None, None))
             continue
         counts = (usage[key] for key in ("llm_calls", "prompt_tokens", "completion_tokens"))
         rows.append((mode, *counts, attempt["seconds"]))
-    read = _counted(len(comparison["sources"]), "node")
-    return "\n\n".join([f"Each mode read the same {read}.", _table(head, rows), *answers])
+    n_nodes = _counted(len(comparison["sources"]), "node")
+    return "\n\n".join([f"All modes used the same {n_nodes}.", _table(head, rows), *answers])
 
 
 def node_shown(node: dict[str, Any]) -> str:
-    """A node with its place in the tree."""
+    """Format a node with its parents, children and sources."""
     parents = (
-        ", ".join(f"{p['id'][:12]} ({p['weight']:.2f})" for p in node["parents"]) or "none: a root"
+        ", ".join(f"{p['id'][:12]} ({p['weight']:.2f})" for p in node["parents"]) or "none (root)"
     )
-    children = ", ".join(child[:12] for child in node["children"]) or "none: a chunk"
+    children = ", ".join(child[:12] for child in node["children"]) or "none (chunk)"
     return "\n".join(
         [
             f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens"
             + _grounded(node["grounding"]),
             f"parents   {parents}",
             f"children  {children}",
-            f"sources   {', '.join(map(_place, node['citations'])) or 'not known'}",
+            f"sources   {', '.join(map(_place, node['citations'])) or 'unknown'}",
             "",
             _wrapped(node["text"]),
         ]
@@ -164,7 +162,7 @@ def node_shown(node: dict[str, Any]) -> str:
 
 
 def exported(report: dict[str, Any]) -> str:
-    """What was written, and where."""
+    """Format the report of an export."""
     return f"{_counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
 
 
@@ -172,8 +170,8 @@ def _grounded(grounding: float | None) -> str:
     return "" if grounding is None else f", {grounding:.0%} supported by its sources"
 
 
-def _said(answer: dict[str, Any]) -> str:
-    """An answer; quoted sentences without the line breaks that their documents have in them."""
+def _text_of(answer: dict[str, Any]) -> str:
+    """Return the text of an answer, without single line breaks inside quoted sentences."""
     text = answer["answer"]
     if answer["answer_kind"] == "extractive":
         text = re.sub(r"(?<=\S)[ \t]*\n[ \t]*(?=\S)", " ", text)
@@ -181,7 +179,7 @@ def _said(answer: dict[str, Any]) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """A text whose lines fit the terminal; as it is where there is none."""
+    """Wrap a text to the width of the terminal, if there is one."""
     if not sys.stdout.isatty():
         return text
     width = get_terminal_size().columns
@@ -194,7 +192,7 @@ def _wrapped(text: str) -> str:
 def _usage(usage: dict[str, int]) -> str:
     return (
         f"{_counted(usage['llm_calls'], 'call')}, {usage['prompt_tokens']:,} prompt tokens, "
-        f"{usage['completion_tokens']:,} completion tokens, {usage['cached_summaries']} kept "
+        f"{usage['completion_tokens']:,} completion tokens, {usage['cached_summaries']} cached "
         f"summaries, {usage['fallbacks']} fallbacks"
     )
 
@@ -206,13 +204,13 @@ def _places(citations: list[dict[str, Any]]) -> str:
 
 def _place(citation: dict[str, Any] | None) -> str:
     if citation is None:
-        return "place not known"
+        return "unknown location"
     page = f", page {citation['page']}" if "page" in citation else ""
     return f"{citation['document']}{page} ({citation['start']}-{citation['end']})"
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Columns as wide as they need be; of words the first one, the others of numbers."""
+    """Format a table whose first column is left-aligned and whose others are right-aligned."""
     cells = [[*head], *([_number(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = (

@@ -1,4 +1,4 @@
-"""Filters as the command line writes them: `author=Ada`, `year>=2020`."""
+"""Parsing of metadata filters such as `author=Ada` and `year>=2020`."""
 
 import re
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ CONDITION = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(
 
 
 def filters_of(conditions: Sequence[str]) -> MetadataFilters | None:
-    """Filters that hold where all conditions do; None of none.
+    """Return filters that match if all conditions do, or None if there are no conditions.
 
-    `=` holds of a list that has the value among others; `~` of a text that has it anywhere, in
-    either case. What looks like a number is compared as one; `=` holds of its text as well.
+    `=` also matches a list that contains the value; `~` matches a string that contains it,
+    ignoring case. Numeric values are compared as numbers; `=` also compares them as strings.
 
     Raises
     ------
     InputError
-        If a condition is none.
+        If a condition cannot be parsed.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def _filter(condition: str) -> MetadataFilter | MetadataFilters:
     parts = CONDITION.fullmatch(condition)
     if parts is None:
         raise InputError(
-            f"--where takes KEY=VALUE, or !=, <, <=, >, >= or ~ for the =, got {condition!r}."
+            f"--where takes KEY=VALUE (or !=, <, <=, >, >=, ~ instead of =), got {condition!r}."
         )
     key, sign, text = parts["key"], parts["sign"], parts["value"]
     number = _number(text)

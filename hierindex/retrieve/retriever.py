@@ -159,8 +159,8 @@ class HierarchyRetriever(BaseRetriever):
         return bool(self.levels) or self._mode == "document"
 
     async def check_budget(self) -> None:
-        """Raise InputError if no node of the levels asked for fits the token budget."""
-        if self._token_budget is not None:
+        """Raise InputError if no node asked for fits a token budget below the default."""
+        if self._token_budget is not None and self._token_budget < TOKEN_BUDGET:
             await check_budget(await self.store.asnapshot(), self.levels, self._token_budget)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -11,7 +11,7 @@ from hierindex.store.prefilter import prefilter
 from hierindex.store.snapshot import Snapshot
 
 Count = Callable[[NodeWithScore], int]
-SHORTEST = 10  # nodes by the embedding model's tokens, whose tokens are counted for an LLM
+SHORTEST = 100  # nodes by the embedding model's tokens, whose tokens are counted for an LLM
 
 
 def selected(

@@ -26,7 +26,7 @@ from hierindex.errors import FormatError, InputError
 from hierindex.record import NodeRecord, as_metadata, record_keys
 from hierindex.store.hashed_metadata import row_digests
 
-FORMAT = "2"
+FORMAT = "3"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"

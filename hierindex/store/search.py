@@ -154,8 +154,8 @@ async def _few_pass(scope: Scope) -> bool:
     """Return whether so few rows pass that a partial search of the index would miss some."""
     if not scope.where.sql:
         return False
-    few: dict[str, bool] = scope.known.setdefault("few", {})
-    condition = f"{scope.passes.filters!r} {len(scope.passes.outside)}"
+    few: dict[int, bool] = scope.known.setdefault("few", {})
+    condition = hash(scope.where.sql)
     found = few.get(condition)
     if found is None:
         if len(few) >= MOST_KNOWN:
@@ -170,7 +170,7 @@ async def _first(
     scope: Scope, search: Callable[[int], Awaitable["pa.Table"]], n_rows: int
 ) -> "pa.Table":
     """Search with a growing limit until enough rows pass the filters."""
-    limit = min(n_rows, max(await scope.n_rows(), 1))
+    limit = min(n_rows, 1 + await scope.n_rows())
     while True:
         rows = await search(limit)
         passing = scope.passes.rows(rows)

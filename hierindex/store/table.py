@@ -117,7 +117,8 @@ class Table:
         table = await self.open()
         if table is None:
             return Snapshot(self.uri)
-        columns, version = await asyncio.gather(table.schema(), table.version())
+        with self.named_refusals():
+            columns, version = await asyncio.gather(table.schema(), table.version())
         check_format(columns, self.uri)
         state, (before, known) = (columns.metadata[NAME_KEY], int(version)), self._known
         if state != before:
@@ -162,8 +163,9 @@ class Table:
 
     async def drop(self) -> None:
         """Drop the table if it exists."""
-        if await self.open() is not None:
-            await (await self.connect()).drop_table(self.name)
+        with self.named_refusals():
+            if await self.open() is not None:
+                await (await self.connect()).drop_table(self.name)
 
     async def _made_of(self, rows: "pa.Table") -> "AsyncTable | None":
         """Create the table unless it exists by now; then return None."""

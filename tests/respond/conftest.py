@@ -1,6 +1,35 @@
 import pytest
+from fakes import HashingEmbedding
 from llama_index.core.settings import _Settings
+from store.trees import tree
 from tenacity import wait_none
+
+from hierindex.index import HierarchicalIndex
+from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.store.vector_store import HierarchyStore
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(tree())
+    return store
+
+
+@pytest.fixture(scope="module")
+def embed_model():
+    return HashingEmbedding()
+
+
+@pytest.fixture(scope="module")
+def retriever(store, embed_model):
+    """Finds all chunks."""
+    return HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
+
+
+@pytest.fixture(scope="module")
+def index(store, embed_model):
+    return HierarchicalIndex(store, embed_model)
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ from collections import Counter
 from inspect import signature
 
 import pytest
-from fakes import HashingEmbedding
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ToolCallBlock
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
@@ -23,13 +22,9 @@ from respond.asking import (
     serve,
     usage_of,
 )
-from store.trees import tree
 from test_doubles import llm_of
 
 from hierindex import (
-    HierarchicalIndex,
-    HierarchyRetriever,
-    HierarchyStore,
     HierindexError,
     InputError,
     ModelError,
@@ -71,29 +66,6 @@ class Verdict(BaseModel):
 
     met: bool
     words: str
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    store = HierarchyStore(tmp_path_factory.mktemp("index"))
-    store.add(tree())
-    return store
-
-
-@pytest.fixture(scope="module")
-def embed_model():
-    return HashingEmbedding()
-
-
-@pytest.fixture(scope="module")
-def retriever(store, embed_model):
-    """Finds all chunks."""
-    return HierarchyRetriever(store, embed_model, level=0, top_k=100, token_budget=None)
-
-
-@pytest.fixture(scope="module")
-def index(store, embed_model):
-    return HierarchicalIndex(store, embed_model)
 
 
 @pytest.mark.parametrize("fits", [True, False], ids=WINDOWS)
