@@ -427,7 +427,7 @@ def test_a_token_limit_stops_a_build_that_another_continues(hierindex, build, se
     limit = needed["prompt_tokens"] // 2 + needed["completion_tokens"] // needed["llm_calls"]
     status, out, err = build("--max-llm-tokens", limit)
     assert (status, out) == (2, "")
-    assert re.fullmatch(r"hierindex: LLM 'm' stopped at its limit, [^\n]+\.\n", err)
+    assert re.fullmatch(r"hierindex: LLM 'm' stopped at its limit [^\n]+\.\n", err)
     assert sum(server.answered[1:]) <= limit
     assert hierindex("info", "--index", "L")[0] == 2
     status, out, _ = build("--json")
