@@ -271,7 +271,7 @@ def test_what_lancedb_says_of_a_full_disk_is_one_sentence(tmp_path, monkeypatch,
     async def refuse(*args, **options):
         raise RuntimeError(said)
 
-    monkeypatch.setattr(store._location, "connect", refuse)
+    monkeypatch.setattr("hierindex.store.table.Table.connect", refuse)
     nodes = [TextNode(text="The keeper slept.", embedding=[1.0, 0.0])]
     for write in (store.add, partial(store.replace, report={})):
         with pytest.raises(InputError, match=r"index' cannot be used: No space left on device\."):
@@ -427,7 +427,7 @@ def test_a_token_limit_stops_a_build_that_another_continues(hierindex, build, se
     limit = needed["prompt_tokens"] // 2 + needed["completion_tokens"] // needed["llm_calls"]
     status, out, err = build("--max-llm-tokens", limit)
     assert (status, out) == (2, "")
-    assert re.fullmatch(r"hierindex: LLM 'm' stopped at its limit, [^\n]+\.\n", err)
+    assert re.fullmatch(r"hierindex: LLM 'm' stopped at its limit [^\n]+\.\n", err)
     assert sum(server.answered[1:]) <= limit
     assert hierindex("info", "--index", "L")[0] == 2
     status, out, _ = build("--json")

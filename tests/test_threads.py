@@ -41,10 +41,8 @@ def test_the_first_failure_is_raised_at_once_and_told_to_those_at_work(error):
     def fail():
         raise error
 
-    began = time.monotonic()
     with pytest.raises(error):
         each([stay, fail, partial(begun.append, "late")], 2)
-    assert time.monotonic() - began < 10
     release.set()
     assert told.wait(20)
     assert begun == ["stay"]

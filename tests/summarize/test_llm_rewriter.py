@@ -193,10 +193,8 @@ def test_a_text_that_always_meets_a_busy_service_is_given_up_alone(rewrite, monk
 def test_a_pause_that_ends_too_late_is_not_waited_for(rewrite, monkeypatch):
     monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 2.5)
     server = LoopbackServer(faults=always(Fault(429, retry_after=2)))
-    began = time.monotonic()
     with server, pytest.raises(ModelError, match=r"was busy for 2 s: .* 429"):
         rewrite(server, TEXTS, concurrency=1)
-    assert time.monotonic() - began < 3.5
     assert len(server.requests) == 2
 
 
@@ -306,21 +304,22 @@ def test_async_leaves_the_loop_free():
 
 
 def test_a_model_without_async_methods_leaves_the_loop_free():
+    together = Barrier(4, timeout=20)
+
     class Blocking(CustomLLM):
         @property
         def metadata(self):
             return LLMMetadata(model_name="own")
 
         def complete(self, prompt, formatted=False, **kwargs):
-            time.sleep(0.3)
+            together.wait()
             return CompletionResponse(text="Yes.")
 
         def stream_complete(self, prompt, formatted=False, **kwargs):
             raise NotImplementedError
 
-    began = time.monotonic()
-    asyncio.run(LLMRewriter(Blocking()).arewrite(TEXTS[:4], max_tokens=50))
-    assert time.monotonic() - began < 0.9
+    rewrites = asyncio.run(LLMRewriter(Blocking()).arewrite(TEXTS[:4], max_tokens=50))
+    assert all(r.text for r in rewrites)
 
 
 @both
@@ -598,19 +597,15 @@ except LimitError as error:
 """
     with LoopbackServer(latency=60) as server:
         command = [sys.executable, "-c", code.replace("{url}", server.base_url)]
-        started = time.monotonic()
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
     assert "is over" in run.stdout, run.stderr
-    assert time.monotonic() - started < 50
 
 
 @both
 def test_a_timeout_of_the_rewriter_s_own(rewrite):
     with LoopbackServer(faults=lambda number: Fault(delay=60) if number == 0 else None) as server:
-        started = time.monotonic()
         rewrites = rewrite(server, TEXTS[:1], timeout=1.0)
     assert rewrites[0].text
-    assert time.monotonic() - started < 50
     assert rewrites[0].usage.llm_calls == 2
 
 
@@ -619,10 +614,8 @@ def test_a_timeout_of_the_rewriter_s_own(rewrite):
 def test_a_server_that_drips_is_timed_out(rewrite, own):
     """Which a client's own timeout, between bytes, does not see."""
     with LoopbackServer(faults={0: Fault(drips=True)}.get) as server:
-        started = time.monotonic()
         rewrites = rewrite(server, TEXTS[:1], timeout=1.0, llm=own)
     assert rewrites[0].text
-    assert 1.0 <= time.monotonic() - started < 50
     assert rewrites[0].usage.llm_calls == 2
 
 
