@@ -24,6 +24,7 @@ from hierindex.record import PAGE_BREAK, PAGES
 
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
+MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
 MAX_TITLE = 1000  # characters; each chunk stores the title
 FILE_NAME, TITLE = "file_name", "title"
 
@@ -239,7 +240,10 @@ def _read_html(file: BinaryIO) -> tuple[str, dict[str, Any]]:
     html, metadata = _read_text(file)
     found = _HtmlText()
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, target=found)
-    etree.fromstring(html.encode("utf-8", "replace"), parser)
+    data = html.encode("utf-8", "replace")
+    for at in range(0, len(data) or 1, HEAD):  # an error of `found` surfaces after a part
+        parser.feed(data[at : at + HEAD])
+    parser.close()
     if found.title:
         metadata[TITLE] = found.title
     return "\n".join(line for line in found.lines if line.strip()), metadata
@@ -248,7 +252,7 @@ def _read_html(file: BinaryIO) -> tuple[str, dict[str, Any]]:
 class _HtmlText:
     """Collects text while lxml parses.
 
-    lxml's trees are at most 2,048 deep, and take quadratic time for an element's attributes.
+    A tree of lxml would take quadratic time for an element's attributes.
     """
 
     def __init__(self) -> None:
@@ -257,10 +261,14 @@ class _HtmlText:
         self._inline: list[str] = []
         self._title: list[str] = []
         self._open: Counter[str] = Counter()
+        self._depth = 0
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._end_line(tag)
         self._open[tag] += 1
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise UnreadableError(f"has elements nested more than {MAX_DEPTH:,} deep")
 
     def data(self, text: str) -> None:
         if self._open["title"]:
@@ -271,12 +279,13 @@ class _HtmlText:
     def end(self, tag: str) -> None:
         self._end_line(tag)
         self._open[tag] -= 1
+        self._depth -= 1
         if tag == "title":
             self.title = self.title or "".join(self._title).strip()[:MAX_TITLE]
             self._title.clear()
 
     def close(self) -> None:
-        """Do nothing: the end of `html` came before."""
+        """Do nothing; `html` has ended."""
 
     def _end_line(self, tag: str) -> None:
         if tag in BLOCKS:

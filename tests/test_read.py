@@ -175,6 +175,8 @@ def test_text_equals_what_open_reads(tmp_path_factory, lines, end):
         ("a.pdf", pdf_of("x").replace(b"<< /Length", b"<< /Filter /No /Length"), "read as PDF"),
         ("a.pdf", b"%PDF-1.4\n" + b"line\n" * 1_000_000, "read as PDF"),
         ("a.html", b"<script>1</script><style>p {}</style>", "empty"),
+        ("a.html", b"", "empty"),
+        ("a.html", b"<!-- <p>Only a comment.</p>", "empty"),
     ],
 )
 def test_what_is_no_document_is_skipped_with_a_reason(written, name, data, reason):
@@ -383,11 +385,18 @@ def test_html_says_its_encoding(written):
     assert document.metadata["encoding"] == "koi8_r"
 
 
-@pytest.mark.parametrize("markup", ["<div>", "<b>", "<!--", "<a b='", "<p>", "&#1", "<a ", "</i>"])
+@pytest.mark.parametrize("markup", ["<p>x", "<i></i>", "<!--", "<a b='", "&#1", "<a ", "</i>"])
 def test_html_is_read_however_often_it_repeats_itself(written, markup):
     """A quadratic parser would take minutes."""
     html = "text" + markup * 100_000
     assert read_one(written, "a.html", html).text.startswith("text")
+
+
+@pytest.mark.parametrize("tag", ["div", "b", "pre", "ul><li", "table><tr><td"])
+def test_html_is_nested_to_some_depth(written, tag):
+    assert read_one(written, "a.html", f"<{tag}>" * 600 + "text" + "</div>" * 600).text == "text"
+    with pytest.raises(SourceError, match="nested more than 2,048 deep"):
+        read_documents(written({"a.html": f"<{tag}>" * 100_000 + "text" + "</q>" * 100_000}))
 
 
 def test_html_is_read_however_many_attributes_an_element_has(written):
