@@ -577,6 +577,7 @@ def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
 
 LLM = ["build", "letters", "--index", "W", "--llm", "m", "--llm-base-url", "http://x/v1"]
 BAD_COMMANDS = {
+    "empty source": (["build", "", "--index", "W"], 2, "A source is an empty string"),
     "level": (["query", "?", "--index", "index", "--level", "9"], 2, "has levels 0 to"),
     "mode": (["query", "?", "--index", "index", "--mode", "up"], 2, "mode is invalid"),
     "response mode": (

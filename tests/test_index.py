@@ -271,6 +271,15 @@ class TestDocumentsFromAnyReader:
         index = HierarchicalIndex.build(documents, tmp_path / "index", hierarchy=hierarchy())
         assert [s.path for s in index.last_build.skipped] == ["b"]
 
+    def test_lone_surrogates_are_replaced(self, tmp_path) -> None:
+        document = Document(text="\ud800 " + text_of("a"), id_="a\udcff", metadata={"k": "\ud800"})
+        index = HierarchicalIndex.build([document], tmp_path / "index", hierarchy=hierarchy())
+        assert index.last_build.added == 1
+        again = HierarchicalIndex.build([document], tmp_path / "index", hierarchy=hierarchy())
+        assert again.last_build.unchanged == 1
+        (found, *_) = again.as_retriever(level=0).retrieve("a")
+        assert found.node.ref_doc_id == "a\ufffd"
+
     def test_equal_ids_are_refused(self, tmp_path) -> None:
         documents = [Document(text=text_of("a"), id_="a")] * 2
         with pytest.raises(SourceError, match="id 'a'"):

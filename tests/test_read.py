@@ -1,12 +1,18 @@
 import codecs
+import os
 import warnings
+from errno import EACCES
 from io import BytesIO
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from fakes import HashingEmbedding
+from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import example, given
 from hypothesis import strategies as st
+from llama_index.core import SimpleDirectoryReader
+from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, MetadataMode
 from pypdf import PdfReader, PdfWriter
@@ -18,8 +24,11 @@ from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read import (
     FILE_NAME,
     MAX_LINE,
+    MAX_TITLE,
+    FileReader,
     Skipped,
     read_documents,
+    well_formed,
 )
 from hierindex.record import PAGE, PAGES
 from hierindex.split import (
@@ -161,8 +170,10 @@ def test_text_equals_what_open_reads(tmp_path_factory, lines, end):
         ("a.pdf", b"%PDF-1.4 nonsense", "PDF"),
         ("a.pdf", pdf_of("cut in the middle")[:200], "PDF"),
         ("a.pdf", pdf_of(""), "PDF without text"),
-        ("a.pdf", locked(pdf_of("hidden"), 2), "PDF"),
-        ("a.pdf", locked(pdf_of("hidden"), 5), "PDF"),
+        ("a.pdf", locked(pdf_of("hidden"), 2), "an encrypted PDF"),
+        ("a.pdf", locked(pdf_of("hidden"), 5), "an encrypted PDF"),
+        ("a.pdf", pdf_of("x").replace(b"<< /Length", b"<< /Filter /No /Length"), "read as PDF"),
+        ("a.pdf", b"%PDF-1.4\n" + b"line\n" * 1_000_000, "read as PDF"),
         ("a.html", b"<script>1</script><style>p {}</style>", "empty"),
     ],
 )
@@ -211,6 +222,78 @@ def test_a_folder_is_read_with_its_folders_in_order(written):
     assert told == [("read", i + 1, 6) for i in range(6)]
 
 
+def test_names_that_are_not_utf8_are_escaped(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    for name in (b"\xff", b"\xff.html", b"\xed\xa0\x80.txt", "é".encode()):
+        (folder / os.fsdecode(name)).write_text("x")
+    documents, skipped = read_documents(tmp_path)
+    assert [(d.id_, d.metadata[FILE_NAME]) for d in documents] == [
+        (f"caf\\xe9/{name}", name) for name in ("é", "\\xed\\xa0\\x80.txt", "\\xff", "\\xff.html")
+    ]
+    assert not skipped
+
+
+def test_what_is_no_file_is_skipped_and_not_waited_for(tmp_path, monkeypatch):
+    (tmp_path / "good.txt").write_text("good")
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "folder").mkdir()
+    for name, target in {
+        "device": "/dev/zero",
+        "up": "..",
+        "there": "folder",
+        "loop": "loop",
+        "dangling": "nowhere",
+    }.items():
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "secret.txt").write_text("secret")
+    forbid(monkeypatch, tmp_path / "locked", tmp_path / "secret.txt")
+    (document,), skipped = read_documents(tmp_path)
+    assert document.id_ == "good.txt"
+    assert {each.path: each.reason for each in skipped} == {
+        "dangling": "cannot be read (No such file or directory)",
+        "device": "is a pipe, a socket or a device",
+        "locked": "is a folder without permission",
+        "loop": "cannot be read (Too many levels of symbolic links)",
+        "pipe.txt": "is a pipe, a socket or a device",
+        "secret.txt": "cannot be read (Permission denied)",
+        "there": "is a link to a folder",
+        "up": "is a link to a folder",
+    }
+    with pytest.raises(SourceError, match="is a pipe, a socket or a device"):
+        read_documents(tmp_path / "pipe.txt")
+
+
+def forbid(monkeypatch, folder, file):
+    """Take permissions away, also from root, whom no permission stops."""
+    listed, opened = Path.iterdir, Path.open
+
+    def refuse(path, forbidden):
+        if path == forbidden:
+            raise PermissionError(EACCES, os.strerror(EACCES))
+
+    def iterdir(path):
+        refuse(path, folder)
+        return listed(path)
+
+    def open_(path, *args, **options):
+        refuse(path, file)
+        return opened(path, *args, **options)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    monkeypatch.setattr(Path, "open", open_)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.html", "a.pdf"])
+@pytest.mark.parametrize("begin", [b"", b"text", b"%PDF-1.7\n"])
+def test_a_file_that_does_not_begin_like_text_is_not_loaded(tmp_path, name, begin):
+    (tmp_path / name).write_bytes(begin)
+    os.truncate(tmp_path / name, 2**40)
+    with pytest.raises(SourceError, match=r"is not text|cannot be read as PDF"):
+        read_documents(tmp_path)
+
+
 def test_sources_keep_their_order_and_a_hidden_one_may_be_named(written):
     folder = written({"one/b.txt": "b", "two/a.txt": "a", ".hidden/c.txt": "c"})
     sources = [folder / "two", str(folder / "one" / "b.txt"), folder / ".hidden"]
@@ -229,6 +312,9 @@ def test_sources_keep_their_order_and_a_hidden_one_may_be_named(written):
         ({"a.txt": "1"}, ["a.txt", "a.txt"], "'a.txt'"),
         ({"a.txt": "1"}, [".", "a.txt"], "'a.txt'"),
         ({}, [], "Nothing"),
+        ({"a.txt": "1"}, [""], "empty string"),
+        ({}, ["a\0b"], "cannot be found or read"),
+        ({}, ["a" * 5000], "cannot be found or read"),
     ],
 )
 def test_sources_that_cannot_be_read(written, monkeypatch, files, sources, told):
@@ -259,6 +345,14 @@ def test_markdown_is_kept(written):
         ("no tag at all", "no tag at all"),
         ("index.html", "index.html"),
         ("<?xml version='1.0'?><rss><item>News</item></rss>", "News"),
+        ("<pre>\ndef f():\n    if x:\n\n\treturn  1\n</pre>", "def f():\n    if x:\n\n\treturn  1"),
+        ("a  b<pre>  <b>c</b>  d</pre>e  f", "a b\n  c  d\ne f"),
+        ("<pre>  a<br>  b</pre>", "  a\n  b"),
+        ("<pre>  never  closed", "  never  closed"),
+        ("</pre><p>a  b", "a b"),
+        ("<p>a<script>b</script>c", "ac"),
+        ("<script/>a", "a"),
+        ("1 < 2 &#xD800; &#" + "9" * 5000 + ";", "1 < 2 \ufffd \ufffd"),
     ],
 )
 @pytest.mark.parametrize("name", ["a.html", "A.HTM"])
@@ -271,6 +365,8 @@ def test_html_is_read_as_the_text_of_its_elements(written, name, html, text):
     [
         ("<title>The  Title\n</title><p>x</p>", "The  Title"),
         ("<title></title><p>x</p>", None),
+        ("<title>One</title><p>x<svg><title>Two</title></svg></p>", "One"),
+        (f"<title>{'long ' * 100_000}</title><p>x</p>", "long " * (MAX_TITLE // 5)),
         ("<p>x</p>", None),
     ],
 )
@@ -281,8 +377,22 @@ def test_an_html_title_is_metadata_not_text(written, html, title):
 
 
 def test_html_says_its_encoding(written):
-    html = "<meta charset='latin-1'><p>Grüße aus Köln</p>".encode("latin-1")
-    assert read_one(written, "a.html", html).text == "Grüße aus Köln"
+    html = "<meta charset='koi8-r'><p>Привет, мир</p>".encode("koi8-r")
+    document = read_one(written, "a.html", html)
+    assert document.text == "Привет, мир"
+    assert document.metadata["encoding"] == "koi8_r"
+
+
+@pytest.mark.parametrize("markup", ["<div>", "<b>", "<!--", "<a b='", "<p>", "&#1", "<a ", "</i>"])
+def test_html_is_read_however_often_it_repeats_itself(written, markup):
+    """A quadratic parser would take minutes."""
+    html = "text" + markup * 100_000
+    assert read_one(written, "a.html", html).text.startswith("text")
+
+
+def test_html_is_read_however_many_attributes_an_element_has(written):
+    html = f"<p {' '.join(f'a{i}' for i in range(100_000))}>text"
+    assert read_one(written, "a.html", html).text == "text"
 
 
 PAGES_OF_PDF = ["The first page.\nIt has two lines.", "The second page is here.", "A third one."]
@@ -332,6 +442,57 @@ def test_documents_without_pages_have_chunks_without_pages(written):
     (chunk,) = split_documents([document], SentenceSplitter())
     assert PAGE not in chunk.metadata
     assert {page for page, _ in pages_of_spans([chunk])} == {None}
+
+
+def test_pages_are_known_in_a_pipeline(written, splitter):
+    document = read_one(written, "a.pdf", pdf_of(*["This page is left blank on purpose."] * 40))
+    chunks = IngestionPipeline(transformations=[splitter]).run(documents=[document])
+    assert [page for page, _ in pages_of_spans(chunks)][::39] == [1, 40]
+    for chunk in chunks:
+        assert chunk.get_content(MetadataMode.EMBED) == chunk.text
+
+
+READER = FileReader()
+
+
+def test_simple_directory_reader_takes_our_reader(written):
+    folder = written({"a.html": "<title>T</title><p>One</p>", "b.pdf": pdf_of("Two"), "c.txt": "3"})
+    extractors = dict.fromkeys((".html", ".pdf"), READER)
+    documents = SimpleDirectoryReader(folder, file_extractor=extractors).load_data()
+    assert [document.text for document in documents] == ["One", "Two", "3"]
+    html, pdf, _ = (document.metadata for document in documents)
+    assert (html["title"], html["file_path"]) == ("T", str(folder / "a.html"))
+    assert pdf[PAGES] == 1
+
+
+def test_a_reader_reads_from_any_file_system():
+    fs = MemoryFileSystem()
+    fs.pipe("/texts/a.html", b"<p>One</p>")
+    reader = SimpleDirectoryReader("/texts", file_extractor={".html": READER}, fs=fs)
+    (document,) = reader.load_data()
+    assert (document.id_, document.text) == ("/texts/a.html", "One")
+
+
+def test_a_reader_refuses_what_it_cannot_read(written):
+    folder = written({"a.pdf": "no PDF", "b.txt": "b"})
+    with pytest.raises(SourceError, match=r"a\.pdf' cannot be read as PDF\."):
+        READER.load_data(folder / "a.pdf")
+    (document,) = READER.load_data(str(folder / "b.txt"), {"author": "Ada\ud800"})
+    assert (document.id_, document.metadata["author"]) == (str(folder / "b.txt"), "Ada\ufffd")
+
+
+def test_surrogates_become_characters():
+    values = {
+        "id_": "i\ud800",
+        "text": "a\ud83d\ude00b\udc00.",
+        "metadata": {"k\ud800": ["v\ud800"]},
+    }
+    document = Document(**values)
+    mended = well_formed(document)
+    assert (mended.id_, mended.text) == ("i\ufffd", "a\U0001f600b\ufffd.")
+    assert mended.metadata == {"k\ufffd": ["v\ufffd"]}
+    assert document.text == values["text"]
+    assert well_formed(mended) is mended
 
 
 @pytest.fixture(scope="module")
