@@ -27,12 +27,6 @@ def endpoint():
     server.stop()
 
 
-@pytest.fixture(autouse=True)
-def certificates(monkeypatch):
-    """LanceDB's client wants some, though it meets no TLS here."""
-    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
-
-
 def test_a_store_in_a_bucket(endpoint):
     options = {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"}
     store = HierarchyStore("s3://library/store", storage_options=options)
