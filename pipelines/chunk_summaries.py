@@ -31,8 +31,7 @@ def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
     if model_and_address:
         rewriter = LLMRewriter(load_llm(*model_and_address), prompt=QUESTIONS_PROMPT)
         summarizer = TwoStageSummarizer(rewriter, extract_tokens=None)
-    documents, _ = read_documents(folder)
-    chunks = sentence_splitter(embed_model)(documents)
+    chunks = sentence_splitter(embed_model)(read_documents(folder)[0])
     alone = [  # as documents, so that each chunk has a summary
         Document(id_=f"{chunk.ref_doc_id}#{i}", text=chunk.get_content())
         for i, chunk in enumerate(chunks)

@@ -10,6 +10,7 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"  # before huggingface_hub reads it: no test waits for a hub
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+import certifi
 import huggingface_hub.constants
 import pytest
 from hypothesis import HealthCheck, settings
@@ -41,11 +42,14 @@ def one_torch_thread():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_certificates(tmp_path_factory):
-    """No test meets TLS, and each HTTP client would read all authorities for 0.05 s."""
+def one_authority(tmp_path_factory):
+    """No test meets TLS, and each HTTP client would read all certificates for 0.05 s."""
+    end = "-----END CERTIFICATE-----\n"
+    first = Path(certifi.where()).read_text().partition(end)[0] + end
+    file = tmp_path_factory.mktemp("authorities") / "one.pem"
+    file.write_text(first)
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("SSL_CERT_FILE", raising=False)
-        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
+        patch.setenv("SSL_CERT_FILE", str(file))
         yield
 
 

@@ -294,7 +294,7 @@ class TestWhatIsPaidFor:
         nodes = index.store.get_nodes()
         assert len(server.requests) == n_asked
         assert len(hierarchy.embed_model.batches) == n_embedded
-        n_summaries = sum(node.metadata["level"] > 0 for node in nodes)
+        n_summaries = sum(node.metadata["hierindex_level"] > 0 for node in nodes)
         assert index.last_build.usage.cached_summaries == n_summaries
         assert {node.node_id for node in nodes} != {node.node_id for node in before}
         assert wrong_citations(nodes, texts)[1] == 0
@@ -308,10 +308,10 @@ class TestWhatIsPaidFor:
         assert b"Bergen" in cache_file(str(tmp_path)).read_bytes()
         index.store.delete("Bergen")
         assert b"Bergen" not in cache_file(str(tmp_path)).read_bytes()
-        staying = {n.node_id for n in index.store.get_nodes() if n.metadata["level"]}
+        staying = {n.node_id for n in index.store.get_nodes() if n.metadata["hierindex_level"]}
         n_asked, texts = len(server.requests), {k: v for k, v in texts.items() if k != "Bergen"}
         index = built(documents(texts), tmp_path, hierarchy)
-        nodes = [n for n in index.store.get_nodes() if n.metadata["level"]]
+        nodes = [n for n in index.store.get_nodes() if n.metadata["hierindex_level"]]
         new = {n.node_id for n in nodes} - staying
         assert index.last_build.usage.cached_summaries == len(nodes) - len(new) > 0
         assert len(server.requests) - n_asked == index.last_build.usage.llm_calls == len(new)

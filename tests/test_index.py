@@ -189,7 +189,7 @@ class TestBuildingAgain:
         lancedb.connect(tmp_path / "index").create_table(
             "nodes", old.replace_schema_metadata(None), mode="overwrite"
         )
-        with pytest.raises(FormatError, match=r"format 1, this version reads format 2\); build it"):
+        with pytest.raises(FormatError, match=r"format 1, this version reads format 3\); build it"):
             HierarchicalIndex.open(tmp_path / "index")
         report = built(folder, tmp_path / "index").last_build
         assert (report.added, report.unchanged) == (3, 0)
@@ -366,7 +366,7 @@ def test_wrong_questions(folder, tmp_path) -> None:
         index.ask("?", level=9)
     with pytest.raises(LevelError, match="got level -1"):
         index.ask("?", level=-1)
-    with pytest.raises(InputError, match="No retrieved node fits token_budget=1"):
+    with pytest.raises(InputError, match="No node fits token_budget=1"):
         index.ask("?", token_budget=1)
     with pytest.raises(InputError, match="mode must be"):
         index.as_retriever(mode="sideways")

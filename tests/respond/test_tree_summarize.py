@@ -249,7 +249,7 @@ def test_families_are_read_together(store, embed_model):
 @pytest.mark.parametrize("num_children", [2, 3])
 def test_num_children_is_respected_where_it_costs_no_call(server, num_children):
     """Prompts that hold four texts at most by length, of which there are as many either way."""
-    server.window = None
+    server.window, server.reply = None, lambda prompt: "The answer."
     room = {2: 330, 3: 430}[num_children]
     nodes = found(*(words(35, 100 * i) for i in range(2 * num_children)))
     n_tokens = count_tokens(nodes[0].node.text)
