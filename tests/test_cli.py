@@ -609,11 +609,7 @@ BAD_COMMANDS = {
         "--quick can only be used",
     ),
     "prompt": ([*LLM, "--prompt", "y"], 2, "--prompt y is neither"),
-    "nli model": (
-        [*LLM, "--grounding", "no/such-model"],
-        2,
-        "NLI model 'no/such-model' cannot be loaded",
-    ),
+    "kind of grounding": ([*LLM, "--grounding", "no/such"], 2, "grounding is invalid"),
     "record": ([*LLM, "--llm-record", "none/calls"], 2, "'none/calls' cannot be written"),
     "grounding": ([*LLM, "--min-grounding", "2"], 2, "min_grounding is invalid"),
     "tokens": ([*LLM, "--max-llm-tokens", "0"], 2, "max_llm_tokens is invalid"),

@@ -41,10 +41,7 @@ Prompt = Annotated[
 MinGrounding = Annotated[
     float | None, typer.Option(help="Minimum share of a summary that its sources support, 0 to 1.")
 ]
-Grounding = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="embedding (the default), none, or an NLI model."),
-]
+Grounding = Annotated[str | None, typer.Option(help="embedding (the default) or none.")]
 Strict = Annotated[
     bool | None, typer.Option("--strict/--no-strict", help="Fail if a summary cannot be written.")
 ]

@@ -255,14 +255,14 @@ class Hierarchy(TransformComponent):
 
     def _models(self, cache: Cache) -> Models:
         # The vector cache is not used for sentences: they belong to no one node.
-        resources = Resources(completions=cache.texts, embed=self.embedder.embed)
+        embed = None if self._is_rehearsal else self.embedder.embed
+        resources = Resources(completions=cache.texts, embed=embed)
         return Models(self.embedder, self._summarizer, resources, cache.vectors)
 
     @property
     def _compares_vectors(self) -> bool:
         """Whether the grounding of summaries may depend on the embedding model."""
-        grounding = self._summarizer.to_dict().get("grounding")
-        return grounding is not None and grounding.get("type") != "nli"
+        return self._summarizer.to_dict().get("grounding") is not None
 
     def _recipe(self) -> Recipe:
         shaped_by: dict[str, Any] = {

@@ -91,8 +91,8 @@ class TwoStageSummarizer:
         `extractive_fallback`, with a `FallbackWarning`.
     grounding : Grounding, optional
         Finds the sources of each sentence and judges their support, by default
-        `EmbeddingGrounding()` with the tree's embedding model. None finds sources by their
-        words and does not judge them.
+        `EmbeddingGrounding()`. With None, and outside of a hierarchy, sources are found by their
+        words and not judged.
     min_grounding : float in [0, 1], optional
         Share of a rewrite's sentences that must be supported; below it, the rewrite fails.
 
@@ -206,7 +206,7 @@ class TwoStageSummarizer:
         texts = [_leading(split_sentences(rewrite.text or ""), budget) for rewrite in rewrites]
         written = [i for i, sentences in enumerate(texts) if sentences]
         pairs = [([s.text for s in texts[i]], [s.text for s in extracts[i]]) for i in written]
-        if self.grounding is None:
+        if self.grounding is None or resources.embed is None:
             supports = support_by_words(pairs)
         else:
             supports = self.grounding.support(pairs, resources.embed)
