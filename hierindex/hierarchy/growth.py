@@ -6,11 +6,10 @@ sync and the async driver run the same code.
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 
 from hierindex.cache.texts import TextCache
@@ -25,14 +24,11 @@ from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
 from hierindex.hierarchy.whole_documents import note_whole_documents
 from hierindex.llm.usage import Usage
-from hierindex.summarize.events import LevelSummarized
 from hierindex.summarize.sentences import split_all
 from hierindex.summarize.summary import Budget, Group, Summary
 from hierindex.timing import Stopwatch, Timing
 
-dispatcher = get_dispatcher(__name__)
-
-ParentEmbedding = Literal["text", "mean", "max"]
+ParentEmbedding = Literal["text", "mean"]
 
 
 @dataclass(frozen=True)
@@ -191,7 +187,7 @@ def _parents(
             texts = [parent.node.text for parent in made]
             X[written] = yield from _embedded_texts(texts, rows.X.shape[1], level)
         else:
-            X[written] = _pooled(M, rows.X, recipe.parent_embedding)[written]
+            X[written] = centroids(M, rows.X)[written]
         n_tokens = recipe.embedder.count_tokens([parent.node.text for parent in made])
     parents = [current[group[0]] for group in groups]
     for g, parent, n in zip(written, made, n_tokens.tolist(), strict=True):
@@ -199,7 +195,6 @@ def _parents(
         parent.note(n_tokens=n)
         parents[g] = parent
     usage = sum((summary.usage for summary in summaries), Usage())
-    dispatcher.event(LevelSummarized(level=level, n_groups=len(made), usage=asdict(usage)))
     return parents, X, usage
 
 
@@ -256,12 +251,6 @@ def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work
             "pass the embedding model that embedded the chunks as embed_model=."
         )
     return X
-
-
-def _pooled(M: Membership, X: Floats2d, how: ParentEmbedding) -> Floats2d:
-    if how == "mean":
-        return centroids(M, X)
-    return unit_vectors([X[group].max(axis=0) for group in groups_of(M)])
 
 
 def _link(current: Sequence[Draft], parents: Sequence[Draft], M: Membership, level: int) -> None:

@@ -50,8 +50,8 @@ class Hierarchy(TransformComponent):
     summarizer : Summarizer, LLM or str, optional
         Extractive by default. An LLM or a sequence-to-sequence model (by name or folder)
         rewrites the sentences that the extractive stage selects.
-    parent_embedding : {"text", "mean", "max"}
-        Whether a parent's vector embeds its text or pools its children's vectors.
+    parent_embedding : {"text", "mean"}
+        Whether a parent's vector embeds its text or is the mean of its children's vectors.
     summary_tokens : int
         Maximum tokens of a summary, counted by the embedding model's tokenizer.
     max_tokens, max_children : int

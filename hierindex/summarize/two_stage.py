@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import FallbackWarning, InputError, SummaryError
 from hierindex.llm.usage import Usage
 from hierindex.summarize.claims import Excerpt
-from hierindex.summarize.events import SummaryFallback
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     Extractor,
@@ -28,8 +26,6 @@ from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_
 EXTRACT_TOKENS = 900  # fits the 1,024 of bart-large-cnn; about RAPTOR's input per summary
 DIGITS = 3  # of the grounding
 BY_EMBEDDING = EmbeddingGrounding()
-
-dispatcher = get_dispatcher(__name__)
 
 
 @dataclass(frozen=True)
@@ -226,13 +222,6 @@ class TwoStageSummarizer:
         first = next(iter(failed))
         source = extracts[first][0].quote.source
         group = f"the group of {source.document!r} at {source.start}" if source else "a group"
-        for i, reason in failed.items():
-            at = extracts[i][0].quote.source
-            document, start = (None, None) if at is None else (at.document, at.start)
-            event = SummaryFallback(
-                summarizer=self.name, reason=reason, document=document, start=start
-            )
-            dispatcher.event(event)
         if self.strict:
             raise SummaryError(
                 f"{self.name} gave no summary for {group}: {failed[first]}; strict is set."
