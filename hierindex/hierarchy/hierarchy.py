@@ -116,6 +116,11 @@ class Hierarchy(TransformComponent):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         ForkingPickler.register(cls, _refuse_slices)
 
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises it."""
+        return cls.__name__
+
     @property
     def embedder(self) -> Embedder:
         """Embedding model with its window and tokenizer; loaded on first use if given by name."""
