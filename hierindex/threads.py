@@ -53,17 +53,6 @@ async def _settled() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def within(seconds: float | None, function: Callable[[], T]) -> T:
-    """Return the result of a blocking function, or abandon its thread after a timeout.
-
-    Raises
-    ------
-    TimeoutError
-        If it takes longer than `seconds`.
-    """
-    return _begun(function).result(seconds)
-
-
 async def in_daemon_thread(function: Callable[[], T]) -> T:
     """Run a blocking function in a thread that does not keep the process alive."""
     return await asyncio.wrap_future(_begun(function))
