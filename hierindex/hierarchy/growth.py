@@ -183,12 +183,12 @@ def _parents(
         ]
     with watch("embed", level):
         X = np.array([rows.X[group[0]] for group in groups])  # (n_groups, n_dims)
-        if recipe.parent_embedding == "text":
-            texts = [parent.node.text for parent in made]
-            X[written] = yield from _embedded_texts(texts, rows.X.shape[1], level)
-        else:
+        texts = [parent.node.text for parent in made]
+        if recipe.parent_embedding == "mean":
             X[written] = centroids(M, rows.X)[written]
-        n_tokens = recipe.embedder.count_tokens([parent.node.text for parent in made])
+        elif texts:
+            X[written] = yield from _embedded_texts(texts, rows.X.shape[1], level)
+        n_tokens = recipe.embedder.count_tokens(texts)
     parents = [current[group[0]] for group in groups]
     for g, parent, n in zip(written, made, n_tokens.tolist(), strict=True):
         parent.node.embedding = X[g].tolist()
@@ -242,8 +242,6 @@ def _budget(recipe: Recipe) -> Budget:
 
 def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work, Any, Floats2d]:
     """Embed summaries and check their dimension."""
-    if not texts:
-        return np.zeros((0, n_dims), dtype=np.float32)
     X: Floats2d = yield Embed(texts, f"embed level {level}")
     if X.shape[1] != n_dims:
         raise InputError(

@@ -188,9 +188,10 @@ def test_citations_are_the_text(kind) -> None:
             )
 
 
+@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
-def test_same_input_same_nodes(kind) -> None:
-    first, second = grown(kind), grown(kind)
+def test_same_input_and_seed_same_nodes(kind, seed) -> None:
+    first, second = grown(kind, seed=seed), grown(kind, seed=seed)
     assert [node.to_dict() for node in first] == [node.to_dict() for node in second]
 
 
@@ -415,12 +416,6 @@ def test_chunks_of_one_id_stay_apart() -> None:
     chunks = [TextNode(id_="x", text=f"The keeper wrote of storm {i}.") for i in range(3)]
     nodes = SemanticHierarchy(embed_model=HashingEmbedding())(chunks)
     assert sorted(n.text for n in nodes if not record(n).level) == [c.text for c in chunks]
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_seed_gives_one_tree(seed) -> None:
-    first, second = (grown(RaptorHierarchy, *"abcdefgh", seed=seed) for _ in range(2))
-    assert [node.node_id for node in first] == [node.node_id for node in second]
 
 
 @pytest.mark.parametrize(
