@@ -6,7 +6,7 @@ sync and the async driver run the same code.
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -61,12 +61,12 @@ class Recipe:
     summarizer: str  # name only
     shaped_by: str  # JSON of everything that determines a summary, apart from group and budget
     summary_tokens: int
-    parent_embedding: ParentEmbedding = "text"
-    max_levels: int | None = None
-    summarize_single_documents: bool = False
-    namespace: str = ""
-    metadata_rules: Mapping[str, Merge] = field(default_factory=dict)
-    is_rehearsal: bool = False  # an estimate: summaries are placeholders and are not cached
+    parent_embedding: ParentEmbedding
+    max_levels: int | None
+    summarize_single_documents: bool
+    namespace: str
+    metadata_rules: Mapping[str, Merge]
+    is_rehearsal: bool  # an estimate: summaries are placeholders and are not cached
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,14 @@ class Grown:
 Growth = Generator[Work, Any, Grown]
 
 
-def grow_nodes(
-    chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | None = None
-) -> Growth:
+def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | None) -> Growth:
     """Grow a tree over chunks, which are not modified.
 
     Parameters
     ----------
     chunks : Sequence[BaseNode]
     recipe : Recipe
-    memory : TextCache, optional
+    memory : TextCache or None
         Cache that summaries are read from and written to.
     """
     watch = Stopwatch()
