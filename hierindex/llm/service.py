@@ -63,7 +63,7 @@ class Service:
     wait : wait_base
         Tenacity's wait between attempts.
     tokens : TokenLimit, optional
-        Budget of async requests.
+        Budget of its requests.
     has_answered : bool
         Whether the service was ever reachable; if so, a refused connection is retried.
     """

@@ -314,13 +314,12 @@ class Failing(RewriterOf):
 )
 def test_strict_names_the_group_and_the_reason(rewriter, reason):
     settings = {"grounding": Verdicts(), "min_grounding": 0.5, "strict": True}
-    group = group_of("A lamp.", "A letter.")[1:]
+    summarizer, resources = TwoStageSummarizer(rewriter, **settings), Resources(embed=embed)
+    group, nowhere = group_of("A lamp.", "A letter.")[1:], [Sentence("Snow.", Quote(0, 5, None))]
     with pytest.raises(SummaryError, match=rf"'A letter\.' at 0: {reason}; strict is set\."):
-        TwoStageSummarizer(rewriter, **settings).summarize([group], budget_of(9))
-    with pytest.raises(SummaryError, match=f"for a group: {reason}"):
-        TwoStageSummarizer(rewriter, **settings).summarize(
-            [[Sentence("Snow.", Quote(0, 5, None))]], budget_of(9)
-        )
+        summarizer.summarize([group], budget_of(9), resources)
+    with pytest.raises(SummaryError, match="for a group: "):
+        summarizer.summarize([nowhere], budget_of(9), resources)
 
 
 @pytest.mark.parametrize(
