@@ -29,10 +29,13 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
 def blocking(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Any, P], T]:
-    """Return the sync twin of an async method, which runs it by `wait_for`."""
+    """Return the sync twin of an async method, which runs it by `wait_for`.
+
+    A method that takes any keywords must mark `self` as positional-only.
+    """
 
     @wraps(method)
-    def waiting(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+    def waiting(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return wait_for(method(self, *args, **kwargs))
 
     return waiting

@@ -37,8 +37,8 @@ class RetrievedNode(NodeWithScore):
 def path_to_root(node: BaseNode, parents: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the ids from a node's strongest parent up; `parents` maps summaries to theirs."""
     path: list[str] = []  # ends early if a parent is not stored yet
-    parent = node.parent_node and node.parent_node.node_id
+    parent = node.parent_node.node_id if node.parent_node else ""
     while parent in parents and parent not in path:
         path.append(parent)
-        parent = next(iter(parents[parent]), None)
+        parent = next(iter(parents[parent]), "")
     return path

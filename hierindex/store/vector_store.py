@@ -123,7 +123,7 @@ class HierarchyStore(BasePydanticVectorStore):
         while (batch := wait_for(next_batch())) is not None:
             yield batch
 
-    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+    async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
 
         Raises
@@ -160,7 +160,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
     replace = blocking(areplace)
 
-    async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
+    async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary derived from them.
 
         Links to the deleted nodes are removed. A node that lost a parent or a child is marked in
@@ -172,6 +172,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
     async def adelete_nodes(
         self,
+        /,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
@@ -214,7 +215,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
     get_nodes = blocking(aget_nodes)
 
-    async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+    async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Return the best nodes that pass the query's filters, ordered by score; see the class.
 
         Parameters
