@@ -10,12 +10,11 @@ import numpy as np
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
-from hierindex.store.prefilter import Prefilter
 from hierindex.store.schema import NODE_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.table import AsyncTable
+    from lancedb.query import AsyncQuery
 
     from hierindex.store.snapshot import Snapshot
 
@@ -42,15 +41,9 @@ class Scope:
     passes: Passing
     most: int | None = None
 
-    @property
-    def where(self) -> Prefilter:
-        """The condition that LanceDB evaluates."""
-        return self.passes.where
-
-    @property
-    def table(self) -> "AsyncTable":
-        """The table at the snapshot's version."""
-        return self.snapshot.require()
+    def query(self) -> "AsyncQuery":
+        """Return a query of the rows that meet LanceDB's condition."""
+        return self.passes.where.narrow(self.snapshot.require().query())
 
 
 async def nearest(
@@ -72,7 +65,7 @@ async def nearest(
         return await plan(limit, True)  # too few rows passed in the partitions searched
 
     async def plan(limit: int, everywhere: bool) -> "pa.Table":
-        query = scope.where.narrow(scope.table.query().nearest_to(vector))
+        query = scope.query().nearest_to(vector)
         query = query.distance_type("cosine").refine_factor(REFINE_FACTOR)
         if exact:
             query = query.bypass_vector_index()
@@ -88,7 +81,7 @@ async def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
     """Return the rows that best match a text's words, best first, with their BM25 as `score`."""
 
     async def search(limit: int) -> "pa.Table":
-        query = scope.where.narrow(scope.table.query().nearest_to_text(_words(text)))
+        query = scope.query().nearest_to_text(_words(text))
         return await query.select([*NODE_COLUMNS, "_score"]).limit(limit).to_arrow()
 
     rows = await _first(scope, search, n_rows)
@@ -138,17 +131,17 @@ async def _few_pass(scope: Scope) -> bool:
 
     Cached, as counting them takes a third of the time of a search.
     """
-    if not scope.where.sql:
+    condition = scope.passes.where.sql
+    if not condition:
         return False
     few: dict[int, bool] = scope.snapshot.known.setdefault("few", {})
-    condition = hash(scope.where.sql)
-    found = few.get(condition)
+    found = few.get(hash(condition))
     if found is None:
         if len(few) >= MOST_KNOWN:
             few.clear()
-        query = scope.where.narrow(scope.table.query()).select(["level"])
+        query = scope.query().select(["level"])
         n_rows = (await query.limit(FEW_ROWS + 1).to_arrow()).num_rows
-        found = few[condition] = n_rows <= FEW_ROWS
+        found = few[hash(condition)] = n_rows <= FEW_ROWS
     return found
 
 
