@@ -178,7 +178,7 @@ def _document(file: BinaryIO, document_id: str) -> Document:
     name = Path(document_id).name
     text, metadata = READERS.get(Path(name).suffix.lower(), _read_text)(file)
     if not text.strip():
-        raise UnreadableError("is empty" if not text else "holds only blanks")
+        raise UnreadableError("is empty" if not text else "contains only white space")
     longest = max(map(len, text.splitlines()))
     if longest > MAX_LINE:
         raise UnreadableError(f"has a line of {longest:,} characters, more than {MAX_LINE:,}")

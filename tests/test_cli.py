@@ -530,7 +530,7 @@ BAD_SOURCES = {
     "binary": "is not text",
     "line": "a line of 50,000,000 characters",
     "empty_file": "is empty",
-    "blanks": "holds only blanks",
+    "blanks": "contains only white space",
     "pdf": "cannot be read as PDF",
 }
 

@@ -160,7 +160,7 @@ def test_text_equals_what_open_reads(tmp_path_factory, lines, end):
     ("name", "data", "reason"),
     [
         ("a.txt", b"", "empty"),
-        ("a.txt", b" \n\t\r\n", "blanks"),
+        ("a.txt", b" \n\t\r\n", "white space"),
         ("a.txt", codecs.BOM_UTF8, "empty"),
         ("a.bin", bytes(range(256)) * 8, "not text"),
         ("a.txt", b"text\0with\0zeros", "not text"),
