@@ -287,11 +287,6 @@ WRONG = {
         {"concurrency": 0},
         "concurrency must be an integer of at",
     ),
-    "children": (
-        "tree_summarize",
-        {"num_children": -1},
-        "num_children must be an integer of",
-    ),
     "images": ("tree_summarize", {"multimodal": True}, "reads only text; omit multimodal"),
     "short": (
         "extractive",
