@@ -24,7 +24,8 @@ PAGE_BREAK = "\f"  # begins the next page of a text
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_grounding", DETAILS)
 """Metadata keys of a record."""
 
-OLD_KEYS = (LEVEL, LEVEL_MAX, GROUNDING, DETAILS)
+NUMBERS = (LEVEL, LEVEL_MAX, GROUNDING)
+OLD_KEYS = (*NUMBERS, DETAILS)
 """The same in versions up to 0.1."""
 
 
@@ -158,7 +159,6 @@ class NodeRecord:
         )
 
 
-NUMBERS = (LEVEL, LEVEL_MAX, GROUNDING)
 DETAIL_FIELDS = [field.name for field in fields(NodeRecord) if field.name not in NUMBERS]
 """Fields of a record in the metadata entry `hierindex`, in order."""
 

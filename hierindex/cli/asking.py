@@ -41,7 +41,7 @@ def query(
             llm=model,
             response_mode=settings.response_mode,
             synthesizer={"min_score": settings.min_score} if quotes else {},
-            filters=filters_of(where or ()),
+            filters=filters_of(where),
             **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
         )
     print_result(answer.to_json(), as_json, answered)
@@ -72,7 +72,7 @@ def compare(
         llm=served_llm_of(settings),
         response_modes=response_modes,
         synthesizer={"min_score": settings.min_score},
-        filters=filters_of(where or ()),
+        filters=filters_of(where),
         **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
     )
     print_result(comparison.to_json(), as_json, compared)

@@ -17,6 +17,7 @@ from llama_index.core.response_synthesizers import (
     Refine,
     ResponseMode,
     SimpleSummarize,
+    TreeSummarize,
 )
 from llama_index.core.response_synthesizers.compact_and_accumulate import CompactAndAccumulate
 from llama_index.core.response_synthesizers.context_only import ContextOnly
@@ -42,7 +43,7 @@ SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     ResponseMode.NO_TEXT.value: NoText,
     ResponseMode.CONTEXT_ONLY.value: ContextOnly,
 }
-NOT_TAKEN = frozenset({"self", "llm", "embed_model", "callback_manager"})  # passed separately
+NOT_TAKEN = frozenset({"llm", "embed_model", "callback_manager"})  # passed separately
 FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
 """Template fields that LlamaIndex fills, without `context_messages` of multimodal ones."""
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
@@ -121,12 +122,9 @@ def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
     >>> options_of(ExtractiveSynthesizer)
     ['answer_tokens', 'min_score']
     """
-    names = set[str]()
-    for kind in (kind for kind in synthesizer.__mro__ if "__init__" in vars(kind)):
-        parameters = signature(vars(kind)["__init__"]).parameters.values()
-        names |= {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
-        if all(p.kind is not p.VAR_KEYWORD for p in parameters):
-            break
+    names = {*signature(synthesizer).parameters}
+    if issubclass(synthesizer, BoundedTreeSummarize):
+        names = (names - {"options"}) | {*signature(TreeSummarize).parameters}
     without = {"streaming"} if issubclass(synthesizer, CANNOT_STREAM) else set[str]()
     return sorted(names - NOT_TAKEN - without)
 
