@@ -3,13 +3,15 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_result
-from hierindex.settings import Settings
+
+if TYPE_CHECKING:
+    from hierindex.settings import Settings
 
 RETRIEVAL = "mode level by partial_summaries top_k token_budget"
 EVERY_RETRIEVAL = f"{RETRIEVAL} beam n_documents whole_documents merge mmr"
@@ -23,7 +25,7 @@ def query(
     index: options.Index,
     *,
     where: options.Where = None,
-    settings: Settings,
+    settings: "Settings",
     as_json: options.AsJson = False,
 ) -> None:
     """Answer a question from one level or from all levels."""
@@ -53,7 +55,7 @@ def compare(
     index: options.Index,
     *,
     where: options.Where = None,
-    settings: Settings,
+    settings: "Settings",
     response_modes: Annotated[
         list[str] | None,
         typer.Option("--response-mode", help="Mode to compare; may be repeated; all by default."),

@@ -1,14 +1,16 @@
 """Commands that build an index."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_result, visible
 from hierindex.errors import InputError
-from hierindex.settings import Settings
+
+if TYPE_CHECKING:
+    from hierindex.settings import Settings
 
 
 @options.with_settings(
@@ -20,7 +22,7 @@ def build(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders.")],
     index: options.Index,
     *,
-    settings: Settings,
+    settings: "Settings",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only estimate the cost of the LLM.")
     ] = False,

@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from hierindex.settings import Settings, load_settings
-
 Command = Callable[..., None]
 
 Index = Annotated[Path, typer.Option("--index", help="Folder of the index.")]
@@ -23,6 +21,51 @@ Where = Annotated[
         "chunk under it does.",
     ),
 ]
+
+FLAGS: dict[str, tuple[Any, str]] = {
+    "method": (str, "semantic (the default), raptor or document."),
+    "embed_model": (str, "Name or folder of a sentence-transformers model."),
+    "summarizer": (str, "extractive (the default), or a seq2seq model's name or folder."),
+    "llm": (str, "Model of an OpenAI-compatible server."),
+    "llm_base_url": (str, "URL of the server; HIERINDEX_LLM_API_KEY sets its key."),
+    "llm_concurrency": (int, "Maximum number of concurrent requests."),
+    "max_llm_tokens": (int, "Token limit of the build."),
+    "llm_timeout": (float, "Timeout of a request in seconds."),
+    "llm_deadline": (float, "Time limit of the build in seconds."),
+    "llm_completion_tokens": (int, "Maximum tokens of an answer, reasoning included."),
+    "llm_record": (str, "File to append prompts and answers to."),
+    "prompt": (str, "summary, questions, or a prompt file."),
+    "min_grounding": (float, "Minimum share of a summary that its sources support, 0 to 1."),
+    "grounding": (str, "embedding (the default), none, or an NLI model."),
+    "strict": (bool, "Fail if a summary cannot be written."),
+    "prompt_price": (float, "With --dry-run: per million tokens."),
+    "completion_price": (float, "With --dry-run: per million tokens."),
+    "chunk_size": (int, "Maximum tokens of a chunk."),
+    "max_levels": (int, "Maximum levels above the chunks."),
+    "seed": (int, "Random seed."),
+    "mode": (
+        str,
+        "collapsed (all levels), level, traversal (from the roots down), document (documents by "
+        "their summaries, then their chunks) or auto (levels chosen for the question).",
+    ),
+    "level": (list[int], "Level to search, 0 for chunks; may be repeated."),
+    "by": (
+        str,
+        "dense (embeddings, the default), text (BM25), hybrid (both) or context (both, and the "
+        "neighbours in reading order).",
+    ),
+    "top_k": (int, "Maximum number of nodes."),
+    "token_budget": (int, "Maximum tokens of all nodes together."),
+    "beam": (int, "Nodes that a traversal keeps at each step."),
+    "n_documents": (int, "Number of documents in mode document."),
+    "whole_documents": (bool, "In mode document: whole documents."),
+    "merge": (bool, "Replace children by a parent if over half are found."),
+    "mmr": (float, "Rerank from 1 (by similarity) to 0 (by diversity)."),
+    "partial_summaries": (bool, "With --where, include summaries with only some matching chunks."),
+    "response_mode": (str, "extractive, or a mode of LlamaIndex."),
+    "min_score": (float, "Minimum score of an extractive answer, 0 (never refuse) to 1."),
+}
+"""Type and help of the flag of each field of `Settings`, which is not imported for `--help`."""
 
 DECLARATIONS = {
     "whole_documents": "--whole-documents/--best-chunks",
@@ -40,8 +83,10 @@ def with_settings(names: str) -> Callable[[Command], Command]:
     flags = [_flag(name) for name in names.split()]
 
     def decorate(command: Command) -> Command:
-        @wraps(command)
+        @wraps(command, assigned=("__name__", "__doc__"))
         def run(**arguments: Any) -> None:
+            from hierindex.settings import load_settings
+
             given = {flag.name: arguments.pop(flag.name) for flag in flags}
             command(**arguments, settings=load_settings(**given))
 
@@ -56,9 +101,8 @@ def with_settings(names: str) -> Callable[[Command], Command]:
 
 def _flag(name: str) -> Parameter:
     """Return the parameter from which typer makes the flag of a setting."""
-    field = Settings.model_fields[name]
-    kind = list[int] if name == "level" else field.annotation
+    kind, text = FLAGS[name]
     declared = [DECLARATIONS[name]] if name in DECLARATIONS else []
-    option = typer.Option(*declared, help=field.description, metavar=METAVARS.get(name))
-    annotation = Annotated[kind | None, option]  # type: ignore[valid-type]
+    option = typer.Option(*declared, help=text, metavar=METAVARS.get(name))
+    annotation = Annotated[kind | None, option]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
