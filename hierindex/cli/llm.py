@@ -41,9 +41,7 @@ def _is_address(url: str) -> bool:
 
 def served_llm_of(settings: Settings) -> "LLM | None":
     """Return the model of `llm_of` for queries, with limited concurrency."""
-    llm = llm_of(settings)
-    if llm is None:
-        return None
     from hierindex.llm.served import served
 
-    return served(llm, concurrency=settings.llm_concurrency)
+    llm = llm_of(settings)
+    return None if llm is None else served(llm, concurrency=settings.llm_concurrency)

@@ -67,9 +67,9 @@ FLAGS: dict[str, tuple[Any, str]] = {
 }
 """Type and help of the flag of each field of `Settings`, which is not imported for `--help`."""
 
-DECLARATIONS = {
-    "whole_documents": "--whole-documents/--best-chunks",
-    "partial_summaries": "--partial-summaries/--whole-summaries",
+NAMES = {
+    "whole_documents": ["--whole-documents/--best-chunks"],
+    "partial_summaries": ["--partial-summaries/--whole-summaries"],
 }
 METAVARS = {"llm_record": "FILE", "prompt": "NAME|FILE", "grounding": "NAME"}
 
@@ -102,7 +102,6 @@ def with_settings(names: str) -> Callable[[Command], Command]:
 def _flag(name: str) -> Parameter:
     """Return the parameter from which typer makes the flag of a setting."""
     kind, text = FLAGS[name]
-    declared = [DECLARATIONS[name]] if name in DECLARATIONS else []
-    option = typer.Option(*declared, help=text, metavar=METAVARS.get(name))
-    annotation = Annotated[kind | None, option]
+    option = typer.Option(*NAMES.get(name, ()), help=text, metavar=METAVARS.get(name))
+    annotation = Annotated[kind | None, option]  # type: ignore[valid-type]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
