@@ -64,6 +64,10 @@ def test_a_vector_of_the_bundled_model_depends_on_its_text_alone(bundled):
     assert together == [model.get_text_embedding(text) for text in TEXTS]
 
 
+def test_a_lone_surrogate_is_read_as_a_question_mark(tiny):
+    assert tiny.get_text_embedding("caf\udce9") == tiny.get_text_embedding("caf?")
+
+
 def test_async_equals_sync(tiny):
     async def vectors():
         return (
