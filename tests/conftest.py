@@ -34,14 +34,6 @@ CORPORA = Path(
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_torch_thread():
-    """Two threads on small tensors spend their time waiting for each other."""
-    import torch
-
-    torch.set_num_threads(1)
-
-
-@pytest.fixture(scope="session", autouse=True)
 def one_authority(tmp_path_factory):
     """No test meets TLS, and each HTTP client would read all certificates for 0.05 s."""
     end = "-----END CERTIFICATE-----\n"
