@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import os
 import warnings
 from functools import cache
@@ -31,6 +32,13 @@ settings.load_profile("quick")
 CORPORA = Path(
     os.environ.get("HIERINDEX_CORPORA", Path(__file__).parents[2] / "shared" / "corpora")
 )
+
+
+@pytest.fixture(scope="session")
+def of_all_workers(tmp_path_factory):
+    """A folder that the workers of pytest-xdist have in common."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -88,6 +96,18 @@ def _read_once(**options):
 def no_hub(monkeypatch):
     """Also for what has read the environment already."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+
+
+@pytest.fixture
+def transformers_log(caplog):
+    """Records of transformers, what it says once only included."""
+    from transformers.utils.logging import warning_once
+
+    warning_once.cache_clear()
+    logger = logging.getLogger("transformers")
+    logger.addHandler(caplog.handler)
+    yield caplog
+    logger.removeHandler(caplog.handler)
 
 
 @pytest.fixture

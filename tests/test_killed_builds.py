@@ -12,6 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
+from histories import WORDS
 from loopback import LoopbackServer, names_words
 from processes import started
 
@@ -21,10 +22,6 @@ CONCURRENCY = 4
 LATENCY = 0.05  # seconds, so that kills meet requests in flight
 PATIENCE = 120  # seconds of one build
 N_DOCUMENTS = 40
-WORDS = (
-    "anchor bell boat crew dough flour gate grain harbour island keel keeper lamp letter market "
-    "mast mill oven pier rope rudder sail salt school snow storm tide tower wind winter yeast"
-).split()
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,4 @@
 import json
-import logging
 
 import numpy as np
 import pytest
@@ -41,14 +40,6 @@ def given(folder, monkeypatch):
 
     monkeypatch.setattr(grounding._model, "forward", recorded)
     return grounding, rows
-
-
-@pytest.fixture
-def transformers_log(caplog):
-    logger = logging.getLogger("transformers")
-    logger.addHandler(caplog.handler)
-    yield caplog
-    logger.removeHandler(caplog.handler)
 
 
 def tokens(grounding, text):

@@ -1,11 +1,9 @@
 import asyncio
 import json
-import logging
 
 import pytest
 import torch
 from tiny_models import SENTENCES, save_tiny_bart, save_tiny_bert, save_tiny_t5
-from transformers.utils.logging import warning_once
 
 from hierindex.errors import InputError, ModelError
 from hierindex.llm.usage import Usage
@@ -52,15 +50,6 @@ def given(rewriter, monkeypatch):
 
     monkeypatch.setattr(rewriter._model, "generate", recorded)
     return rows
-
-
-@pytest.fixture
-def transformers_log(caplog):
-    logger = logging.getLogger("transformers")
-    warning_once.cache_clear()
-    logger.addHandler(caplog.handler)
-    yield caplog
-    logger.removeHandler(caplog.handler)
 
 
 def texts_of(rewrites):
