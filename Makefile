@@ -2,6 +2,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
+# The interpreters that tests start find modules compiled.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test types test-core test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses
 

@@ -21,7 +21,7 @@ from hierindex import HierarchyStore
 CONCURRENCY = 4
 LATENCY = 0.05  # seconds, so that kills meet requests in flight
 PATIENCE = 120  # seconds of one build
-N_DOCUMENTS = 40
+N_DOCUMENTS = 20
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def check_killed(folder: Path, index: Path, undisturbed, *, n_kills: int, seed: 
 
 
 def test_only_what_was_in_flight_is_asked_again(folder, undisturbed, tmp_path) -> None:
-    check_killed(folder, tmp_path / "index", undisturbed, n_kills=3, seed=0)
+    check_killed(folder, tmp_path / "index", undisturbed, n_kills=2, seed=0)
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def letters(text):
     return "".join(text.lower().replace(".", "").split())
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 8])
+@pytest.mark.parametrize("batch_size", [2, 8])
 def test_a_rewrite_for_each_text_in_order(folder, batch_size):
     texts = [*SENTENCES, LONG, SENTENCES[0]]
     batched = Seq2SeqRewriter(folder, num_beams=1, batch_size=batch_size, device="cpu")
@@ -313,8 +313,7 @@ def test_a_model_is_in_float32_on_a_cpu_however_it_was_saved(folder, tmp_path):
     assert Seq2SeqRewriter(str(tmp_path), device="cpu")._model.dtype == torch.float32
 
 
-@pytest.mark.parametrize("min_tokens", [0, 4])
-@pytest.mark.parametrize("num_beams", [1, 4])
+@pytest.mark.parametrize(("num_beams", "min_tokens"), [(1, 0), (4, 4)])
 def test_nothing_is_logged(folder, transformers_log, num_beams, min_tokens):
     rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, min_tokens=min_tokens, device="cpu")
     rewriter.rewrite([*SENTENCES, LONG, ENDLESS], max_tokens=12)
