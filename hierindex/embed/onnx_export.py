@@ -129,7 +129,7 @@ def _write_graph(transformer: Any, path: Path) -> None:
 
     _drop_mask(getattr(transformer[0], "model", None))
 
-    class FromIds(torch.nn.Module):
+    class FromIds(torch.nn.Module):  # type: ignore[misc]  # types of torch are not read
         def __init__(self) -> None:
             super().__init__()
             self.steps = transformer
