@@ -22,7 +22,7 @@ test-core: $(READY)  ## alone, as tracing branches makes all else slow
 	$(BIN)/pytest --cov -q tests/core hierindex/core
 
 test-rest: $(READY)
-	$(BIN)/pytest -q -n 2 --dist worksteal --ignore=tests/core --ignore=hierindex/core
+	$(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
