@@ -55,7 +55,6 @@ def evaluate(
     from hierindex.embed.load import load_embed_model
     from hierindex.evaluate import evaluate
     from hierindex.evaluate.report import table
-    from hierindex.evaluate.runner import CHUNK_SIZE
 
     model = settings.embed_model
     with shown_progress() as progress:
@@ -68,7 +67,7 @@ def evaluate(
             limit=limit,
             index=index,
             embed_model=None if model is None else load_embed_model(model),
-            chunk_size=settings.chunk_size or CHUNK_SIZE,
+            chunk_size=settings.chunk_size,
             llm=served_llm_of(settings),
             progress=progress,
         )

@@ -41,7 +41,6 @@ class Report:
     part : str
     against : str
         The way that the others are compared with.
-    chunk_size : int
     rows : list[Row]
     notes : list[str]
         What was left out, and why.
@@ -50,7 +49,6 @@ class Report:
 
     part: str
     against: str
-    chunk_size: int
     rows: list[Row]
     notes: list[str]
     seconds: float

@@ -27,7 +27,6 @@ from hierindex.evaluate.ways import ways_of
 from hierindex.progress import Progress, silent
 
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
-CHUNK_SIZE = 128  # tokens, some 100 words, as RAPTOR's chunks
 AGAINST = "dense"
 TOP_K = 10  # nodes of a ranking
 SPARE = 1.5  # nodes to fill a budget with, as some may not fit
@@ -48,7 +47,7 @@ def evaluate(
     limit: int | None = None,
     index: str | Path | None = None,
     embed_model: BaseEmbedding | None = None,
-    chunk_size: int = CHUNK_SIZE,
+    chunk_size: int | None = None,
     llm: LLM | None = None,
     progress: Progress = silent,
 ) -> Report:
@@ -75,8 +74,8 @@ def evaluate(
         rebuilt if a new version of hierindex grows other trees; delete them then.
     embed_model : BaseEmbedding, optional
         The bundled model by default.
-    chunk_size : int
-        Maximum tokens of a chunk, counted by the embedding model's tokenizer.
+    chunk_size : int, optional
+        Maximum tokens of a chunk, by default those of `HierarchicalIndex.build`.
     llm : LLM, optional
         Answers each question from what each way returns for each budget.
     progress : Progress
@@ -114,7 +113,7 @@ def evaluate(
             figures = _figures(trees, questions, chosen, sorted({*budgets}), llm, progress, notes)
             rows += _rows(dataset.name, questions, figures, against)
     seconds = round(time.perf_counter() - started, 3)
-    return Report(part, against, chunk_size, rows, notes, seconds)
+    return Report(part, against, rows, notes, seconds)
 
 
 def _spread(questions: list[Question], limit: int | None) -> list[Question]:

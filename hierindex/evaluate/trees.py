@@ -65,7 +65,7 @@ class Trees:
         dataset: Dataset,
         folder: Path,
         embed_model: BaseEmbedding,
-        chunk_size: int,
+        chunk_size: int | None,
         progress: Progress,
     ) -> None:
         self.name, self._documents = dataset.name, dataset.documents
@@ -121,31 +121,31 @@ class Chunks:
         self.document = np.array([passage.spans[0].document for passage in self.passages])
         self.X = unit_vectors([node.get_embedding() for node in self.nodes])  # (n_chunks, n_dims)
         self.mean_tokens = fmean(count_tokens(passage.text) for passage in self.passages)
+        self.bm25 = Bm25([passage.text for passage in self.passages])
 
-    def bm25(self, question: str) -> Floats1d:
-        """Return the BM25 score of each chunk."""
-        words = _words([question])[0]
-        if not words:
-            return np.zeros(len(self.nodes))
-        return np.asarray(self._bm25.get_scores(words), dtype=np.float64)
 
-    @cached_property
-    def _bm25(self) -> Any:
+class Bm25:
+    """BM25 of texts, by stemmed words without English stop words."""
+
+    def __init__(self, texts: list[str]) -> None:
         import bm25s
 
-        index = bm25s.BM25()
-        index.index(_words([passage.text for passage in self.passages]), show_progress=False)
-        return index
+        bm25s.logger.setLevel("WARNING")
+        self._n_texts, self._index = len(texts), bm25s.BM25()
+        self._index.index(self._words(texts), show_progress=False)
 
+    def scores(self, question: str) -> Floats1d:
+        """Return the score of each text."""
+        words = self._words([question])[0]
+        scores = self._index.get_scores(words) if words else np.zeros(self._n_texts)
+        return np.asarray(scores, dtype=np.float64)
 
-def _words(texts: list[str]) -> Any:
-    """Return stemmed words without stop words."""
-    import bm25s
-    import Stemmer
+    def _words(self, texts: list[str]) -> Any:
+        import bm25s
+        import Stemmer
 
-    bm25s.logger.setLevel("WARNING")
-    stemmer = Stemmer.Stemmer("english")
-    return bm25s.tokenize(texts, stemmer=stemmer, return_ids=False, show_progress=False)
+        stemmer = Stemmer.Stemmer("english")
+        return bm25s.tokenize(texts, stemmer=stemmer, return_ids=False, show_progress=False)
 
 
 class Asked:
@@ -173,7 +173,7 @@ class Asked:
     @cached_property
     def lexical(self) -> Floats1d:
         """(n_rows,) BM25 scores."""
-        return self.chunks.bm25(self.question.text)[self.rows]
+        return self.chunks.bm25.scores(self.question.text)[self.rows]
 
     def nodes(self, order: Sequence[int] | Ints1d) -> list[BaseNode]:
         """Return chunks by their places in `rows`."""

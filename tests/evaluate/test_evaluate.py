@@ -162,7 +162,7 @@ def test_trees_share_vectors_and_chunks(model, tmp_path) -> None:
     assert contiguous["levels"][0]["nodes"] == n_chunks
     assert not {p.text for p in trees.chunks.passages} & {t for b in model.batches for t in b}
     assert before
-    assert trees.chunks.bm25("?!").tolist() == [0.0] * n_chunks
+    assert trees.chunks.bm25.scores("?!").tolist() == [0.0] * n_chunks
 
 
 def test_even_runs_cut_at_equal_distances() -> None:
@@ -277,8 +277,8 @@ def test_the_command(hierindex, data, tmp_path) -> None:
     status, out, err = hierindex(data, *options, "--index", "kept", "--plot", "p.svg", "--json")
     assert (status, err) == (0, "")
     told = json.loads(out)
-    assert set(told) == {"part", "against", "chunk_size", "rows", "notes", "seconds"}
-    assert (told["part"], told["against"], told["chunk_size"]) == ("all", "lead", CHUNK_SIZE)
+    assert set(told) == {"part", "against", "rows", "notes", "seconds"}
+    assert (told["part"], told["against"]) == ("all", "lead")
     best = next(r for r in told["rows"] if (r["way"], r["measure"]) == ("bm25", "hit@1"))
     assert best == {
         "data": "animals",
