@@ -17,7 +17,7 @@ from hierindex.llm.served import served
 from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
-from hierindex.retrieve.levels import check_level, levels_of
+from hierindex.retrieve.levels import check_levels, levels_of
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.description import describe
 from hierindex.store.vector_store import HierarchyStore
@@ -222,8 +222,7 @@ class HierarchicalIndex:
         for name in ("llm", "response_mode", "retriever", "embed_model"):
             if name in (synthesizer or {}):
                 raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
-        for each in levels_of(level):
-            check_level(each, wait_for(self.store.snapshot().highest_level()))
+        wait_for(check_levels(self.store.snapshot(), levels_of(level)))
         made = self.as_retriever(level=level, **retriever)
         wait_for(made.check_budget())
         return query_engine(

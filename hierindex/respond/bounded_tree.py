@@ -41,9 +41,6 @@ class BoundedTreeSummarize(TreeSummarize):
 
     Parameters
     ----------
-    num_children : int, optional
-        Maximum number of texts per call, unless this needs more calls than full prompts; by
-        default as many as fit.
     concurrency : int, optional
         Maximum number of concurrent calls, for all questions together, by default 4. Open
         streams do not count.
@@ -56,7 +53,7 @@ class BoundedTreeSummarize(TreeSummarize):
     Raises
     ------
     InputError
-        If a number is below 1, `multimodal` is set, or the template leaves no room in the
+        If `concurrency` is below 1, `multimodal` is set, or the template leaves no room in the
         model's window.
     ModelError
         If the model answers nothing, or repeats its prompt; streams are not checked.
@@ -66,21 +63,17 @@ class BoundedTreeSummarize(TreeSummarize):
         self,
         llm: LLM,
         *,
-        num_children: int | None = None,
         concurrency: int | None = None,
         store: HierarchyStore | None = None,
         **options: Any,
     ) -> None:
-        for name, number in (("num_children", num_children), ("concurrency", concurrency)):
-            within = number is None or is_whole(number, 1)
-            require(within, name, "an integer of at least 1", number)
+        within = concurrency is None or is_whole(concurrency, 1)
+        require(within, "concurrency", "an integer of at least 1", concurrency)
         if options.get("multimodal"):
             raise InputError("Tree summarise reads only text; omit multimodal.")
-        options.setdefault(
-            "callback_manager", llm.callback_manager
-        )  # or LlamaIndex would replace it
+        # LlamaIndex's default would replace the model's.
+        options.setdefault("callback_manager", llm.callback_manager)
         super().__init__(llm=served(llm, concurrency=concurrency), **options)
-        self._num_children = num_children
         self._store = store
 
     def synthesize(
@@ -122,7 +115,7 @@ class BoundedTreeSummarize(TreeSummarize):
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
         n_threads = service_of(llm).limit.most
-        going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
+        going = rounds(window, passages or list(map(Passage, text_chunks)))
         try:
             shown = next(going)
             while True:
@@ -145,7 +138,7 @@ class BoundedTreeSummarize(TreeSummarize):
         calls = calls or Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
-        going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
+        going = rounds(window, passages or list(map(Passage, text_chunks)))
         try:
             shown = next(going)
             while True:
@@ -184,8 +177,7 @@ class BoundedTreeSummarize(TreeSummarize):
         if read == nodes:
             return nodes
         n_read, n_found = (
-            len(next(rounds(window, list(map(Passage.of, some)), self._num_children), []))
-            for some in (read, nodes)
+            len(next(rounds(window, list(map(Passage.of, some))), [])) for some in (read, nodes)
         )
         return read if n_read < n_found else nodes
 

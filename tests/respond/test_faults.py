@@ -168,7 +168,6 @@ def test_a_pause_that_the_service_asks_for_is_kept(retriever, embed_model, way):
 @ways
 @pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
 def test_a_server_that_drips_is_timed_out(retriever, embed_model, mode, way):
-    """Half a second later where a thread waits for it."""
     with serve(faults={0: Fault(drips=True)}.get) as server:
         settings = {"timeout": 0.3}
         answer, calls = ask(

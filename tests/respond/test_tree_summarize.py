@@ -20,7 +20,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import Fault, names_words
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
-from respond.asking import NUM_OUTPUT, QUESTION, asked_of, count_tokens, log_of, serve
+from respond.asking import NUM_OUTPUT, QUESTION, asked_of, log_of, serve
 from store.trees import record, tree
 from test_doubles import async_llm_of, llm_of
 
@@ -39,7 +39,6 @@ from hierindex.respond.engine import query_engine
 
 NODES = tree()
 BY_ID = {node.node_id: node for node in NODES}
-NUM_CHILDREN = [None, 2, 3, 10]
 
 
 def words(n, start=0):
@@ -96,8 +95,8 @@ def asked(server, synthesizer_of, nodes, way, **settings):
 lengths = st.lists(st.integers(0, 120), min_size=1, max_size=7)
 
 
-@given(lengths, st.integers(300, 2000), st.sampled_from(NUM_CHILDREN), st.integers(0, 5))
-def test_never_more_calls_than_llama_index(server, lengths, window, num_children, fifths):
+@given(lengths, st.integers(300, 2000), st.integers(0, 5))
+def test_never_more_calls_than_llama_index(server, lengths, window, fifths):
     """And where all fits one prompt, the same.
 
     All answers have one length, at most so long that LlamaIndex's own recursion ends.
@@ -109,7 +108,7 @@ def test_never_more_calls_than_llama_index(server, lengths, window, num_children
     stock = len(server.requests)
     answer = str(TreeSummarize(llm).synthesize(QUESTION, nodes))
     ours = len(server.requests)
-    made = BoundedTreeSummarize(llm, num_children=num_children)
+    made = BoundedTreeSummarize(llm)
     response = made.synthesize(QUESTION, nodes)
     n_stock = ours - stock
     assert str(response) == answer
@@ -166,10 +165,9 @@ def test_rounds_at_most_halve(n, kind):
         assert asked_of(response.metadata["calls"]) == log_of(server)
 
 
-@pytest.mark.parametrize("num_children", NUM_CHILDREN)
-def test_a_single_text_longer_than_the_window(num_children):
+def test_a_single_text_longer_than_the_window():
     with serve(window=700 - NUM_OUTPUT) as server:
-        made = BoundedTreeSummarize(llm_with(server, 700), num_children=num_children)
+        made = BoundedTreeSummarize(llm_with(server, 700))
         made.synthesize(QUESTION, found(words(1500)))
         shown = "\n".join(prompts_of(server))
         assert all(f"word{i}" in shown for i in range(1500))
@@ -244,22 +242,6 @@ def test_families_are_read_together(store, embed_model):
         == 1
     ]
     assert len(whole) >= len(families) - (len(first) - 1)
-
-
-@pytest.mark.parametrize("num_children", [2, 3])
-def test_num_children_is_respected_where_it_costs_no_call(server, num_children):
-    """Prompts that hold four texts at most by length, of which there are as many either way."""
-    server.window, server.reply = None, lambda prompt: "The answer."
-    room = {2: 330, 3: 430}[num_children]
-    nodes = found(*(words(35, 100 * i) for i in range(2 * num_children)))
-    n_tokens = count_tokens(nodes[0].node.text)
-    start = len(server.requests)
-    llm = llm_with(server, 110 + room, max_tokens=50)
-    BoundedTreeSummarize(llm, num_children=num_children).synthesize(QUESTION, nodes)
-    shown = [sum(n.node.text in p for n in nodes) for p in prompts_of(server, start)]
-    assert max(shown) <= num_children
-    assert sum(shown) == len(nodes)
-    assert n_tokens * (num_children + 1) < room
 
 
 class TestConcurrency:
