@@ -1,7 +1,7 @@
 """The command that evaluates ways to retrieve."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,21 +9,28 @@ from hierindex.cli import options
 from hierindex.cli.output import print_result
 from hierindex.errors import InputError
 
+if TYPE_CHECKING:
+    from hierindex.settings import Settings
 
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DATA...",
+        help="Folders of documents.jsonl and questions.jsonl, BEIR folders, or JSON files of "
+        "LlamaIndex's EmbeddingQAFinetuneDataset.",
+    ),
+]
+
+
+@options.with_settings("embed_model chunk_size llm llm_base_url llm_concurrency llm_timeout")
 def evaluate(
-    data: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DATA...",
-            help="Folders of documents.jsonl and questions.jsonl, BEIR folders, or JSON files of "
-            "LlamaIndex's EmbeddingQAFinetuneDataset.",
-        ),
-    ],
+    data: Data,
+    *,
     ways: Annotated[
         str | None, typer.Option(metavar="WAY,...", help="Ways to compare; all by default.")
     ] = None,
     budgets: Annotated[
-        str, typer.Option(metavar="N,...", help="Token budgets of what is returned.")
+        str, typer.Option(metavar="N,...", help="Tokens that a reader gets.")
     ] = "500,2000",
     part: Annotated[
         str, typer.Option(help="all, tuning or held-out (a third of the documents).")
@@ -36,18 +43,12 @@ def evaluate(
         Path | None, typer.Option("--index", help="Folder where indices are kept, and found again.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="File to draw quality against tokens in, as PNG or SVG.")
+        Path | None, typer.Option(help="PNG or SVG file to draw quality against tokens in.")
     ] = None,
-    embed_model: options.EmbedModel = None,
-    chunk_size: options.ChunkSize = None,
-    llm: options.Model = None,
-    llm_base_url: options.BaseUrl = None,
-    llm_concurrency: options.LLMConcurrency = None,
-    llm_timeout: options.LLMTimeout = None,
+    settings: "Settings",
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare ways to retrieve on questions whose gold passages, documents or answers are known."""
-    settings = options.settings_of(locals())
+    """Compare ways to retrieve, on questions whose gold is known."""
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
     from hierindex.cli.llm import served_llm_of
