@@ -9,6 +9,7 @@ from llama_index.core.prompts.default_prompts import DEFAULT_TEXT_QA_PROMPT
 
 from hierindex.evaluate.datasets import Question
 from hierindex.evaluate.measures import Passage, plain_words, rouge
+from hierindex.llm.served import served
 from hierindex.progress import Progress
 from hierindex.threads import run_apart
 
@@ -16,15 +17,15 @@ from hierindex.threads import run_apart
 def answered(
     llm: LLM, tasks: Sequence[tuple[Question, Sequence[Passage]]], progress: Progress, stage: str
 ) -> list[str]:
-    """Return answers from passages by LlamaIndex's prompt, all asked for at once."""
-    done = iter(range(1, len(tasks) + 1))
+    """Return answers to LlamaIndex's prompt, several asked for at once."""
+    model, done = served(llm), iter(range(1, len(tasks) + 1))
 
     async def one(question: Question, passages: Sequence[Passage]) -> str:
         query = question.text
         if question.choices:
             query = "\n".join([query, "Answer with one of these only:", *question.choices])
         context = "\n\n".join(passage.text for passage in passages)
-        answer = await llm.apredict(DEFAULT_TEXT_QA_PROMPT, context_str=context, query_str=query)
+        answer = await model.apredict(DEFAULT_TEXT_QA_PROMPT, context_str=context, query_str=query)
         progress(stage, next(done), len(tasks))
         return answer
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -27,29 +28,12 @@ FORMATS = (
 class Question:
     """A question with its gold, of which any field may be empty.
 
-    Parameters
-    ----------
-    id, text : str
-    group : str
-        Usually the document; questions of a group are in the same part and resampled together.
-    kind : str
-        Figures are means over the questions of a kind.
-    within : str, optional
-        Document that the question names; only this document is searched.
-    spans : tuple[Span, ...]
-        Passages that answer the question.
-    topics : tuple[tuple[Span, ...], ...]
-        Passages of each topic that an overview mentions.
-    evidence : tuple[str, ...]
-        Texts that support the answer.
-    documents : Mapping[str, int]
-        Relevance of each document that answers the question.
-    answers : tuple[str, ...]
-        Right answers that passages hold word for word.
-    reference : str
-        Answer in a person's words.
-    choices : tuple[str, ...]
-        Possible answers, if they are given.
+    Questions of one `group`, usually a document, are in the same part and resampled together;
+    figures are means over the questions of one `kind`. If `within` names a document, only this
+    document is searched. Gold is the `spans` that answer the question, the passages of each of
+    the `topics` that an overview mentions, texts that are `evidence`, the relevance of
+    `documents`, `answers` that passages hold word for word, or a person's answer, the
+    `reference`. `choices` are possible answers, of which the reference is one.
     """
 
     id: str
@@ -64,17 +48,6 @@ class Question:
     answers: tuple[str, ...] = ()
     reference: str = ""
     choices: tuple[str, ...] = ()
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether the gold tells relevant results of a ranking."""
-        return bool(self.spans or self.documents)
-
-    @property
-    def is_filled(self) -> bool:
-        """Whether the gold tells what a token budget should hold."""
-        gold = self.spans, self.topics, self.evidence, self.answers, self.reference
-        return any(gold)
 
 
 @dataclass(frozen=True)
@@ -143,9 +116,11 @@ def read_dataset(path: str | Path) -> Dataset:
         if all(any(path.glob(name)) if name else path.is_file() for name in needed):
             try:
                 return reader(path)
+            except InputError:
+                raise
             except KeyError as error:
                 raise InputError(f"An entry of {path} lacks the field {error}.") from error
-            except (OSError, AttributeError, IndexError, TypeError, json.JSONDecodeError) as error:
+            except (OSError, AttributeError, IndexError, TypeError, ValueError) as error:
                 raise InputError(f"{path} cannot be read as evaluation data: {error}.") from error
     problem = "holds no evaluation data" if path.exists() else "does not exist"
     raise InputError(f"{path} {problem}; DATA must be {FORMATS}.")
@@ -195,8 +170,8 @@ def _with_gold(folder: Path) -> Dataset:
     documents = [Document(text=row["text"], id_=name) for name, row in rows.items()]
     usable = (row for row in _lines(folder / "questions.jsonl") if row.get("usable", True))
     questions = [_question(row, rows.get(row["doc_id"], {"text": ""})) for row in usable]
-    asked = [q for q in questions if q.is_ranked or q.is_filled]
-    return Dataset(folder.name, documents, asked)
+    gold = attrgetter("spans", "topics", "evidence", "documents", "answers", "reference")
+    return Dataset(folder.name, documents, [q for q in questions if any(gold(q))])
 
 
 READERS = {

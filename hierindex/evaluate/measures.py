@@ -14,7 +14,7 @@ from hierindex.record import DETAILS, NodeRecord, Span
 
 OVERLAP = 40  # characters of gold that make a node a hit; fewer may be the end of a sentence
 MENTION = 60  # characters of a topic that make it mentioned
-ROUGE_WORDS = 150  # length of a long answer in QMSum, Zhong et al. (NAACL 2021)
+ROUGE_WORDS, LONG = 150, 10  # words that ROUGE reads, and of the shortest answer it is used for
 BOTH = 5  # first nodes, in which all gold documents are sought
 RANKED = {"Success@1": "hit@1", "Success@5": "hit@5", "RR@10": "MRR@10", "nDCG@10": "nDCG@10"}
 """Measures of rankings, by their names in ir-measures, and ours."""
@@ -66,6 +66,7 @@ class Gold:
 
     def __init__(self, question: Question, texts: Mapping[str, str]) -> None:
         self._spans, self._topics = question.spans, question.topics
+        self._documents = question.documents.keys()
         self._n_tokens = sum(count_tokens(texts[d][start:end]) for d, start, end, _ in self._spans)
         self._n_characters = n_covered(self._spans, self._spans)
         self._evidence = set().union(*map(_trigrams, question.evidence))
@@ -76,10 +77,11 @@ class Gold:
         """Return what passages that fill a budget hold of the gold, from 0 to 1.
 
         `coverage` is the share of the characters of gold spans, of as many as fit the budget;
-        `breadth` the share of topics with at least 60 characters returned; `evidence` the share
-        of the evidence's word trigrams; `answer` whether an answer is there word for word;
-        `answer words` the share of the reference's content words; `ROUGE-1` and `ROUGE-2` (F,
-        stemmed) compare the first 150 words, whatever the budget, with the reference.
+        `breadth` the share of topics with at least 60 characters returned; `documents` the share
+        of gold documents; `evidence` the share of the evidence's word trigrams; `answer` whether
+        an answer is there word for word; `answer words` the share of the reference's content
+        words; `ROUGE-1` and `ROUGE-2` (F, stemmed) compare the first 150 words, whatever the
+        budget, with a long reference.
         """
         spans = [span for passage in kept for span in passage.spans]
         text, figures = "\n".join(passage.text for passage in kept), dict[Measure, float]()
@@ -89,6 +91,9 @@ class Gold:
         if self._topics:
             mentioned = [n_covered(topic, spans) >= MENTION for topic in self._topics]
             figures["breadth", budget] = float(np.mean(mentioned))
+        if self._documents:
+            documents = self._documents & {span.document for span in spans}
+            figures["documents", budget] = len(documents) / len(self._documents)
         if self._evidence:
             found = set().union(*(_trigrams(passage.text) for passage in kept))
             figures["evidence", budget] = len(self._evidence & found) / len(self._evidence)
@@ -97,6 +102,7 @@ class Gold:
         if self._words:
             shared = self._words & _content_words(text)
             figures["answer words", budget] = len(shared) / len(self._words)
+        if len(self._reference.split()) >= LONG:
             begin = " ".join(text.split()[:ROUGE_WORDS])
             for name, score in rouge("rouge1", "rouge2").score(self._reference, begin).items():
                 figures[f"ROUGE-{name[-1]}", None] = score.fmeasure

@@ -16,7 +16,7 @@ from llama_index.core.llms import LLM
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.membership import Floats1d
 from hierindex.embed.load import load_embed_model
-from hierindex.errors import InputError, LevelError
+from hierindex.errors import InputError
 from hierindex.evaluate.answers import answered, figures_of
 from hierindex.evaluate.datasets import Dataset, Part, Question, read_dataset
 from hierindex.evaluate.intervals import interval
@@ -138,16 +138,16 @@ def _figures(
         asked, gold, rankings = Asked(question, trees), Gold(question, trees.texts), {}
         for way in list(figures):
             try:
-                if question.is_ranked:
+                if question.spans or question.documents:
                     rankings[way] = [Passage.of(n) for n in ways[way](asked, TOP_K, None)[:TOP_K]]
-                for budget in budgets if question.is_filled else ():
+                for budget in budgets:
                     enough = max(TOP_K, math.ceil(SPARE * budget / mean))
                     kept = fill(map(Passage.of, ways[way](asked, enough, budget)), budget)
                     for measure, value in gold.held(kept, budget).items():
                         figures[way][measure][number] = value
                     if llm is not None:
                         tasks.append((way, number, budget, kept))
-            except LevelError as error:
+            except InputError as error:
                 del figures[way]
                 notes.append(f"{trees.name}: {way} was left out. {error}")
         for way, values in ranked(question, rankings).items():

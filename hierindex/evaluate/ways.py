@@ -139,10 +139,10 @@ def ours(tree: str = OURS, **options: Any) -> Way:
         )
         try:
             return [found.node for found in retriever.retrieve(asked.bundle)]
-        except LevelError:
-            raise
-        except InputError:  # no node fits the budget
-            return []
+        except InputError as error:
+            if budget is None or isinstance(error, LevelError):
+                raise
+            return []  # no node fits the budget
 
     return way
 

@@ -119,8 +119,23 @@ ASKED = {"qid": "q", "doc_id": "d", "question": "What?"}
             {"documents": DOCUMENT, "questions": [{**ASKED, "start": 0, "end": "x"}]},
             "cannot be read as evaluation data",
         ),
+        (
+            {
+                "documents": [{**DOCUMENT[0], "paragraphs": [{"pid": "p", "text": "else"}]}],
+                "questions": [{**ASKED, "pid": "p"}],
+            },
+            "cannot be read as evaluation data",
+        ),
+        (
+            {
+                "corpus": [{"_id": "a", "text": "x"}],
+                "queries": [{"_id": "1", "text": "x"}],
+                "qrels__test": "query-id\tcorpus-id\tscore\n1\ta\thigh\n",
+            },
+            "cannot be read as evaluation data",
+        ),
     ],
-    ids=["nothing", "no question", "no gold", "missing", "field", "array", "type"],
+    ids=["nothing", "no question", "no gold", "missing", "field", "array", "type", "pid", "score"],
 )
 def test_bad_data_get_one_sentence(tmp_path, files, message) -> None:
     with pytest.raises(InputError, match=message) as told:

@@ -99,7 +99,7 @@ def test_every_way_answers_every_question(report) -> None:
     assert found == set(WAYS)
     for row in report.rows:
         assert 0 <= row.low <= row.mean <= row.high <= 1
-        one = row.kind or row.measure in ("answer words", "ROUGE-1", "ROUGE-2")
+        one = row.kind or row.measure == "answer words"
         assert row.questions == (1 if one else 2)
         assert (row.difference is None) == (row.way == "dense")
     for way in WAYS:
@@ -187,6 +187,21 @@ def test_a_part_a_limit_and_a_level_that_is_not_there(model) -> None:
     assert report.notes[-1] == (
         "one: level-1 was left out. The index has levels 0 to 0, got level 1."
     )
+
+
+def test_documents_that_answer(model) -> None:
+    paragraphs = {f"{i}": text for i, text in enumerate(FARM.split("\n\n"))}
+    data = Dataset(
+        "paragraphs",
+        [Document(text=text, id_=name) for name, text in paragraphs.items()],
+        [Question("q", "Where do hens and owls sleep?", group="q", documents={"2": 2, "4": 1})],
+    )
+    report = evaluate(data, ways=["bm25", "lead"], embed_model=model, budgets=[100])
+    means = {(row.way, row.measure): row.mean for row in report.rows}
+    told = ("documents", "all@5", "hit@1", "hit@5", "MRR@10", "nDCG@10")
+    assert {measure for _, measure in means} == {*told}
+    assert [means["lead", measure] for measure in told[:5]] == [0.0, 1.0, 0.0, 1.0, 0.3333]
+    assert [means["bm25", measure] for measure in told[:5]] == [1.0] * 5
 
 
 def test_an_llm_answers(model, folder) -> None:

@@ -54,10 +54,17 @@ def test_evidence_answers_and_words() -> None:
     assert held(kept, evidence=("one two three four five",)) == {"evidence": pytest.approx(2 / 3)}
     assert held(kept, answers=("Two three", "nine")) == {"answer": 1.0}
     assert held(kept, answers=("wo three",)) == {"answer": 0.0}  # whole words only
-    figures = held([Passage("a", "the cats sat", ())], reference="The cat sat on rafts")
-    assert figures["answer words"] == pytest.approx(1 / 3)  # sat, of cat, sat and rafts
-    assert figures["ROUGE-1"] == pytest.approx(2 * 1 * 0.6 / 1.6)  # stemmed; 3 of 3, 3 of 5
-    assert figures["ROUGE-2"] == pytest.approx(2 * 1 * 0.5 / 1.5)
+    cats = [Passage("a", "the cats sat", ())]
+    assert held(cats, reference="A cat sat on rafts") == {"answer words": pytest.approx(1 / 3)}
+    figures = held(cats, reference="The cat sat on rafts. The rafts went to sea.")
+    assert figures["answer words"] == pytest.approx(1 / 5)
+    assert figures["ROUGE-1"] == pytest.approx(2 * 3 / (3 + 10))  # stemmed
+    assert figures["ROUGE-2"] == pytest.approx(2 * 2 / (2 + 9))
+
+
+def test_documents() -> None:
+    kept = [passage(0, 3), passage(0, 5, "e")]
+    assert held(kept, documents={"e": 1, "x": 2}) == {"documents": 0.5}
 
 
 def test_fill_takes_in_order_and_skips_what_does_not_fit() -> None:
