@@ -104,6 +104,7 @@ def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbeddin
     """
     if not question.strip():
         raise InputError("The question is empty; pass some text.")
+    question = question.encode("utf-8", "replace").decode()  # a shell passes on any byte
     watch = Stopwatch()
     with watch("embed"), named_errors(embed_model):
         query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
