@@ -97,11 +97,9 @@ def evaluate(
     chosen = ways_of(ways)
     against = against or (AGAINST if AGAINST in chosen else next(iter(chosen)))
     require(against in chosen, "against", f"one of {', '.join(chosen)}", against)
-    for name, least in {
-        "budgets": min(budgets, default=0),
-        "limit": 1 if limit is None else limit,
-    }.items():
-        require(is_whole(least, 1), name, "at least 1", least)
+    counts = bool(budgets) and all(is_whole(budget, 1) for budget in budgets)
+    require(counts, "budgets", "integers of at least 1", [*budgets])
+    require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
     several = [data] if isinstance(data, str | Path | Dataset) else data
     datasets = [d if isinstance(d, Dataset) else read_dataset(d) for d in several]
     asked = [_spread(dataset.part(part), limit) for dataset in datasets]
@@ -149,6 +147,8 @@ def _figures(
                         tasks.append((way, number, budget, kept))
             except InputError as error:
                 del figures[way]
+                rankings.pop(way, None)
+                tasks = [task for task in tasks if task[0] != way]
                 notes.append(f"{trees.name}: {way} was left out. {error}")
         for way, values in ranked(question, rankings).items():
             for measure, value in values.items():

@@ -80,15 +80,12 @@ class Trees:
         """Return the index of a tree, one of `HIERARCHIES`."""
         if tree not in self._built:
             folder = self._folder / tree
-            exists = HierarchyStore(folder).snapshot().exists
-            self._built[tree] = (
-                HierarchicalIndex.open(folder, self.embed_model)
-                if exists
-                else self._build(tree, folder)
-            )
+            if not HierarchyStore(folder).snapshot().exists:
+                self._build(tree, folder)
+            self._built[tree] = HierarchicalIndex.open(folder, self.embed_model)
         return self._built[tree]
 
-    def _build(self, tree: str, folder: Path) -> HierarchicalIndex:
+    def _build(self, tree: str, folder: Path) -> None:
         if tree != OURS:  # the vectors of chunks and sentences are the same
             self.index()
             folder.mkdir(parents=True, exist_ok=True)
@@ -97,7 +94,7 @@ class Trees:
         def shown(stage: str, done: int, total: int, cost: str = "", /) -> None:
             self._progress(f"{self.name}: {tree}, {stage}", done, total, cost)
 
-        return HierarchicalIndex.build(
+        HierarchicalIndex.build(
             self._documents,
             folder,
             hierarchy=HIERARCHIES[tree](self.embed_model),

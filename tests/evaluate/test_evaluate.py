@@ -170,23 +170,23 @@ def test_even_runs_cut_at_equal_distances() -> None:
     assert EvenRuns(3).breakpoints([[0.0]] * 3, [1] * 3, None).tolist() == []
 
 
-def test_a_part_a_limit_and_a_level_that_is_not_there(model) -> None:
-    options = {"embed_model": model, "chunk_size": CHUNK_SIZE, "ways": ["level-1", "lead"]}
-    short = Dataset(
-        "short",
-        [Document(text="All cats sleep.", id_="one"), Document(text="All dogs bark.", id_="two")],
-        [
-            Question(f"{name}{i}", "Who?", group=name, spans=(Span(name, 0, 14),))
-            for name in ("one", "two")
-            for i in range(3)
-        ],
-    )
-    one = Dataset("one", short.documents[:1], short.questions[:3])
-    report = evaluate(one, limit=2, budgets=[500], **options)
+def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
+    def fails_late(asked, top_k, budget):
+        if budget:
+            raise InputError("Nobody is there.")
+        return asked.nodes([0])
+
+    ways = {"level-1": WAYS["level-1"], "late": fails_late, "lead": WAYS["lead"]}
+    options = {"embed_model": model, "chunk_size": CHUNK_SIZE, "ways": ways}
+    gold = {"spans": (Span("one", 0, 14),), "reference": "cats"}
+    questions = [Question(f"{i}", "Who?", group="one", **gold) for i in range(3)]
+    one = Dataset("one", [Document(text="All cats sleep.", id_="one")], questions)
+    report = evaluate(one, limit=2, budgets=[500], llm=MockLLM(), **options)
     assert {(row.way, row.questions, row.groups) for row in report.rows} == {("lead", 2, 1)}
-    assert report.notes[-1] == (
-        "one: level-1 was left out. The index has levels 0 to 0, got level 1."
-    )
+    assert report.notes == [
+        "one: level-1 was left out. The index has levels 0 to 0, got level 1.",
+        "one: late was left out. Nobody is there.",
+    ]
 
 
 def test_documents_that_answer(model) -> None:
@@ -220,9 +220,9 @@ def test_an_llm_answers(model, folder) -> None:
     [
         ({"ways": ["dense", "best"]}, "There is no way 'best'; there are random, lead"),
         ({"ways": ["bm25"], "against": "dense"}, "against must be one of bm25, got 'dense'"),
-        ({"budgets": []}, "budgets must be at least 1, got 0"),
-        ({"budgets": [500, 0]}, "budgets must be at least 1, got 0"),
-        ({"limit": 0}, "limit must be at least 1, got 0"),
+        ({"budgets": []}, "budgets must be integers of at least 1, got []"),
+        ({"budgets": [500, 0]}, "budgets must be integers of at least 1, got [500, 0]"),
+        ({"limit": 0}, "limit must be an integer of at least 1, got 0"),
         ({"part": "some"}, "part must be one of all, tuning, held-out, got 'some'"),
     ],
 )
