@@ -61,7 +61,7 @@ bench-seq2seq: $(READY)  ## and rewriting in batches, by a bart-large of random 
 bench-query: $(READY)  ## and questions at a million nodes, and what they find: make bench-query CORPUS=folder DATA=folder
 	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
 	$(BIN)/python -W ignore tests/benchmarks/query.py $(CORPUS)
-	$(BIN)/python -W ignore tests/benchmarks/retrieval.py $(DATA)
+	$(BIN)/hierindex evaluate $(dir $(wildcard $(DATA)/*/questions.jsonl))
 
 bench-answers: $(READY)  ## and answers without a language model, and refusals: make bench-answers DATA=folder CORPORA=folder
 	@test -n "$(DATA)" -a -n "$(CORPORA)" || { echo "Name DATA=folder of evaluation data and CORPORA=folder of its corpora"; exit 2; }
@@ -75,5 +75,5 @@ bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain]' --group dev
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate]' --group dev
 	touch $@

@@ -14,6 +14,7 @@ FLOORS = [
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "split", "retrieve", "respond", "overview", "demo"},
     {"build", "estimate", "index", "export"},
+    {"evaluate"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

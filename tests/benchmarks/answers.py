@@ -13,6 +13,7 @@ Usage: python tests/benchmarks/answers.py DATA CORPORA [INDEX_FOLDER]
 (folders of the evaluation data and of its corpora; indices are built in INDEX_FOLDER, or found)
 """
 
+import json
 import re
 import sys
 import tempfile
@@ -23,14 +24,14 @@ import numpy as np
 from extractive import Ranked, Remembering, count_words
 from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
-from passages import bm25, bm25_weights, read
-from retrieval import interval
 from rouge_score.rouge_scorer import RougeScorer
 from sklearn.metrics import roc_auc_score
 
 from hierindex import ExtractiveSynthesizer, HierarchicalIndex, SemanticHierarchy, load_embed_model
 from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder
+from hierindex.evaluate.intervals import interval
+from hierindex.evaluate.trees import Bm25
 from hierindex.respond.extractive_synthesizer import MIN_SCORE, REFUSED, SCORE
 from hierindex.summarize.sentences import split_sentences, telling
 from hierindex.summarize.summary import Budget
@@ -63,6 +64,15 @@ ABOUT_KENNEDY = (
 )
 
 
+def read(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.open()]
+
+
+def apart(difference: np.ndarray, document: np.ndarray) -> str:
+    low, high = interval(difference, document)
+    return f"{difference.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
 def extracts(question: str, nodes: list[NodeWithScore], embedder: Embedder) -> dict[str, str]:
     """An answer of 150 words by each way that is not ours."""
     texts = [node.node.get_content(MetadataMode.NONE) for node in nodes]
@@ -73,7 +83,7 @@ def extracts(question: str, nodes: list[NodeWithScore], embedder: Embedder) -> d
     told = telling(pool)
     likeness = embedder.embed([s.text for s in told]).astype(float)
     towards = likeness @ np.array(embedder.embed_model.get_query_embedding(question))
-    lexical = bm25(bm25_weights([s.text for s in told]), question)
+    lexical = Bm25([s.text for s in told]).scores(question)
     by = {"BM25": lexical, "likeness": towards}
     best = {
         way: Ranked(lambda _, __, scores=scores: np.argsort(-scores, kind="stable"))
@@ -125,8 +135,8 @@ def sentences(data: Path, index: HierarchicalIndex) -> None:
         for way, values in scores.items():
             of = np.array(values)
             told = [f"{of[:, i].mean():.3f}" for i in (0, 1)]
-            apart = [interval((mine - of)[:, i], document) for i in (0, 1) if way != "ours"]
-            print(f"  {way:<10}{np.mean(length[way]):>6.0f} words  {'  '.join(told + apart)}")
+            told += [apart((mine - of)[:, i], document) for i in (0, 1) if way != "ours"]
+            print(f"  {way:<10}{np.mean(length[way]):>6.0f} words  {'  '.join(told)}")
 
 
 def refusals(data: Path, index: dict[str, HierarchicalIndex]) -> None:

@@ -1,0 +1,77 @@
+"""The command that evaluates ways to retrieve."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hierindex.cli import options
+from hierindex.cli.output import print_result
+from hierindex.errors import InputError
+
+if TYPE_CHECKING:
+    from hierindex.settings import Settings
+
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DATA...",
+        help="Folders of documents.jsonl and questions.jsonl, BEIR folders, or JSON files of "
+        "LlamaIndex's EmbeddingQAFinetuneDataset.",
+    ),
+]
+
+
+@options.with_settings("embed_model chunk_size llm llm_base_url llm_concurrency llm_timeout")
+def evaluate(
+    data: Data,
+    *,
+    ways: Annotated[
+        str | None, typer.Option(metavar="WAY,...", help="Ways to compare; all by default.")
+    ] = None,
+    budgets: Annotated[
+        str, typer.Option(metavar="N,...", help="Tokens that a reader gets.")
+    ] = "500,2000",
+    part: Annotated[
+        str, typer.Option(help="all, tuning or held-out (a third of the documents).")
+    ] = "all",
+    against: Annotated[
+        str | None, typer.Option(help="Way that the others are compared with; dense by default.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of questions per DATA.")] = None,
+    index: Annotated[
+        Path | None, typer.Option("--index", help="Folder where indices are kept, and found again.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="PNG or SVG file to draw quality against tokens in.")
+    ] = None,
+    settings: "Settings",
+    as_json: options.AsJson = False,
+) -> None:
+    """Compare ways to retrieve, on questions whose gold is known."""
+    if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
+        raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
+    from hierindex.cli.llm import served_llm_of
+    from hierindex.cli.progress import shown_progress
+    from hierindex.embed.load import load_embed_model
+    from hierindex.evaluate import evaluate
+    from hierindex.evaluate.report import table
+
+    model = settings.embed_model
+    with shown_progress() as progress:
+        report = evaluate(
+            data,
+            ways=None if ways is None else [way.strip() for way in ways.split(",")],
+            budgets=[int(budget) for budget in budgets.split(",")],
+            part=part,  # type: ignore[arg-type]  # checked there
+            against=against,
+            limit=limit,
+            index=index,
+            embed_model=None if model is None else load_embed_model(model),
+            chunk_size=settings.chunk_size,
+            llm=served_llm_of(settings),
+            progress=progress,
+        )
+    print_result(report.to_json(), as_json, table)
+    if plot is not None:
+        report.plot(plot)

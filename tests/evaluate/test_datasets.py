@@ -1,0 +1,166 @@
+"""Each format of evaluation data, and what is said of data that cannot be used."""
+
+import json
+from hashlib import sha256
+
+import pytest
+from llama_index.core.schema import Document
+
+from hierindex.errors import InputError
+from hierindex.evaluate import Dataset, Question, read_dataset
+from hierindex.record import Span
+
+TEXT = "Ann: hello.\nBo: the budget is short.\nAnn: bye."
+TURNS = [[0, 11], [12, 36], [37, 46]]
+
+
+def written(folder, **files):
+    """A folder of JSON lines and of text."""
+    for name, rows in files.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = rows if isinstance(rows, str) else "\n".join(map(json.dumps, rows)) + "\n"
+        suffix = ".tsv" if isinstance(rows, str) else ".jsonl"
+        path.with_suffix(suffix).write_text(text)
+    return folder
+
+
+def question_of(tmp_path, question, **document):
+    question = {"qid": "q", "doc_id": "d", "question": "What?", **question}
+    rows = {"documents": [{"doc_id": "d", "text": TEXT, **document}], "questions": [question]}
+    return read_dataset(written(tmp_path, **rows)).questions[0]
+
+
+def test_turns_are_spans_of_the_document_that_is_named(tmp_path) -> None:
+    topics = [{"topic": "money", "spans": [[1, 1]]}]
+    given = {"spans": [[1, 9]], "answer": "The budget.", "kind": "specific"}
+    asked = question_of(tmp_path, given, turn_offsets=TURNS, topics=topics)
+    assert asked.spans == (Span("d", 12, 46),)
+    assert (asked.within, asked.kind, asked.reference) == ("d", "specific", "The budget.")
+    assert asked.topics == ()  # it is about a part of the document
+
+
+def test_a_question_about_a_whole_document_has_topics(tmp_path) -> None:
+    topics = [{"topic": "hello", "spans": [[0, 0]]}, {"topic": "money", "spans": [[1, 1], [2, 2]]}]
+    asked = question_of(tmp_path, {"spans": []}, turn_offsets=TURNS, topics=topics)
+    assert asked.topics == ((Span("d", 0, 11),), (Span("d", 12, 36), Span("d", 37, 46)))
+    sections = [{"start": 0, "end": 46}, {"start": 12, "end": 46}]
+    asked = question_of(tmp_path, {"start": 0, "end": 46}, sections=sections)
+    assert asked.topics == ((Span("d", 0, 12),), (Span("d", 12, 46),))
+
+
+def test_offsets_and_paragraphs_are_asked_of_all_documents(tmp_path) -> None:
+    asked = question_of(tmp_path, {"start": 12, "end": 36})
+    assert (asked.spans, asked.within) == ((Span("d", 12, 36),), None)
+    paragraphs = [{"pid": "p", "text": "Bo: the budget is short.\n"}]
+    asked = question_of(tmp_path, {"pid": "p", "answers": ["short"]}, paragraphs=paragraphs)
+    assert (asked.spans, asked.answers) == ((Span("d", 12, 36),), ("short",))
+
+
+def test_within_is_taken_as_given(tmp_path) -> None:
+    assert question_of(tmp_path, {"evidence": ["bye"], "within": None}).within is None
+    assert question_of(tmp_path, {"start": 0, "end": 5, "within": "d"}).within == "d"
+
+
+def test_gold_documents_answers_evidence_choices(tmp_path) -> None:
+    asked = question_of(tmp_path, {"gold_titles": ["d"], "answer": "yes", "doc_id": "question"})
+    assert (asked.documents, asked.group, asked.within) == ({"d": 1}, "question", None)
+    asked = question_of(tmp_path, {"answer": "short", "usable": True})
+    assert (asked.answers, asked.reference) == (("short",), "")
+    asked = question_of(
+        tmp_path, {"answers": ["short"], "evidence": ["budget"], "choices": ["long", "short"]}
+    )
+    assert (asked.reference, asked.evidence) == ("short", ("budget",))
+    assert asked.choices == ("long", "short")
+
+
+def test_beir_prefers_the_test_set_and_keeps_grades(tmp_path) -> None:
+    corpus = [{"_id": "a", "title": "Tea", "text": "hot"}, {"_id": "b", "text": "cold"}]
+    queries = [{"_id": "1", "text": "warm?"}, {"_id": "2", "text": "not judged"}]
+    head = "query-id\tcorpus-id\tscore\n"
+    folder = written(
+        tmp_path,
+        corpus=corpus,
+        queries=queries,
+        qrels__dev=head + "2\ta\t1\n",
+        qrels__test=head + "1\ta\t2\n1\tb\t0\n",
+    )
+    data = read_dataset(folder)
+    assert [(d.doc_id, d.text) for d in data.documents] == [("a", "Tea\n\nhot"), ("b", "cold")]
+    assert data.questions == [Question("1", "warm?", group="1", documents={"a": 2})]
+
+
+def test_llama_indexs_embedding_qa_dataset(tmp_path) -> None:
+    file = tmp_path / "pairs.json"
+    pairs = {"queries": {"q": "warm?"}, "corpus": {"a": "hot"}, "relevant_docs": {"q": ["a"]}}
+    file.write_text(json.dumps({**pairs, "mode": "text"}))
+    data = read_dataset(file)
+    assert data.name == "pairs"
+    assert data.questions == [Question("q", "warm?", group="q", documents={"a": 1})]
+
+
+DOCUMENT = [{"doc_id": "d", "text": TEXT}]
+ASKED = {"qid": "q", "doc_id": "d", "question": "What?"}
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "holds no evaluation data; DATA must be a folder with documents.jsonl"),
+        ({"documents": DOCUMENT, "questions": []}, "has no question with gold"),
+        ({"documents": DOCUMENT, "questions": [ASKED]}, "has no question with gold"),
+        (
+            {"documents": DOCUMENT, "questions": [{**ASKED, "gold_titles": ["elsewhere"]}]},
+            "names the missing document 'elsewhere'",
+        ),
+        ({"documents": DOCUMENT, "questions": [{"doc_id": "d"}]}, "lacks the field 'qid'"),
+        ({"documents": [[]], "questions": []}, "cannot be read as evaluation data"),
+        (
+            {"documents": DOCUMENT, "questions": [{**ASKED, "start": 0, "end": "x"}]},
+            "cannot be read as evaluation data",
+        ),
+        (
+            {
+                "documents": [{**DOCUMENT[0], "paragraphs": [{"pid": "p", "text": "else"}]}],
+                "questions": [{**ASKED, "pid": "p"}],
+            },
+            "cannot be read as evaluation data",
+        ),
+        (
+            {
+                "corpus": [{"_id": "a", "text": "x"}],
+                "queries": [{"_id": "1", "text": "x"}],
+                "qrels__test": "query-id\tcorpus-id\tscore\n1\ta\thigh\n",
+            },
+            "cannot be read as evaluation data",
+        ),
+    ],
+    ids=["nothing", "no question", "no gold", "missing", "field", "array", "type", "pid", "score"],
+)
+def test_bad_data_get_one_sentence(tmp_path, files, message) -> None:
+    with pytest.raises(InputError, match=message) as told:
+        read_dataset(written(tmp_path, **files))
+    assert "\n" not in str(told.value)
+
+
+def test_no_such_folder_and_no_json(tmp_path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        read_dataset(tmp_path / "none")
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(InputError, match=r"bad\.json cannot be read"):
+        read_dataset(tmp_path / "bad.json")
+
+
+def test_parts_are_thirds_by_hash() -> None:
+    groups = [f"document {i}" for i in range(60)]
+    questions = [Question(g, "?", group=g, reference="x") for g in groups]
+    data = Dataset("d", [Document(text="x", id_="d")], questions)
+    held, tuning = ({q.group for q in data.part(part)} for part in ("held-out", "tuning"))
+    assert held == {g for g in groups if int(sha256(g.encode()).hexdigest(), 16) % 3 == 0}
+    assert held | tuning == set(groups)
+    assert not held & tuning
+    assert data.part("all") == questions
+    with pytest.raises(InputError, match="part must be one of all, tuning, held-out"):
+        data.part("rest")
+    with pytest.raises(InputError, match="no question in the part 'held-out'"):
+        Dataset("d", data.documents, [q for q in questions if q.group in tuning]).part("held-out")

@@ -1,0 +1,162 @@
+"""Measures against figures computed by hand, and what holds for all of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
+from hierindex.evaluate import Question
+from hierindex.evaluate.answers import figures_of
+from hierindex.evaluate.intervals import interval
+from hierindex.evaluate.measures import Gold, Passage, count_tokens, fill, n_covered, ranked
+from hierindex.record import NodeRecord, Quote, Span
+
+WORDS = "one two three four five six seven eight nine ten"  # a token each
+TEXTS = {"d": WORDS, "e": "other words"}
+DOCUMENT = Span("d", 0, len(WORDS))
+
+
+def passage(start, end, name="d"):
+    return Passage(f"{name}{start}", TEXTS[name][start:end], (Span(name, start, end),))
+
+
+def held(kept, budget=100, **gold):
+    gold = Gold(Question("q", "?", group="d", **gold), TEXTS)
+    return {name: value for (name, _), value in gold.held(kept, budget).items()}
+
+
+def test_coverage_counts_source_characters_once() -> None:
+    gold = (Span("d", 0, 10),)
+    assert held([passage(0, 5), passage(3, 7)], spans=gold) == {"coverage": 0.7}
+    assert held([passage(0, 10, "e")], spans=gold) == {"coverage": 0.0}
+    assert held([], spans=gold) == {"coverage": 0.0}
+
+
+def test_coverage_is_of_what_fits_the_budget() -> None:
+    assert count_tokens(WORDS) == 10
+    half = passage(0, len(WORDS) // 2)
+    assert held([half], 5, spans=(DOCUMENT,)) == {"coverage": 1.0}
+    assert held([half], 10, spans=(DOCUMENT,)) == {"coverage": 0.5}
+
+
+def test_breadth_needs_sixty_characters() -> None:
+    texts = {"d": "x" * 200}
+    topics = ((Span("d", 0, 100),), (Span("d", 100, 150), Span("d", 150, 200)))
+    gold = Gold(Question("q", "?", group="d", topics=topics), texts)
+    for end, breadth in ((59, 0.0), (60, 0.5), (159, 0.5), (160, 1.0)):
+        kept = [Passage("p", texts["d"][:end], (Span("d", 0, end),))]
+        assert gold.held(kept, 100) == {("breadth", 100): breadth}
+
+
+def test_evidence_answers_and_words() -> None:
+    kept = [Passage("a", "One, two; three four", ()), Passage("b", "five six", ())]
+    assert held(kept, evidence=("one two three four five",)) == {"evidence": pytest.approx(2 / 3)}
+    assert held(kept, answers=("Two three", "nine")) == {"answer": 1.0}
+    assert held(kept, answers=("wo three",)) == {"answer": 0.0}  # whole words only
+    cats = [Passage("a", "the cats sat", ())]
+    assert held(cats, reference="A cat sat on rafts") == {"answer words": pytest.approx(1 / 3)}
+    figures = held(cats, reference="The cat sat on rafts. The rafts went to sea.")
+    assert figures["answer words"] == pytest.approx(1 / 5)
+    assert figures["ROUGE-1"] == pytest.approx(2 * 3 / (3 + 10))  # stemmed
+    assert figures["ROUGE-2"] == pytest.approx(2 * 2 / (2 + 9))
+
+
+def test_documents() -> None:
+    kept = [passage(0, 3), passage(0, 5, "e")]
+    assert held(kept, documents={"e": 1, "x": 2}) == {"documents": 0.5}
+
+
+def test_fill_takes_in_order_and_skips_what_does_not_fit() -> None:
+    one, eight, two = passage(0, 3), passage(0, 39), passage(0, 7)
+    assert [count_tokens(p.text) for p in (one, eight, two)] == [1, 8, 2]
+    assert fill([one, eight, two], 3) == [one, two]
+    assert fill([one, eight, two], 9) == [one, eight]
+    assert fill([eight], 7) == []
+
+
+def test_a_ranking_of_passages() -> None:
+    gold = Question("q", "?", group="d", spans=(Span("d", 0, 100),))
+
+    def at(start, end, name="d"):
+        return Passage(f"{name}{start}", "", (Span(name, start, end),))
+
+    hit, near, off = at(0, 41), at(60, 100), at(0, 100, "e")
+    figures = ranked(gold, {"third": [off, near, hit], "none": [off, near], "nothing": []})
+    third = {"hit@1": 0.0, "hit@5": 1.0, "MRR@10": pytest.approx(1 / 3)}
+    assert figures["third"] == {(name, None): value for name, value in third.items()}
+    for way in ("none", "nothing"):
+        assert figures[way] == dict.fromkeys(figures["third"], 0.0)
+
+
+def test_a_ranking_of_documents() -> None:
+    gold = Question("q", "?", group="q", documents={"a": 1, "b": 1})
+
+    def at(*names):
+        return [Passage(f"{i}", "", (Span(name, i, i + 1),)) for i, name in enumerate(names)]
+
+    figures = ranked(gold, {"one": at("c", "a", "a", "a", "a", "b"), "both": at("a", "c", "b")})
+    ideal = 1 + 1 / np.log2(3)
+    assert figures["one"]["all@5", None] == 0.0
+    assert figures["one"]["MRR@10", None] == 0.5
+    assert figures["one"]["nDCG@10", None] == pytest.approx((1 / np.log2(3) + 0.5) / ideal)
+    assert figures["both"]["all@5", None] == figures["both"]["hit@1", None] == 1.0
+    assert figures["both"]["nDCG@10", None] == pytest.approx(1.5 / ideal)
+
+
+def test_passages_of_our_nodes_and_of_llama_indexs() -> None:
+    record = NodeRecord(quotes=(Quote(0, 3, Span("d", 4, 7)), Quote(4, 7, Span("d", 14, 17))))
+    ours = TextNode(id_="n", text="two foo", metadata=record.to_metadata())
+    assert Passage.of(ours) == Passage("n", "two foo", (Span("d", 4, 7), Span("d", 14, 17)))
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d")}
+    theirs = TextNode(id_="n", text="two", start_char_idx=4, end_char_idx=7, relationships=source)
+    assert Passage.of(theirs).spans == (Span("d", 4, 7),)
+    assert Passage.of(TextNode(id_="n", text="two")).spans == ()
+
+
+def test_answers_of_a_model() -> None:
+    question = Question("q", "?", group="d", answers=("the red fox", "a hen"))
+    figures = figures_of(question, "A fox")
+    assert figures == {"token F1": pytest.approx(2 / 3), "ROUGE-L": 0.5}  # of "a hen"
+    assert figures_of(Question("q", "?", group="d"), "fox") == {}
+    choices = Question("q", "?", group="d", reference="a fox", choices=("a hen", "a fox"))
+    assert figures_of(choices, "It is: A FOX.") == {"choice": 1.0}
+    assert figures_of(choices, "hen") == {"choice": 0.0}
+
+
+SPANS = st.lists(
+    st.builds(
+        lambda name, start, length: Span(name, start, start + length),
+        st.sampled_from("de"),
+        st.integers(0, 30),
+        st.integers(1, 10),
+    ),
+    max_size=5,
+)
+
+
+@given(SPANS, SPANS)
+def test_covered_characters_are_those_of_sets(gold, spans) -> None:
+    def characters(of):
+        return {(span.document, i) for span in of for i in range(span.start, span.end)}
+
+    assert n_covered(gold, spans) == len(characters(gold) & characters(spans))
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1, 1), st.sampled_from("abc")), min_size=1, max_size=20),
+    st.floats(-1, 1),
+)
+def test_intervals_move_with_their_values(pairs, by) -> None:
+    values, groups = np.array([v for v, _ in pairs]), [g for _, g in pairs]
+    low, high = interval(values, groups)
+    assert values.min() - 1e-9 <= low <= high <= values.max() + 1e-9
+    assert interval(values + by, groups) == pytest.approx((low + by, high + by))
+
+
+def test_an_interval_is_over_groups() -> None:
+    values = np.array([0.0] * 10 + [1.0] * 10)
+    assert interval(values, ["a"] * 10 + ["b"] * 10) == (0.0, 1.0)
+    low, high = interval(values, list(range(20)))
+    assert 0.2 < low < 0.5 < high < 0.8
+    assert interval(values, ["a"] * 20) == (0.5, 0.5)
