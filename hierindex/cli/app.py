@@ -9,7 +9,7 @@ import typer
 
 from hierindex.cli.asking import compare, query
 from hierindex.cli.building import build, demo
-from hierindex.cli.looking import export, info, show
+from hierindex.cli.looking import export, info, outline, show
 from hierindex.cli.output import print_note
 from hierindex.errors import HierindexError
 
@@ -23,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (build, query, compare, info, show, export, demo):
+for command in (build, query, compare, info, show, outline, export, demo):
     app.command()(command)
 
 

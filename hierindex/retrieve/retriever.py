@@ -163,12 +163,16 @@ class HierarchyRetriever(BaseRetriever):
         if self._token_budget is not None and self._token_budget < TOKEN_BUDGET:
             await check_budget(await self.store.asnapshot(), self.levels, self._token_budget)
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+    def search(self, query_bundle: QueryBundle) -> Search:
+        """Embed a question and prepare a search of the current snapshot."""
         _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
         with named_errors(model):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
-        asked = wait_for(self._asked(query_bundle, embedding))
+        return wait_for(self._search(query_bundle, embedding))
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        asked = wait_for(self._asked(self.search(query_bundle)))
         found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
@@ -181,7 +185,7 @@ class HierarchyRetriever(BaseRetriever):
             embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(
                 questions
             )
-        asked = await self._asked(query_bundle, embedding)
+        asked = await self._asked(await self._search(query_bundle, embedding))
         found = asked.found
         for postprocessor in self._postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
@@ -203,9 +207,9 @@ class HierarchyRetriever(BaseRetriever):
             self.partial_summaries,
         )
 
-    async def _asked(self, query_bundle: QueryBundle, embedding: list[float]) -> Asked:
+    async def _asked(self, search: Search) -> Asked:
         """Find the candidates for the results, best first."""
-        search, choice = await self._search(query_bundle, embedding), None
+        choice = None
         if self._mode == "auto":
             choice = await choose_levels(search)
         found = await self._found(search, choice.levels if choice else self.levels)

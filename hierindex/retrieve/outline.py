@@ -1,0 +1,205 @@
+"""Outlines: the nodes that tell most of an index, or of a part of it, in so many tokens."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from hierindex.core.cut import Forest, Mask, select_cut, told
+from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.errors import InputError
+from hierindex.record import NodeRecord
+from hierindex.retrieve.question import Search
+from hierindex.retrieve.question import of as of_documents
+from hierindex.retrieve.selection import SHORTEST, token_counter
+from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
+from hierindex.store.schema import documents_of
+from hierindex.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MANY = 1000  # documents; for nodes of more, all rows are read
+COLUMNS = ("id", "level", "n_tokens", "parent_ids", "documents")
+
+
+class Part(NamedTuple):
+    """Documents and nodes that an outline is restricted to, and a condition that their rows meet.
+
+    `documents` and `node_ids` are None if it is not restricted.
+    """
+
+    documents: list[str] | None = None
+    node_ids: list[str] | None = None
+    where: Prefilter = Prefilter()
+
+
+class Rows(NamedTuple):
+    """Rows of the table: `COLUMNS`, and the cosine similarity to the question, if there is one."""
+
+    table: "pa.Table"
+    cosine: Floats1d | None
+
+
+async def outline(
+    search: Search, budget: int, *, of: Sequence[str] | None = None, question: bool = True
+) -> list[NodeWithScore]:
+    """Return the nodes that tell most in so many tokens, none of them above another.
+
+    Parameters
+    ----------
+    search : Search
+        Nodes must pass its filters.
+    budget : int
+        Maximum tokens of all nodes together, counted as for `token_budget`.
+    of : sequence of str, optional
+        Ids of documents, and ids or unique id prefixes of nodes. Nodes must stand on these
+        documents alone, or be one of these nodes or under one. By default, the whole index.
+    question : bool
+        Whether text counts for more the more similar it is to the question.
+
+    Returns
+    -------
+    list[NodeWithScore]
+        In reading order, documents in the order of their ids. A score is the share of the text
+        that the node tells of.
+
+    Raises
+    ------
+    InputError
+        If no node fits the budget, or there is no document or node of an id.
+
+    Notes
+    -----
+    In a tree with several parents per node, a node is under its strongest parent only. See
+    `told` for what a node tells and `select_cut` for the choice. The columns of all rows are
+    read, or those of the documents named by `of`, and the vectors if there is a question.
+    """
+    snapshot = search.snapshot
+    part = Part() if of is None else await _part(snapshot, of)
+    rows = await _read(snapshot, part.where, search.embedding if question else None)
+    if rows is None:
+        return []
+    n_tokens = np.maximum(rows.table["n_tokens"].to_numpy(), 1).astype(np.int64)
+    forest = _forest(rows.table)
+    share, value = told(forest, n_tokens, rows.cosine)
+    value[~await _admitted(search, part, rows.table, forest)] = 0.0
+    return await _fitting(snapshot, rows.table["id"], forest, n_tokens, share, value, budget)
+
+
+async def _part(snapshot: Snapshot, of: Sequence[str]) -> Part:
+    where = _in(of)
+    held = (await snapshot.select("documents", where=where & CHUNKS))["documents"]
+    known = {document for row in held.to_pylist() for document in row}
+    documents = [each for each in of if each in known]
+    node_ids = [await snapshot.id_beginning(each) for each in of if each not in known]
+    of_nodes = (await snapshot.columns("documents", node_ids=node_ids))["documents"]
+    every = {*documents, *(document for row in of_nodes for document in row)}
+    return Part(documents, node_ids, _in(every) if len(every) <= MANY else Prefilter())
+
+
+def _in(documents: Iterable[str]) -> Prefilter:
+    return prefilter(MetadataFilters(filters=[of_documents([*documents])]))
+
+
+async def _read(
+    snapshot: Snapshot, where: Prefilter, question: Sequence[float] | None
+) -> Rows | None:
+    """Read the rows that meet a condition; None if there are none."""
+    import pyarrow as pa
+
+    batches, cosines = list[pa.RecordBatch](), [np.zeros(0)]
+    columns = COLUMNS if question is None else (*COLUMNS, "vector")
+    async for batch in snapshot.batches(*columns, where=where):
+        if question is not None:
+            q = np.array(question, dtype=np.float32)
+            X = batch["vector"].flatten().to_numpy().reshape(-1, len(q))
+            cosines.append(X @ q / np.linalg.norm(X, axis=1) / np.linalg.norm(q))
+        batches.append(batch.select(COLUMNS))
+    if not any(batch.num_rows for batch in batches):
+        return None
+    cosine = None if question is None else np.concatenate(cosines)
+    return Rows(pa.Table.from_batches(batches).combine_chunks(), cosine)
+
+
+def _forest(table: "pa.Table") -> Forest:
+    """Return the tree of the strongest parents among some rows."""
+    import pyarrow.compute as pc
+
+    lists, level = table["parent_ids"].combine_chunks(), table["level"].to_numpy()
+    n_parents = pc.list_value_length(lists).to_numpy()
+    strongest = lists.flatten().take((np.cumsum(n_parents) - n_parents)[n_parents > 0])
+    parent = np.full(len(table), -1)
+    parent[n_parents > 0] = pc.index_in(strongest, table["id"]).fill_null(-1).to_numpy()
+    parent[level[parent] <= level] = -1
+    return Forest(parent, level)
+
+
+async def _admitted(search: Search, part: Part, table: "pa.Table", forest: Forest) -> Mask:
+    """Return the rows that pass the filters and stand on a part of the index alone."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def is_in(ids: "pa.Array", values: Iterable[str]) -> Mask:
+        found = pc.is_in(ids, pa.array(values, pa.string()))
+        return np.array(found)
+
+    admitted = np.ones(len(table), dtype=np.bool_)
+    if part.documents is not None and part.node_ids is not None:
+        lists = table["documents"].combine_chunks()
+        row, inside = (
+            np.array(pc.list_parent_indices(lists)),
+            is_in(lists.flatten(), part.documents),
+        )
+        admitted[row[~inside]] = False
+        named = is_in(table["id"], part.node_ids)
+        admitted |= named | forest.under(named)
+    if search.filters is not None:
+        passing = await search.snapshot.ids(
+            search.filters, part.where, partial_summaries=search.partial_summaries
+        )
+        admitted &= is_in(table["id"], passing)
+    return admitted
+
+
+async def _fitting(
+    snapshot: Snapshot,
+    ids: "pa.ChunkedArray",
+    forest: Forest,
+    n_tokens: Ints1d,
+    share: Floats1d,
+    value: Floats1d,
+    budget: int,
+) -> list[NodeWithScore]:
+    """Return the best cut by the tokens that an LLM reads, which are counted for chosen nodes.
+
+    The others have as many times the tokens of the embedding model as those counted so far.
+    """
+    count, tokens, nodes = token_counter(), n_tokens.copy(), dict[int, NodeWithScore]()
+    shortest = np.argsort(np.where(value > 0, n_tokens, np.inf), kind="stable")[:SHORTEST]
+    while True:
+        chosen = select_cut(forest, tokens, value, budget)
+        rows = chosen if len(chosen) else shortest[value[shortest] > 0]
+        new = [row for row in rows.tolist() if row not in nodes]
+        if not new:
+            break
+        found = await snapshot.nodes(ids.take(new).to_pylist())
+        for row, node in zip(new, found, strict=True):
+            nodes[row] = NodeWithScore(node=node, score=float(share[row]))
+        counted = [*nodes]
+        n_counted = np.array([max(1, count(node)) for node in nodes.values()])
+        tokens = np.maximum(n_tokens * (n_counted.sum() / n_tokens[counted].sum()), 1)
+        tokens = tokens.astype(np.int64)
+        tokens[counted] = n_counted
+    if nodes and not len(chosen):
+        least = min(map(count, nodes.values()))
+        raise InputError(f"No node fits budget={budget}; the shortest has {least} tokens.")
+    return sorted((nodes[row] for row in chosen.tolist()), key=_place)
+
+
+def _place(found: NodeWithScore) -> tuple[str, int]:
+    record = NodeRecord.from_metadata(found.metadata)
+    first = (documents_of(found.node, record)[0], -1)
+    return min(((span.document, span.start) for span in record.citations), default=first)
