@@ -103,8 +103,8 @@ def told(
     text = np.where(leaf, n_tokens, 0).astype(np.float64)
     mass = text
     if cosine is not None:
-        deviation = max(float(cosine[leaf].std()), 1e-12)
-        mass = text * np.exp(SHARPNESS * (cosine - cosine[leaf].mean()) / deviation)
+        like = np.where(leaf, cosine - cosine[leaf].mean(), 0.0)
+        mass = text * np.exp(SHARPNESS * like / max(float(cosine[leaf].std()), 1e-12))
     share = forest.summed(mass) / mass.sum()
     ratio = np.minimum(n_tokens / forest.summed(text), 1.0)
     return share, share * np.log1p(TOLD * ratio) / np.log1p(TOLD)

@@ -19,7 +19,7 @@ from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import check_levels, check_mode, levels_of
 from hierindex.retrieve.merging import merged
 from hierindex.retrieve.question import BY, By, Search, cuts
-from hierindex.retrieve.retrieved import placed
+from hierindex.retrieve.retrieved import RetrievedNode, path_to_root
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.snapshot import Snapshot
@@ -40,11 +40,20 @@ class Asked(NamedTuple):
     found: list[NodeWithScore]
     snapshot: Snapshot
     why: str | None
-    above: Mapping[str, Sequence[str]]
+    parents: Mapping[str, Sequence[str]]
 
     def placed(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-        """Return some of the candidates as `RetrievedNode`."""
-        return [*placed(nodes, self.above, why=self.why, snapshot=self.snapshot)]
+        """Return some of the candidates with their paths."""
+        return [
+            RetrievedNode(
+                node=node.node,
+                score=node.score,
+                path=path_to_root(node.node, self.parents),
+                why=self.why,
+                snapshot=self.snapshot,
+            )
+            for node in nodes
+        ]
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -219,8 +228,8 @@ class HierarchyRetriever(BaseRetriever):
             found = await merged(found, search)
         if self._mmr is not None:
             found = await _diverse(found, search, self._mmr)
-        above = await search.snapshot.parents_of_summaries()
-        return Asked(found, search.snapshot, choice and choice.why, above)
+        parents = await search.snapshot.parents_of_summaries()
+        return Asked(found, search.snapshot, choice and choice.why, parents)
 
     async def _found(self, search: Search, levels: Sequence[int]) -> list[NodeWithScore]:
         """Return the best nodes, and spare ones if some may be dropped."""
