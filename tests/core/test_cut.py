@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.core import cut
-from hierindex.core.cut import Forest, select_cut, told
+from hierindex.core.cut import Forest, select_cut, select_margin, told
 from hierindex.errors import InputError
 
 
@@ -79,6 +79,18 @@ def test_a_small_table_loses_no_more_than_stated(problem, cells):
     assert is_antichain(forest, rows)
     assert n_tokens[rows].sum() <= budget
     assert value[base].sum() <= value[rows].sum() <= best
+
+
+@given(problems(max_rows=40), st.integers(0, 40))
+def test_the_margin_has_the_relaxation_and_as_many_rows_as_asked(problem, n):
+    forest, n_tokens, value, budget = problem
+    rows = select_margin(forest, n_tokens, value, budget, n)
+    possible = np.flatnonzero((value > 0) & (n_tokens <= budget))
+    assert {*rows.tolist()} <= {*possible.tolist()}
+    assert len(rows) >= min(n, len(possible))
+    best = select_cut(forest, n_tokens, value, budget)
+    if n >= len(possible):
+        assert {*best.tolist()} <= {*rows.tolist()}
 
 
 @given(forests(30))
