@@ -186,8 +186,9 @@ async def _fitting(
     shortest = admitted[np.argsort(n_tokens[admitted], kind="stable")[:SHORTEST]]
 
     async def counted(rows: Ints1d) -> None:
-        new = [row for row in rows.tolist() if row not in nodes]
-        for row, node in zip(new, await snapshot.nodes(ids.take(new).to_pylist()), strict=True):
+        new = np.setdiff1d(rows, np.array([*nodes], dtype=np.int64))
+        found = await snapshot.nodes(ids.take(new).to_pylist())
+        for row, node in zip(new.tolist(), found, strict=True):
             nodes[row] = NodeWithScore(node=node, score=float(share[row]))
         known = [*nodes]
         tokens[known] = [max(1, count(node)) for node in nodes.values()]
