@@ -598,6 +598,15 @@ BAD_COMMANDS = {
 }
 
 
+@pytest.mark.parametrize("command", ["query", "compare"])
+def test_a_question_that_is_not_utf8_is_asked(hierindex, index, command) -> None:
+    status, out, err = hierindex(
+        command, "Who slept in the caf\udce9?", "--index", "index", "--json"
+    )
+    assert (status, err) == (0, "")
+    assert json.loads(out)["sources"]
+
+
 @pytest.mark.parametrize(("command", "message"), BAD_COMMANDS.items(), ids=BAD_COMMANDS)
 def test_bad_commands(hierindex, index, command, message) -> None:
     status, out, err = hierindex(*shlex.split(command))
