@@ -29,19 +29,12 @@ COLUMNS = ("id", "level", "n_tokens", "parent_ids", "documents")
 class Part(NamedTuple):
     """Documents and nodes that an outline is restricted to, and a condition that their rows meet.
 
-    `documents` and `node_ids` are None if it is not restricted.
+    By default, the whole index.
     """
 
-    documents: list[str] | None = None
-    node_ids: list[str] | None = None
+    documents: Sequence[str] = ()
+    node_ids: Sequence[str] = ()
     where: Prefilter = Prefilter()
-
-
-class Rows(NamedTuple):
-    """Rows of the table: `COLUMNS`, and the cosine similarity to the question, if there is one."""
-
-    table: "pa.Table"
-    cosine: Floats1d | None
 
 
 async def outline(
@@ -82,14 +75,20 @@ async def outline(
     if not snapshot.exists:
         return []
     part = Part() if of is None else await _part(snapshot, of)
-    rows = await _read(snapshot, part.where, search.embedding if question else None)
-    if rows is None:
+    rows = (await snapshot.select(*COLUMNS, where=part.where)).sort_by("id").combine_chunks()
+    if of is not None:
+        rows = rows.filter(_inside(part, rows)).combine_chunks()
+    if not len(rows):
         return []
-    n_tokens = np.maximum(rows.table["n_tokens"].to_numpy(), 1).astype(np.int64)
-    forest = _forest(rows.table)
-    share, value = told(forest, n_tokens, rows.cosine)
-    value[~await _admitted(search, part, rows.table, forest)] = 0.0
-    return await _fitting(snapshot, rows.table["id"], forest, n_tokens, share, value, budget)
+    forest, n_tokens = _forest(rows), np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
+    cosine = await _cosines(search, part.where, rows["id"]) if question else None
+    share, value = told(forest, n_tokens, cosine)
+    if search.filters is not None:
+        passing = await snapshot.ids(
+            search.filters, part.where, partial_summaries=search.partial_summaries
+        )
+        value[~_is_in(rows["id"], passing)] = 0.0
+    return await _fitting(snapshot, rows["id"], forest, n_tokens, share, value, budget)
 
 
 async def _part(snapshot: Snapshot, of: Sequence[str]) -> Part:
@@ -107,64 +106,51 @@ def _in(documents: Iterable[str]) -> Prefilter:
     return prefilter(MetadataFilters(filters=[of_documents([*documents])]))
 
 
-async def _read(
-    snapshot: Snapshot, where: Prefilter, question: Sequence[float] | None
-) -> Rows | None:
-    """Read the rows that meet a condition; None if there are none."""
+async def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> Floats1d:
+    """Return the similarities to the question of nodes among those that meet a condition."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    batches, cosines = list[pa.RecordBatch](), [np.zeros(0)]
-    columns = COLUMNS if question is None else (*COLUMNS, "vector")
-    async for batch in snapshot.batches(*columns, where=where):
-        if question is not None:
-            q = np.array(question, dtype=np.float32)
-            X = batch["vector"].flatten().to_numpy().reshape(-1, len(q))
-            cosines.append(X @ q / np.linalg.norm(X, axis=1) / np.linalg.norm(q))
-        batches.append(batch.select(COLUMNS))
-    if not any(batch.num_rows for batch in batches):
-        return None
-    cosine = None if question is None else np.concatenate(cosines)
-    return Rows(pa.Table.from_batches(batches).combine_chunks(), cosine)
+    q = np.array(search.embedding, dtype=np.float32)
+    read, cosines = list[pa.Array](), [np.zeros(0)]
+    async for batch in search.snapshot.batches("id", "vector", where=where):
+        X = batch["vector"].flatten().to_numpy().reshape(-1, len(q))
+        read.append(batch["id"])
+        lengths = np.linalg.norm(X, axis=1) * np.linalg.norm(q)
+        cosines.append(X @ q / np.maximum(lengths, np.finfo(np.float32).tiny))
+    row = pc.index_in(ids, pa.chunked_array(read, pa.string())).to_numpy()
+    return np.asarray(np.concatenate(cosines)[row])
 
 
-def _forest(table: "pa.Table") -> Forest:
+def _inside(part: Part, rows: "pa.Table") -> Mask:
+    """Return which rows stand on a part of the index alone."""
+    import pyarrow.compute as pc
+
+    inside, lists = np.ones(len(rows), dtype=np.bool_), rows["documents"].combine_chunks()
+    other = ~_is_in(lists.flatten(), part.documents)
+    inside[np.array(pc.list_parent_indices(lists))[other]] = False
+    named = _is_in(rows["id"], part.node_ids)
+    return inside | named | _forest(rows).under(named)
+
+
+def _is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return np.array(pc.is_in(ids, pa.array(values, pa.string())), dtype=np.bool_)
+
+
+def _forest(rows: "pa.Table") -> Forest:
     """Return the tree of the strongest parents among some rows."""
     import pyarrow.compute as pc
 
-    lists, level = table["parent_ids"].combine_chunks(), table["level"].to_numpy()
+    lists, level = rows["parent_ids"].combine_chunks(), rows["level"].to_numpy()
     n_parents = pc.list_value_length(lists).to_numpy()
     strongest = lists.flatten().take((np.cumsum(n_parents) - n_parents)[n_parents > 0])
-    parent = np.full(len(table), -1)
-    parent[n_parents > 0] = pc.index_in(strongest, table["id"]).fill_null(-1).to_numpy()
+    parent = np.full(len(rows), -1)
+    parent[n_parents > 0] = pc.index_in(strongest, rows["id"]).fill_null(-1).to_numpy()
     parent[level[parent] <= level] = -1
     return Forest(parent, level)
-
-
-async def _admitted(search: Search, part: Part, table: "pa.Table", forest: Forest) -> Mask:
-    """Return the rows that pass the filters and stand on a part of the index alone."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    def is_in(ids: "pa.Array", values: Iterable[str]) -> Mask:
-        found = pc.is_in(ids, pa.array(values, pa.string()))
-        return np.array(found)
-
-    admitted = np.ones(len(table), dtype=np.bool_)
-    if part.documents is not None and part.node_ids is not None:
-        lists = table["documents"].combine_chunks()
-        row, inside = (
-            np.array(pc.list_parent_indices(lists)),
-            is_in(lists.flatten(), part.documents),
-        )
-        admitted[row[~inside]] = False
-        named = is_in(table["id"], part.node_ids)
-        admitted |= named | forest.under(named)
-    if search.filters is not None:
-        passing = await search.snapshot.ids(
-            search.filters, part.where, partial_summaries=search.partial_summaries
-        )
-        admitted &= is_in(table["id"], passing)
-    return admitted
 
 
 async def _fitting(

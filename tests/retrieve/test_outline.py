@@ -69,6 +69,7 @@ def test_of_documents(index, of, budget):
     assert found
     assert all({*record(each.node).documents} <= named for each in found)
     if budget == PLENTY:
+        assert sum(each.score for each in found) == pytest.approx(1)
         assert {d for each in found for d in record(each.node).documents} == named
 
 
@@ -181,6 +182,18 @@ def test_a_tree_without_a_root_and_one_that_has_lost_rows(tmp_path, hierarchy):
     store.delete("a.txt")
     gone = next(d.text for d in documents() if d.doc_id == "a.txt").split("  ")
     assert not [s for s in gone for each in index.outline(PLENTY) if s in each.text]
+
+
+@pytest.mark.parametrize("question", [None, QUESTION])
+def test_the_order_of_the_rows_is_of_no_account(index, nodes, tmp_path, question):
+    store = HierarchyStore(tmp_path)
+    for half in (nodes[1::2], nodes[::2]):
+        store.add(half[::-1])
+    again = HierarchicalIndex(store, HashingEmbedding())
+    for budget in BUDGETS:
+        found, same = index.outline(budget, question), again.outline(budget, question)
+        assert ids(found) == ids(same)
+        assert [each.score for each in found] == pytest.approx([each.score for each in same])
 
 
 def test_a_row_that_passed_up_counts_once(tmp_path):
