@@ -5,7 +5,7 @@ READY := .venv/.ready
 # The interpreters that tests start find modules compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test types test-core test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses
+.PHONY: demo test types test-core test-rest test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -13,14 +13,16 @@ demo: $(READY)  ## index real documentation and ask it at three levels
 test: $(READY)  ## everything that CI checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(MAKE) -j 2 types test-core
-	$(BIN)/pytest -q -n 2 --dist worksteal --ignore=tests/core --ignore=hierindex/core
+	$(MAKE) -j 3 types test-core test-rest
 
 types: $(READY)
 	$(BIN)/mypy
 
 test-core: $(READY)  ## alone, as tracing branches makes all else slow
 	$(BIN)/pytest --cov -q tests/core hierindex/core
+
+test-rest: $(READY)
+	$(BIN)/pytest -q -n 2 --dist worksteal --ignore=tests/core --ignore=hierindex/core
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

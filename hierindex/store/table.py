@@ -145,8 +145,10 @@ class Table:
     async def replace(self, rows: "pa.Table") -> int:
         """Replace all rows in one commit and return LanceDB's version number."""
         with self.named_refusals():
-            connection = await self.connect()
-            table = await connection.create_table(self.name, rows, mode="overwrite")
+            exists = await self.open() is not None
+            table = await (await self.connect()).create_table(
+                self.name, rows, mode="overwrite" if exists else "create"
+            )
             await tend(table)
             return int(await table.version())
 
