@@ -22,8 +22,8 @@ from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.levels import check_levels, levels_of
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
-from hierindex.retrieve.retrieved import RetrievedNode, path_to_root
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.retrieve.retriever import Asked, HierarchyRetriever
 from hierindex.store.description import describe
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
@@ -340,14 +340,9 @@ class HierarchicalIndex:
         search = Search(self.store.snapshot(), "", [], filters=passing)
         if question is not None:
             search = self.as_retriever(filters=filters).search(QueryBundle(question))
-        snapshot = search.snapshot
         nodes = wait_for(outline(search, budget, of=named, question=question is not None))
-        parents = wait_for(snapshot.parents_of_summaries())
-        paths = [path_to_root(each.node, parents) for each in nodes]
-        return [
-            RetrievedNode(node=each.node, score=each.score, path=path, snapshot=snapshot)
-            for each, path in zip(nodes, paths, strict=True)
-        ]
+        parents = wait_for(search.snapshot.parents_of_summaries())
+        return Asked(nodes, search.snapshot, None, parents).placed(nodes)
 
     def info(self) -> dict[str, Any]:
         """Return the numbers of documents, nodes and tokens, the roots, models and usage."""

@@ -1,7 +1,7 @@
 """Outlines: the nodes that tell most of an index, or of a part of it, in so many tokens."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
@@ -24,17 +24,6 @@ if TYPE_CHECKING:
 COUNTED = 256  # rows at the margin of a cut, whose tokens are counted
 MANY = 1000  # documents; for nodes of more, all rows are read
 COLUMNS = ("id", "level", "n_tokens", "parent_ids", "documents")
-
-
-class Part(NamedTuple):
-    """Documents and nodes that an outline is restricted to, and a condition that their rows meet.
-
-    By default, the whole index.
-    """
-
-    documents: Sequence[str] = ()
-    node_ids: Sequence[str] = ()
-    where: Prefilter = Prefilter()
 
 
 async def outline(
@@ -74,32 +63,33 @@ async def outline(
     snapshot = search.snapshot
     if not snapshot.exists:
         return []
-    part = Part() if of is None else await _part(snapshot, of)
-    rows = (await snapshot.select(*COLUMNS, where=part.where)).sort_by("id").combine_chunks()
+    where = Prefilter()
     if of is not None:
-        rows = rows.filter(_inside(part, rows)).combine_chunks()
+        documents, node_ids, where = await _named(snapshot, of)
+    rows = (await snapshot.select(*COLUMNS, where=where)).sort_by("id").combine_chunks()
+    if of is not None:
+        rows = rows.filter(_inside(rows, documents, node_ids)).combine_chunks()
     if not len(rows):
         return []
     forest, n_tokens = _forest(rows), np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
-    cosine = await _cosines(search, part.where, rows["id"]) if question else None
+    cosine = await _cosines(search, where, rows["id"]) if question else None
     share, value = told(forest, n_tokens, cosine)
     if search.filters is not None:
-        passing = await snapshot.ids(
-            search.filters, part.where, partial_summaries=search.partial_summaries
-        )
+        partial = search.partial_summaries
+        passing = await snapshot.ids(search.filters, where, partial_summaries=partial)
         value[~_is_in(rows["id"], passing)] = 0.0
     return await _fitting(snapshot, rows["id"], forest, n_tokens, share, value, budget)
 
 
-async def _part(snapshot: Snapshot, of: Sequence[str]) -> Part:
-    where = _in(of)
-    held = (await snapshot.select("documents", where=where & CHUNKS))["documents"]
+async def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
+    """Return which ids are documents', those of nodes, and a condition that their rows meet."""
+    held = (await snapshot.select("documents", where=_in(of) & CHUNKS))["documents"]
     known = {document for row in held.to_pylist() for document in row}
     documents = [each for each in of if each in known]
     node_ids = [await snapshot.id_beginning(each) for each in of if each not in known]
     of_nodes = (await snapshot.columns("documents", node_ids=node_ids))["documents"]
     every = {*documents, *(document for row in of_nodes for document in row)}
-    return Part(documents, node_ids, _in(every) if len(every) <= MANY else Prefilter())
+    return documents, node_ids, _in(every) if len(every) <= MANY else Prefilter()
 
 
 def _in(documents: Iterable[str]) -> Prefilter:
@@ -122,14 +112,14 @@ async def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> 
     return np.asarray(np.concatenate(cosines)[row])
 
 
-def _inside(part: Part, rows: "pa.Table") -> Mask:
-    """Return which rows stand on a part of the index alone."""
+def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask:
+    """Return which rows stand on these documents alone, or are one of these nodes or under one."""
     import pyarrow.compute as pc
 
     inside, lists = np.ones(len(rows), dtype=np.bool_), rows["documents"].combine_chunks()
-    other = ~_is_in(lists.flatten(), part.documents)
+    other = ~_is_in(lists.flatten(), documents)
     inside[np.array(pc.list_parent_indices(lists))[other]] = False
-    named = _is_in(rows["id"], part.node_ids)
+    named = _is_in(rows["id"], node_ids)
     return inside | named | _forest(rows).under(named)
 
 

@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     why: str | None
     parents: Mapping[str, Sequence[str]]
 
-    def placed(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+    def placed(self, nodes: Sequence[NodeWithScore]) -> list[RetrievedNode]:
         """Return some of the candidates with their paths."""
         return [
             RetrievedNode(
@@ -186,7 +186,7 @@ class HierarchyRetriever(BaseRetriever):
         found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return asked.placed(self._selected(found))
+        return [*asked.placed(self._selected(found))]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
@@ -199,7 +199,7 @@ class HierarchyRetriever(BaseRetriever):
         found = asked.found
         for postprocessor in self._postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return asked.placed(self._selected(found))
+        return [*asked.placed(self._selected(found))]
 
     async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""

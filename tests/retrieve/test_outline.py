@@ -83,7 +83,10 @@ def test_of_a_node(index, nodes):
             assert all(each <= {*oracle.chunks_under(node.node_id)} for each in below)
 
 
-def test_of_a_node_beside_a_document(index, nodes):
+@pytest.mark.parametrize("most", [0, 1000])
+def test_of_a_node_beside_a_document(index, nodes, monkeypatch, most):
+    """Whether the rows of the documents are read, or, as of too many documents, all rows."""
+    monkeypatch.setattr("hierindex.retrieve.outline.MANY", most)
     chunk = next(node for node in nodes if record(node).documents == ("b.txt",))
     found = index.outline(PLENTY, of=[chunk.node_id, "c.txt"])
     assert {d for each in found for d in record(each.node).documents} == {"b.txt", "c.txt"}
