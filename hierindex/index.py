@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseNode, QueryBundle
+from llama_index.core.vector_stores.types import MetadataFilters
 
+from hierindex.core.arguments import is_whole, require
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError, ModelError
 from hierindex.llm.record import Calls
@@ -18,7 +20,10 @@ from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.retrieve.levels import check_levels, levels_of
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.outline import outline
+from hierindex.retrieve.question import Search
+from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.retrieve.retriever import Asked, HierarchyRetriever
 from hierindex.store.description import describe
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
@@ -297,6 +302,48 @@ class HierarchicalIndex:
             synthesizer=synthesizer,
         )
 
+    def outline(
+        self,
+        budget: int = 1000,
+        question: str | None = None,
+        of: str | Sequence[str] | None = None,
+        filters: MetadataFilters | None = None,
+    ) -> list[RetrievedNode]:
+        """Return the nodes that tell most of the index, or of a part of it, in so many tokens.
+
+        Parameters
+        ----------
+        budget : int
+            Maximum tokens of all nodes together, by LlamaIndex's global tokenizer.
+        question : str, optional
+            Text counts for more the more similar it is to the question.
+        of : str or sequence of str, optional
+            Ids of documents, and ids or unique id prefixes of nodes. The result stands on these
+            documents and on the text under these nodes alone.
+        filters : MetadataFilters, optional
+            Metadata filters that every node must pass.
+
+        Returns
+        -------
+        list[RetrievedNode]
+            In reading order, none above another. A node's score is its share of the text, which
+            is weighted by similarity to the question.
+
+        Raises
+        ------
+        InputError
+            If no node fits the budget, or `of` names no document and no node.
+        """
+        require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
+        named = [of] if isinstance(of, str) else of
+        passing = filters if filters and filters.filters else None
+        search = Search(self.store.snapshot(), "", [], filters=passing)
+        if question is not None:
+            search = self.as_retriever(filters=filters).search(QueryBundle(question))
+        nodes = wait_for(outline(search, budget, of=named, question=question is not None))
+        parents = wait_for(search.snapshot.parents_of_summaries())
+        return Asked(nodes, search.snapshot, None, parents).placed(nodes)
+
     def info(self) -> dict[str, Any]:
         """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
         return wait_for(overview(self.store.snapshot()))
@@ -310,15 +357,7 @@ class HierarchicalIndex:
             If no node or more than one node matches.
         """
         snapshot = self.store.snapshot()
-        ids = wait_for(snapshot.ids_beginning(node_id))
-        if node_id in ids:
-            ids = [node_id]
-        if len(ids) != 1:
-            raise InputError(
-                f"{len(ids) or 'No'} nodes have an id that begins with {node_id!r}; "
-                "`hierindex query` and `hierindex info` show ids."
-            )
-        return wait_for(snapshot.nodes(ids))[0]
+        return wait_for(snapshot.nodes([wait_for(snapshot.id_beginning(node_id))]))[0]
 
     def describe(self, node_id: str) -> dict[str, Any]:
         """Return a node as a dict of text, level, kind, grounding, links and citations.

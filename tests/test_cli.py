@@ -125,6 +125,30 @@ def test_text_output(hierindex, index) -> None:
     assert "none (root)" in hierindex("show", root[:8], "--index", index)[1]
 
 
+def test_outline(hierindex, index, folder) -> None:
+    told = partial(hierindex, "outline", "--index", index)
+    status, out, err = told("--budget", 600, "--json")
+    outline = json.loads(out)
+    assert (status, err) == (0, "")
+    assert set(outline) == {"nodes", "tokens"}
+    assert len(outline["nodes"]) > 1
+    assert 0 < outline["tokens"] <= 600
+    for node in outline["nodes"]:
+        assert set(node) == {"id", "level", "score", "text", "citations", "path"}
+        for c in node["citations"]:
+            assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in node["text"]
+
+    text = told("--budget", 600)[1]
+    assert text.endswith(f"{len(outline['nodes'])} nodes, {outline['tokens']} tokens\n")
+    assert all(node["id"][:12] in text for node in outline["nodes"])
+
+    asked = told("--of", "storm.txt", "--question", "What was broken?", "--json")[1]
+    cited = [c for node in json.loads(asked)["nodes"] for c in node["citations"]]
+    assert {c["document"] for c in cited} == {"storm.txt"}
+    assert [c["start"] for c in cited] == sorted(c["start"] for c in cited)
+    assert json.loads(told("--where", "file_name=calm.md", "--json")[1])["nodes"]
+
+
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\u2067[bold]"
 SHOWN = r"\u001b]0;title\u0007\u001b[2J\u009b31m\u202e\u2067[bold]"
 
@@ -538,6 +562,8 @@ def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
 
 LLM = "build letters --index W --llm m --llm-base-url http://x/v1"
 BAD_COMMANDS = {
+    "outline --index index --budget 1": "No node fits budget=1; the shortest has",
+    "outline --index index --of rain.txt": "No nodes have an id that begins with 'rain.txt'",
     "build '' --index W": "A source is an empty string",
     "build none --index W": "cannot be found or read",
     "build letters --index W --embed-model no/model": "Embedding model 'no/model' cannot be loaded",

@@ -31,6 +31,31 @@ def show(
     print_result(HierarchicalIndex.open(index).describe(node), as_json, node_shown)
 
 
+def outline(
+    index: options.Index,
+    of: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="Document or node to outline; may be repeated."),
+    ] = None,
+    budget: Annotated[int, typer.Option(help="Maximum tokens of all nodes together.")] = 1000,
+    question: Annotated[
+        str | None, typer.Option(help="Question; what is similar to it is shown in more detail.")
+    ] = None,
+    where: options.Where = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print the nodes that tell most of an index, or of a part of it, in so many tokens."""
+    from hierindex.cli.text import outlined
+    from hierindex.cli.where import filters_of
+    from hierindex.index import HierarchicalIndex
+    from hierindex.respond.answer import outline_json
+
+    nodes = HierarchicalIndex.open(index).outline(
+        budget, question, of or None, filters_of(where or ())
+    )
+    print_result(outline_json(nodes), as_json, outlined)
+
+
 def export(
     form: Annotated[
         str, typer.Argument(metavar="FORMAT", help="document-summary, parquet or json.")

@@ -163,6 +163,18 @@ def node_shown(node: dict[str, Any]) -> str:
     )
 
 
+def outlined(outline: dict[str, Any]) -> str:
+    """Format the nodes of an outline and their sources, in reading order."""
+    nodes = outline["nodes"]
+    parts = [
+        f"level {node['level']}  {node['id'][:12]}  {_places(node['citations'])}\n"
+        + _wrapped(node["text"])
+        for node in nodes
+    ]
+    total = f"{_counted(len(nodes), 'node')}, {_counted(outline['tokens'], 'token')}"
+    return "\n\n".join([*parts, total])
+
+
 def exported(report: dict[str, Any]) -> str:
     """Format the report of an export."""
     return f"{_counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"

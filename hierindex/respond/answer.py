@@ -1,7 +1,7 @@
 """Answers with their sources, usage and timings."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from hierindex.record import NodeRecord
 from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.extractive_synthesizer import CITATIONS, NO_ANSWER, REFUSED, SCORE
 from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.retrieve.selection import token_counter
 from hierindex.timing import Stopwatch
 
 # Messages of LlamaIndex's prompt helper.
@@ -183,6 +184,14 @@ def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[No
         if form is not None and NO_FORM_SAID.match(str(error)):
             raise HierindexError(f"{model} did not fill in the form.") from error
         raise
+
+
+def outline_json(nodes: Sequence[NodeWithScore]) -> dict[str, Any]:
+    """Return the nodes of an outline as sources of an answer, and the sum of their tokens."""
+    return {
+        "nodes": [asdict(source_of(node)) for node in nodes],
+        "tokens": sum(map(token_counter(), nodes)),
+    }
 
 
 def source_of(found: NodeWithScore) -> Source:

@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     why: str | None
     parents: Mapping[str, Sequence[str]]
 
-    def placed(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+    def placed(self, nodes: Sequence[NodeWithScore]) -> list[RetrievedNode]:
         """Return some of the candidates with their paths."""
         return [
             RetrievedNode(
@@ -96,7 +96,8 @@ class HierarchyRetriever(BaseRetriever):
         Whether mode "document" returns all chunks of its documents in reading order, within
         the token budget, instead of the best `top_k`.
     merge : bool
-        Whether a parent replaces its children if more than half of them are found.
+        Whether all chunks of a parent are added if more than half of its children are found; see
+        `merged`.
     mmr : float in [0, 1], optional
         Weight of relevance in reranking by maximal marginal relevance, from 0 (diversity only) to 1
         (relevance only). If None, results are not reranked.
@@ -172,16 +173,20 @@ class HierarchyRetriever(BaseRetriever):
         if self._token_budget is not None and self._token_budget < TOKEN_BUDGET:
             await check_budget(await self.store.asnapshot(), self.levels, self._token_budget)
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+    def search(self, query_bundle: QueryBundle) -> Search:
+        """Embed a question and prepare a search of the current snapshot."""
         _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs
         with named_errors(model):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
-        asked = wait_for(self._asked(query_bundle, embedding))
+        return wait_for(self._search(query_bundle, embedding))
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        asked = wait_for(self._asked(self.search(query_bundle)))
         found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return asked.placed(self._selected(found))
+        return [*asked.placed(self._selected(found))]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
@@ -190,11 +195,11 @@ class HierarchyRetriever(BaseRetriever):
             embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(
                 questions
             )
-        asked = await self._asked(query_bundle, embedding)
+        asked = await self._asked(await self._search(query_bundle, embedding))
         found = asked.found
         for postprocessor in self._postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return asked.placed(self._selected(found))
+        return [*asked.placed(self._selected(found))]
 
     async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""
@@ -212,9 +217,9 @@ class HierarchyRetriever(BaseRetriever):
             self.partial_summaries,
         )
 
-    async def _asked(self, query_bundle: QueryBundle, embedding: list[float]) -> Asked:
+    async def _asked(self, search: Search) -> Asked:
         """Find the candidates for the results, best first."""
-        search, choice = await self._search(query_bundle, embedding), None
+        choice = None
         if self._mode == "auto":
             choice = await choose_levels(search)
         found = await self._found(search, choice.levels if choice else self.levels)

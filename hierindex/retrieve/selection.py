@@ -28,7 +28,7 @@ def selected(
     InputError
         If there are nodes and none fits the token budget.
     """
-    count = _counter() if token_budget is not None else _free
+    count = token_counter() if token_budget is not None else _free
     rest, taken, room = list(found), list[NodeWithScore](), token_budget or 0
     while True:
         for node in rest:
@@ -57,7 +57,7 @@ async def check_budget(snapshot: Snapshot, levels: Sequence[int], token_budget: 
     rows = await snapshot.select("id", "n_tokens", where=where)
     shortest = rows.sort_by("n_tokens")["id"][:SHORTEST].to_pylist()
     nodes = [NodeWithScore(node=node) for node in await snapshot.nodes(shortest)]
-    least = min(map(_counter(), nodes), default=0)
+    least = min(map(token_counter(), nodes), default=0)
     if least > token_budget:
         raise InputError(
             f"No node fits token_budget={token_budget}; the shortest has {least} tokens."
@@ -75,7 +75,8 @@ def complete_parents(found: Sequence[NodeWithScore]) -> set[str]:
     }
 
 
-def _counter() -> Count:
+def token_counter() -> Count:
+    """Return a function that counts a node's tokens for an LLM, once for each node."""
     tokens, known = get_tokenizer(), dict[str, int]()
 
     def count(found: NodeWithScore) -> int:

@@ -12,8 +12,9 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 
-from hierindex.errors import IndexNotFoundError
+from hierindex.errors import IndexNotFoundError, InputError
 from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
+from hierindex.store.failing import FILTERED
 from hierindex.store.filters import filters_of
 from hierindex.store.modes import answer, check_query
 from hierindex.store.passing import passing
@@ -189,6 +190,20 @@ class Snapshot:
         by_id = {row["id"]: row for row in rows}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
+    async def ids(
+        self,
+        filters: MetadataFilters,
+        where: Prefilter | None = None,
+        *,
+        partial_summaries: bool = False,
+    ) -> list[str]:
+        """Return the ids of the nodes that pass filters and meet a condition."""
+        passes = await passing(self, filters, partial=partial_summaries)
+        columns = ["id"] if passes.where.exact else FILTERED
+        within = passes.where if where is None else passes.where & where
+        ids: list[str] = passes.rows(await self.select(*columns, where=within))["id"].to_pylist()
+        return ids
+
     async def columns(
         self, *names: str, node_ids: Collection[str] | None = None
     ) -> dict[str, list[Any]]:
@@ -197,13 +212,27 @@ class Snapshot:
         columns: dict[str, list[Any]] = (await self.select(*names, where=where)).to_pydict()
         return columns
 
-    async def ids_beginning(self, start: str) -> list[str]:
-        """Return the ids that begin with a prefix."""
-        ids = (await self.select("id", where=beginning(start)))["id"].to_pylist()
-        return [node_id for node_id in ids if node_id.startswith(start)]
+    async def id_beginning(self, start: str) -> str:
+        """Return the id that is a text, or the only one that begins with it.
 
-    async def batches(self, *columns: str) -> "AsyncIterator[pa.RecordBatch]":
-        """Yield columns of all rows, in batches of up to 8,192.
+        Raises
+        ------
+        InputError
+            If no id or more than one begins with it.
+        """
+        ids = (await self.select("id", where=beginning(start)))["id"].to_pylist()
+        ids = [node_id for node_id in ids if node_id.startswith(start)]
+        if start not in ids and len(ids) != 1:
+            raise InputError(
+                f"{len(ids) or 'No'} nodes have an id that begins with {start!r}; "
+                "`hierindex query` and `hierindex info` show ids."
+            )
+        return start if start in ids else ids[0]
+
+    async def batches(
+        self, *columns: str, where: Prefilter | None = None
+    ) -> "AsyncIterator[pa.RecordBatch]":
+        """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
         Raises
         ------
@@ -211,7 +240,8 @@ class Snapshot:
             If the table does not exist.
         """
         query = self.require().query().select(list(columns))
-        async for batch in await query.to_batches(max_batch_length=BATCH):
+        narrow = query if where is None else where.narrow(query)
+        async for batch in await narrow.to_batches(max_batch_length=BATCH):
             yield batch
 
     async def select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":

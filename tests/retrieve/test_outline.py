@@ -1,0 +1,210 @@
+"""Outlines of trees of each kind: what they cover, what they leave out and what they cost."""
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import MetadataMode, TextNode
+from llama_index.core.utils import get_tokenizer
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from store.oracle import Oracle
+from store.trees import HIERARCHIES, chunks, documents, record, tree
+
+from hierindex import HierarchicalIndex
+from hierindex.errors import InputError
+from hierindex.hierarchy.transforms import SemanticHierarchy
+from hierindex.store.vector_store import HierarchyStore
+
+QUESTION = "the harbour met a lantern"
+PLENTY = 100_000
+BUDGETS = [60, 150, 400, PLENTY]
+
+
+@pytest.fixture(scope="module")
+def index(store):
+    return HierarchicalIndex(store, HashingEmbedding())
+
+
+def n_tokens(found):
+    return sum(len(get_tokenizer()(each.get_content(MetadataMode.LLM))) for each in found)
+
+
+def ids(found):
+    return [each.node_id for each in found]
+
+
+def by_author(name):
+    return MetadataFilters(filters=[MetadataFilter(key="author", value=name)])
+
+
+@pytest.mark.parametrize("question", [None, QUESTION])
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_no_node_is_above_another(index, budget, question):
+    found = index.outline(budget, question)
+    assert found
+    assert n_tokens(found) <= budget
+    assert not {above for each in found for above in each.path} & {*ids(found)}
+    assert all(0 < each.score <= 1 for each in found)
+    assert sum(each.score for each in found) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("question", [None, QUESTION])
+def test_plenty_of_tokens_show_all_of_the_text_in_order(index, nodes, question):
+    found = index.outline(PLENTY, question)
+    assert [each.text for each in found] == [c.text for d in documents() for c in chunks(d)]
+    spans = [each.citations[0] for each in found]
+    assert [(span.document, span.start) for span in spans] == sorted(
+        (span.document, span.start) for span in spans
+    )
+
+
+def test_few_tokens_show_summaries(index):
+    levels = [max(record(each.node).level for each in index.outline(b)) for b in BUDGETS]
+    assert levels[0] > levels[-1] == 0
+
+
+@pytest.mark.parametrize("of", ["a.txt", ["b.txt", "d.txt"]])
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_of_documents(index, of, budget):
+    found = index.outline(budget, of=of)
+    named = {of} if isinstance(of, str) else {*of}
+    assert found
+    assert all({*record(each.node).documents} <= named for each in found)
+    if budget == PLENTY:
+        assert sum(each.score for each in found) == pytest.approx(1)
+        assert {d for each in found for d in record(each.node).documents} == named
+
+
+def test_of_a_node(index, nodes):
+    oracle = Oracle(nodes)
+    for node in nodes:
+        for of in (node.node_id, node.node_id[:12]):
+            found = ids(index.outline(PLENTY, of=of))
+            below = [{*oracle.chunks_under(each)} for each in found]
+            assert found
+            assert all(each <= {*oracle.chunks_under(node.node_id)} for each in below)
+
+
+@pytest.mark.parametrize("most", [0, 1000])
+def test_of_a_node_beside_a_document(index, nodes, monkeypatch, most):
+    """Whether the rows of the documents are read, or, as of too many documents, all rows."""
+    monkeypatch.setattr("hierindex.retrieve.outline.MANY", most)
+    chunk = next(node for node in nodes if record(node).documents == ("b.txt",))
+    found = index.outline(PLENTY, of=[chunk.node_id, "c.txt"])
+    assert {d for each in found for d in record(each.node).documents} == {"b.txt", "c.txt"}
+
+
+def test_of_nothing(index):
+    assert index.outline(of=[]) == []
+    with pytest.raises(InputError, match="No nodes have an id that begins with 'z"):
+        index.outline(of=["a.txt", "z.txt"])
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("of", [None, "a.txt"])
+def test_filters(index, nodes, budget, of):
+    ada = by_author("Ada")
+    found = index.outline(budget, of=of, filters=ada)
+    assert found
+    assert {*ids(found)} <= Oracle(nodes).passing(ada)
+    assert index.outline(budget, of=of, filters=by_author("nobody")) == []
+
+
+def test_a_filter_on_levels(index, nodes):
+    one = MetadataFilters(filters=[MetadataFilter(key="level", value=1)])
+    found = index.outline(PLENTY, filters=one)
+    assert found
+    assert {record(each.node).level for each in found} == {1}
+
+
+@pytest.mark.parametrize("of", [None, "a.txt"])
+def test_a_budget_smaller_than_any_node(index, nodes, of):
+    some = [n for n in nodes if of is None or record(n).documents == (of,)]
+    least = min(len(get_tokenizer()(n.get_content(MetadataMode.LLM))) for n in some)
+    message = f"No node fits budget={least - 1}; the shortest has {least} tokens."
+    with pytest.raises(InputError, match=message):
+        index.outline(least - 1, of=of)
+    assert n_tokens(index.outline(least, of=of)) == least
+
+
+@pytest.mark.parametrize("budget", [0, -1, 1.5, "9", None])
+def test_a_budget_that_is_no_count(index, budget):
+    with pytest.raises(InputError, match="budget must be an integer of at least 1"):
+        index.outline(budget)
+
+
+def test_a_question_that_is_empty(index):
+    with pytest.raises(InputError, match="The question is empty"):
+        index.outline(question=" ")
+
+
+def test_what_is_like_the_question_counts_for_more(index, nodes):
+    text = next(n.text for n in nodes if record(n).documents == ("b.txt",) and record(n).level == 0)
+    asked, plain = index.outline(PLENTY, text), index.outline(PLENTY)
+    gain = {one.text: one.score / other.score for one, other in zip(asked, plain, strict=True)}
+    assert max(gain, key=gain.__getitem__) == text
+    assert gain[text] > 1 > min(gain.values()) > 0
+
+
+def test_without_a_question_no_model_is_loaded(store):
+    class Unloaded(HierarchicalIndex):
+        embed_model = property(lambda self: pytest.fail("loaded"))
+
+    assert Unloaded(store).outline()
+
+
+def test_an_empty_index(tmp_path):
+    assert HierarchicalIndex(HierarchyStore(tmp_path)).outline() == []
+    store = HierarchyStore(tmp_path / "emptied")
+    store.add([TextNode(id_="n", text="t", embedding=[1.0, 0.0])])
+    assert ids(HierarchicalIndex(store).outline()) == ["n"]
+    store.delete_nodes(["n"])
+    assert HierarchicalIndex(store).outline() == []
+
+
+def test_plain_nodes_without_a_tree(tmp_path):
+    store = HierarchyStore(tmp_path)
+    texts = [f"The {noun} stood there." for noun in ("kettle", "falcon", "marble", "candle")]
+    store.add([TextNode(id_=t, text=t, embedding=[1.0, i]) for i, t in enumerate(texts)])
+    found = HierarchicalIndex(store).outline(20)
+    assert found
+    assert n_tokens(found) <= 20
+
+
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_a_tree_without_a_root_and_one_that_has_lost_rows(tmp_path, hierarchy):
+    store = HierarchyStore(tmp_path)
+    nodes = tree(hierarchy, max_levels=1)
+    store.add(nodes)
+    index = HierarchicalIndex(store)
+    for budget in BUDGETS:
+        assert n_tokens(index.outline(budget)) <= budget
+    store.delete_nodes([n.node_id for n in nodes if record(n).level == 1][:1])
+    for budget in BUDGETS:
+        found = index.outline(budget)
+        assert found
+        assert n_tokens(found) <= budget
+    store.delete("a.txt")
+    gone = next(d.text for d in documents() if d.doc_id == "a.txt").split("  ")
+    assert not [s for s in gone for each in index.outline(PLENTY) if s in each.text]
+
+
+@pytest.mark.parametrize("question", [None, QUESTION])
+def test_the_order_of_the_rows_is_of_no_account(index, nodes, tmp_path, question):
+    store = HierarchyStore(tmp_path)
+    for half in (nodes[1::2], nodes[::2]):
+        store.add(half[::-1])
+    again = HierarchicalIndex(store, HashingEmbedding())
+    for budget in BUDGETS:
+        found, same = index.outline(budget, question), again.outline(budget, question)
+        assert ids(found) == ids(same)
+        assert [each.score for each in found] == pytest.approx([each.score for each in same])
+
+
+def test_a_row_that_passed_up_counts_once(tmp_path):
+    """c.txt is one chunk, which stands for its own parents."""
+    store = HierarchyStore(tmp_path)
+    store.add(tree(SemanticHierarchy))
+    promoted = [n for n in store.get_nodes() if record(n).level < record(n).level_max]
+    assert promoted
+    found = HierarchicalIndex(store).outline(PLENTY)
+    assert len({*ids(found)}) == len(found)
+    assert sum(each.score for each in found) == pytest.approx(1)
