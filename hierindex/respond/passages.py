@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
+from math import inf
 
 import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
@@ -80,8 +81,8 @@ async def condensed(
     """Replace some nodes by their summaries in the index, to save prompts.
 
     A summary replaces its children if all of them were found, unchanged, and if it is shorter.
-    Children of the lowest rank are replaced first, and only as many as save a prompt of `room`
-    tokens. `n_tokens` is called once for each node.
+    Children of the lowest scores are replaced first, and only as many as save a prompt of `room`
+    tokens. The nodes stay in order. `n_tokens` is called once for each node.
     """
     nodes = {node.node_id: node for node in found}
     costs = {node_id: n_tokens(node.node) for node_id, node in nodes.items()}
@@ -89,14 +90,15 @@ async def condensed(
     best, fewest = list(found), -(-total // room)
     if fewest <= 1:
         return best
-    rank: dict[str, int] = {}
+    turn, rank = dict[str, int](), dict[str, float]()
     for i, node in enumerate(found):
         for node_id in (node.node_id, *_ancestors(node)[:1]):
-            rank.setdefault(node_id, i)
-    parents = await snapshot.nodes(sorted(rank.keys() - nodes.keys()))
+            turn.setdefault(node_id, i)
+            rank[node_id] = max(node.get_score(), rank.get(node_id, -inf))
+    parents = await snapshot.nodes(sorted(turn.keys() - nodes.keys()))
     stored = {node.node_id: _shown(node) for node in await snapshot.nodes(sorted(nodes))}
     as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(node.node)}
-    for parent in sorted(parents, key=lambda node: -rank[node.node_id]):
+    for parent in sorted(parents, key=lambda node: (rank[node.node_id], -turn[node.node_id])):
         children = [child.node_id for child in parent.child_nodes or ()]
         if not children or not all(child in nodes and child in as_stored for child in children):
             continue
@@ -108,7 +110,7 @@ async def condensed(
         costs[parent.node_id] = cost
         total += cost - of_children
         if -(-total // room) < fewest:
-            best = sorted(nodes.values(), key=lambda node: rank[node.node_id])
+            best = sorted(nodes.values(), key=lambda node: turn[node.node_id])
             fewest = -(-total // room)
         if fewest == 1:
             break

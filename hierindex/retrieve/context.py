@@ -8,8 +8,8 @@ from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.context import in_context, nearness, places_of
-from hierindex.core.membership import Floats1d
-from hierindex.core.ranking import blended
+from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.ranking import blended, reading_order
 from hierindex.record import NodeRecord, Span
 from hierindex.store.snapshot import Snapshot
 
@@ -85,12 +85,26 @@ async def rank_in_context(
     return [NodeWithScore(node=ranked[i].node, score=float(scores[i])) for i in order]
 
 
+def in_reading_order(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+    """Order nodes by document and start, the document of the best node first.
+
+    A node of several documents, or without a known place, counts as a document of its own.
+    """
+    relevance = np.array([node.score or 0.0 for node in nodes], dtype=np.float64)
+    document, start, _ = _places([_span(node.node) for node in nodes])
+    return [nodes[i] for i in reading_order(relevance, document, start)]
+
+
+def _places(spans: Sequence[Span | None]) -> tuple[Ints1d, Floats1d, Floats1d]:
+    return places_of(
+        [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(spans)]
+    )
+
+
 def _scores(candidates: Sequence[Candidate], spans: Sequence[Span | None]) -> Floats1d:
     dense = np.array([c.dense for c in candidates], dtype=np.float64)
     lexical = np.array([c.lexical for c in candidates])
-    document, start, end = places_of(
-        [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(spans)]
-    )
+    document, start, end = _places(spans)
     return in_context(blended(dense, lexical), document, nearness(document, start, end))
 
 
