@@ -1,17 +1,17 @@
-"""Ranking of nodes by scores in context: their own and their neighbours'."""
+"""Ranking of nodes by scores in context: their own, their parents' and their neighbours'."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from llama_index.core.schema import BaseNode, NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.context import in_context, nearness, places_of
+from hierindex.core.context import in_context, lent, nearness, places_of
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import blended, reading_order
 from hierindex.record import NodeRecord, Span
-from hierindex.store.snapshot import Snapshot
+from hierindex.store.snapshot import Place, Snapshot
 
 N_AROUND = 10  # best candidates whose neighbours are added
 EITHER_SIDE = 6  # neighbours before and after a node; a parent has six children on average
@@ -64,23 +64,27 @@ async def rank_in_context(
     Notes
     -----
     Nodes are neighbours in reading order if their spans are. A node of several documents, or
-    without a known place in its document, has no neighbours. The snapshot is read by ids at
-    most three times.
+    without a known place in its document, has no neighbours. Only parents of one document lend
+    to scores. The snapshot is read by ids at most three times.
     """
     question = np.asarray(question_vector, dtype=np.float64)
     unknown = [c.node.node_id for c in candidates if c.dense is None]
     vectors = await _by_id(snapshot, unknown)
     known = [
-        c if c.dense is not None else replace(c, dense=_cosine(vectors[c.node.node_id], question))
+        c
+        if c.dense is not None
+        else replace(c, dense=_cosine(vectors[c.node.node_id].get_embedding(), question))
         for c in candidates
         if c.dense is not None or c.node.node_id in vectors
     ]
+    parent_ids = dict.fromkeys(_parent_of(c.node) for c in known if c.node.parent_node)
+    parents = {place.id: place for place in await snapshot.places(parent_ids)}
     spans = [_span(c.node) for c in known]
-    first = np.argsort(-_scores(known, spans), kind="stable")[:n_around]
-    ids = await _beside(snapshot, [known[i].node for i in first], {c.node.node_id for c in known})
+    first = np.argsort(-_scores(known, spans, parents, question), kind="stable")[:n_around]
+    ids = _beside([known[i].node for i in first], {c.node.node_id for c in known}, parents)
     near = (await _by_id(snapshot, ids, filters, partial_summaries)).values()
-    ranked = [*known, *(Candidate(node, _cosine(node, question)) for node in near)]
-    scores = _scores(ranked, [*spans, *map(_span, near)])
+    ranked = [*known, *(Candidate(node, _cosine(node.get_embedding(), question)) for node in near)]
+    scores = _scores(ranked, [*spans, *map(_span, near)], parents, question)
     order = np.argsort(-scores, kind="stable")
     return [NodeWithScore(node=ranked[i].node, score=float(scores[i])) for i in order]
 
@@ -101,11 +105,25 @@ def _places(spans: Sequence[Span | None]) -> tuple[Ints1d, Floats1d, Floats1d]:
     )
 
 
-def _scores(candidates: Sequence[Candidate], spans: Sequence[Span | None]) -> Floats1d:
+def _scores(
+    candidates: Sequence[Candidate],
+    spans: Sequence[Span | None],
+    parents: Mapping[str, Place],
+    question: Floats1d,
+) -> Floats1d:
     dense = np.array([c.dense for c in candidates], dtype=np.float64)
     lexical = np.array([c.lexical for c in candidates])
+    lending = [place for place in parents.values() if place.n_documents == 1]
+    row = {place.id: i for i, place in enumerate(lending)}
+    parent = np.array([row.get(_parent_of(c.node), -1) for c in candidates], dtype=np.int64)
+    similarity = np.array([_cosine(place.vector, question) for place in lending])
     document, start, end = _places(spans)
-    return in_context(blended(dense, lexical), document, nearness(document, start, end))
+    scores = lent(blended(dense, lexical), parent, similarity)
+    return in_context(scores, document, nearness(document, start, end))
+
+
+def _parent_of(node: BaseNode) -> str:
+    return node.parent_node.node_id if node.parent_node else ""
 
 
 def _span(node: BaseNode) -> Span | None:
@@ -117,16 +135,14 @@ def _span(node: BaseNode) -> Span | None:
     return Span(spans[0].document, start, end)
 
 
-async def _beside(snapshot: Snapshot, best: Sequence[BaseNode], known: set[str]) -> list[str]:
+def _beside(best: Sequence[BaseNode], known: set[str], parents: Mapping[str, Place]) -> list[str]:
     """Return ids of unknown neighbours of these nodes under their strongest parents."""
-    parent_of = {node.node_id: node.parent_node.node_id for node in best if node.parent_node}
-    parents = await _by_id(snapshot, parent_of.values())
     ids: dict[str, None] = {}
-    for node_id, parent_id in parent_of.items():
-        parent = parents.get(parent_id)
-        row = [child.node_id for child in (parent and parent.child_nodes) or ()]
-        if node_id in row:
-            at = row.index(node_id)
+    for node in best:
+        place = parents.get(_parent_of(node))
+        row = [] if place is None else place.child_ids
+        if node.node_id in row:
+            at = row.index(node.node_id)
             ids |= dict.fromkeys(row[max(0, at - EITHER_SIDE) : at + EITHER_SIDE + 1])
     return [node_id for node_id in ids if node_id not in known]
 
@@ -144,6 +160,6 @@ async def _by_id(
     return {node.node_id: node for node in nodes}
 
 
-def _cosine(node: BaseNode, question: Floats1d) -> float:
-    x = np.asarray(node.get_embedding(), dtype=np.float64)
+def _cosine(vector: Sequence[float], question: Floats1d) -> float:
+    x = np.asarray(vector, dtype=np.float64)
     return float(x @ question / (np.linalg.norm(x) * np.linalg.norm(question)))

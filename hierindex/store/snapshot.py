@@ -32,10 +32,11 @@ MOST_KEPT = 10_000  # places in memory: 15 MB of vectors
 
 
 class Place(NamedTuple):
-    """The part of a node that a traversal of the tree reads."""
+    """The part of a node that ranking and traversal of the tree read."""
 
     id: str
     level: int
+    n_documents: int
     child_ids: list[str]
     vector: "np.ndarray[Any, Any]"  # (n_dims,) float32, as stored
 
@@ -320,7 +321,10 @@ class Snapshot:
         return await self.once("upper", read)
 
     async def _places(self, where: Prefilter) -> list[Place]:
-        rows = await self.select("id", "level", "child_ids", "vector", where=where)
+        import pyarrow.compute as pc
+
+        rows = await self.select("id", "level", "documents", "child_ids", "vector", where=where)
         X = np.stack(rows["vector"].to_numpy(zero_copy_only=False)) if len(rows) else ()
-        columns = (rows[name].to_pylist() for name in ("id", "level", "child_ids"))
-        return list(map(Place, *columns, X))
+        n_documents = pc.list_value_length(rows["documents"])
+        columns = (rows["id"], rows["level"], n_documents, rows["child_ids"])
+        return list(map(Place, *(column.to_pylist() for column in columns), X))

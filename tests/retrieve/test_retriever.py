@@ -7,7 +7,6 @@ from fakes import HashingEmbedding
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
     NodeRelationship,
-    NodeWithScore,
     QueryBundle,
     RelatedNodeInfo,
     TextNode,
@@ -428,8 +427,10 @@ class TestAuto:
         scores = [n.score for n in found]
         assert scores == sorted(scores, reverse=True)
         assert found[0].why.startswith("all levels for an outline: ")
-        assert not HierarchyRetriever(store, model).retrieve("Who met a falcon?")[0].why.startswith(
-            "all levels"
+        assert (
+            not HierarchyRetriever(store, model)
+            .retrieve("Who met a falcon?")[0]
+            .why.startswith("all levels")
         )
 
     def test_an_outline_keeps_to_filters_and_top_k(self, store, embed_model, nodes):
