@@ -55,7 +55,6 @@ from .summarize.grounding import EmbeddingGrounding as EmbeddingGrounding
 from .summarize.grounding import Grounding as Grounding
 from .summarize.grounding import Support as Support
 from .summarize.llm import LLMRewriter as LLMRewriter
-from .summarize.nli import NliGrounding as NliGrounding
 from .summarize.sentences import Sentence as Sentence
 from .summarize.seq2seq import Seq2SeqRewriter as Seq2SeqRewriter
 from .summarize.summary import Budget as Budget

@@ -156,7 +156,7 @@ def _documents(
 ) -> tuple[list[Document], list[Skipped]]:
     paths = [source for source in sources if not isinstance(source, Document)]
     given = [well_formed(source) for source in sources if isinstance(source, Document)]
-    blank = [Skipped(d.doc_id, "holds only blanks") for d in given if not d.text.strip()]
+    blank = [Skipped(d.doc_id, "contains only white space") for d in given if not d.text.strip()]
     given = [document for document in given if document.text.strip()]
     read, skipped = read_documents(*paths, progress=progress) if paths or not given else ([], [])
     documents = [*read, *given]

@@ -17,12 +17,8 @@ def demo_documents() -> list[Document]:
     """Return one document per public module of scikit-learn, of its docstrings' prose."""
     import sklearn
 
-    documents = []
-    for name in sklearn.__all__:
-        text = _module_text(f"sklearn.{name}")
-        if text:
-            documents.append(Document(text=text, id_=f"sklearn.{name}"))
-    return documents
+    texts = {f"sklearn.{name}": _module_text(f"sklearn.{name}") for name in sklearn.__all__}
+    return [Document(text=text, id_=name) for name, text in texts.items() if text]
 
 
 def _module_text(name: str) -> str:

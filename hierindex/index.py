@@ -19,10 +19,10 @@ from hierindex.llm.served import served
 from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
-from hierindex.retrieve.levels import check_level, levels_of
+from hierindex.retrieve.levels import check_levels, levels_of
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
-from hierindex.retrieve.retrieved import RetrievedNode, placed
+from hierindex.retrieve.retrieved import RetrievedNode, path_to_root
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.description import describe
 from hierindex.store.vector_store import HierarchyStore
@@ -227,8 +227,7 @@ class HierarchicalIndex:
         for name in ("llm", "response_mode", "retriever", "embed_model"):
             if name in (synthesizer or {}):
                 raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
-        for each in levels_of(level):
-            check_level(each, wait_for(self.store.snapshot().highest_level()))
+        wait_for(check_levels(self.store.snapshot(), levels_of(level)))
         made = self.as_retriever(level=level, **retriever)
         wait_for(made.check_budget())
         return query_engine(
@@ -336,18 +335,19 @@ class HierarchicalIndex:
             If no node fits the budget, or `of` names no document and no node.
         """
         require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
-        snapshot, named = self.store.snapshot(), [of] if isinstance(of, str) else of
+        named = [of] if isinstance(of, str) else of
         passing = filters if filters and filters.filters else None
-        search = Search(snapshot, "", [], filters=passing)
+        search = Search(self.store.snapshot(), "", [], filters=passing)
         if question is not None:
             search = self.as_retriever(filters=filters).search(QueryBundle(question))
-
-        async def placed_nodes() -> list[RetrievedNode]:
-            nodes = await outline(search, budget, of=named, question=question is not None)
-            above = await search.snapshot.parents_of_summaries()
-            return placed(nodes, above, snapshot=search.snapshot)
-
-        return wait_for(placed_nodes())
+        snapshot = search.snapshot
+        nodes = wait_for(outline(search, budget, of=named, question=question is not None))
+        parents = wait_for(snapshot.parents_of_summaries())
+        paths = [path_to_root(each.node, parents) for each in nodes]
+        return [
+            RetrievedNode(node=each.node, score=each.score, path=path, snapshot=snapshot)
+            for each, path in zip(nodes, paths, strict=True)
+        ]
 
     def info(self) -> dict[str, Any]:
         """Return the numbers of documents, nodes and tokens, the roots, models and usage."""

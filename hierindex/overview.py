@@ -14,23 +14,20 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
     A node that passed up is counted at each level that it belongs to.
     """
     record = await snapshot.record()
-    columns = await snapshot.columns(
-        "id", "level", "level_max", "n_tokens", "documents", "parent_ids", "stale"
-    )
+    columns = await snapshot.columns("level", "level_max", "n_tokens", "documents", "stale")
     nodes, tokens = Counter[int](), Counter[int]()
     spans = zip(columns["level"], columns["level_max"], columns["n_tokens"], strict=True)
     for lowest, highest, n_tokens in spans:
         for level in range(lowest, highest + 1):
             nodes[level] += 1
             tokens[level] += n_tokens
-    links = zip(columns["id"], columns["parent_ids"], strict=True)
     return {
         "documents": len({document for d in columns["documents"] for document in d}),
         "levels": [
             {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
             for level in sorted(nodes)
         ],
-        "roots": [node_id for node_id, parents in links if not parents],
+        "roots": await snapshot.roots(),
         "stale": sum(map(bool, columns["stale"])),
         "method": record.method,
         "embed_model": record.embed_model,

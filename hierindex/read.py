@@ -28,6 +28,9 @@ MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end
 MAX_TITLE = 1000  # characters; each chunk stores the title
 FILE_NAME, TITLE = "file_name", "title"
 
+Reader = Callable[[BinaryIO], tuple[str, dict[str, Any]]]
+"""Returns the text and the metadata of an open file."""
+
 
 @dataclass(frozen=True)
 class Skipped:
@@ -178,7 +181,7 @@ def _document(file: BinaryIO, document_id: str) -> Document:
     name = Path(document_id).name
     text, metadata = READERS.get(Path(name).suffix.lower(), _read_text)(file)
     if not text.strip():
-        raise UnreadableError("is empty" if not text else "holds only blanks")
+        raise UnreadableError("is empty" if not text else "contains only white space")
     longest = max(map(len, text.splitlines()))
     if longest > MAX_LINE:
         raise UnreadableError(f"has a line of {longest:,} characters, more than {MAX_LINE:,}")
@@ -331,9 +334,5 @@ MALFORMED = (
 )
 """Exceptions of pypdf for malformed files."""
 
-READERS: dict[str, Callable[[BinaryIO], tuple[str, dict[str, Any]]]] = {
-    ".html": _read_html,
-    ".htm": _read_html,
-    ".pdf": _read_pdf,
-}
+READERS: dict[str, Reader] = {".html": _read_html, ".htm": _read_html, ".pdf": _read_pdf}
 """Readers by suffix; other files are read as text."""

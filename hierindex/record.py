@@ -9,7 +9,7 @@ rest, as some stores take only scalars.
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
 LEVEL = "level"
@@ -24,22 +24,9 @@ PAGE_BREAK = "\f"  # begins the next page of a text
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_grounding", DETAILS)
 """Metadata keys of a record."""
 
-OLD_KEYS = (LEVEL, LEVEL_MAX, GROUNDING, DETAILS)
+NUMBERS = (LEVEL, LEVEL_MAX, GROUNDING)
+OLD_KEYS = (*NUMBERS, DETAILS)
 """The same in versions up to 0.1."""
-
-DETAIL_FIELDS = (
-    "kind",
-    "documents",
-    "parents",
-    "quotes",
-    "n_tokens",
-    "method",
-    "embed_model",
-    "embed_settings",
-    "summarizer",
-    WHOLE_DOCUMENT,
-)
-"""Fields of a record in the metadata entry `hierindex`, in order."""
 
 
 class Span(NamedTuple):
@@ -172,14 +159,18 @@ class NodeRecord:
         )
 
 
-def as_metadata(fields: Mapping[str, Any]) -> dict[str, Any]:
+DETAIL_FIELDS = [field.name for field in fields(NodeRecord) if field.name not in NUMBERS]
+"""Fields of a record in the metadata entry `hierindex`, in order."""
+
+
+def as_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata entries that store a record, given its fields by name.
 
     Tuples may be given as lists; the entries are the same.
     """
-    details = {key: fields[key] for key in DETAIL_FIELDS}
+    details = {key: record[key] for key in DETAIL_FIELDS}
     text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
-    values = (fields[LEVEL], fields[LEVEL_MAX], fields[GROUNDING], text)
+    values = (*(record[key] for key in NUMBERS), text)
     entries = zip(RECORD_KEYS, values, strict=True)
     return {key: value for key, value in entries if value is not None}
 

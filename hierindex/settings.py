@@ -43,7 +43,7 @@ class Settings(BaseSettings):
     max_llm_tokens: int | None = Field(default=None, ge=1)
     prompt: str = "summary"
     min_grounding: float | None = Field(default=None, ge=0, le=1)
-    grounding: str = "embedding"
+    grounding: Literal["embedding", "none"] = "embedding"
     strict: bool = False
     prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
     completion_price: float | None = Field(default=None, ge=0)

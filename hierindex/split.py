@@ -45,7 +45,8 @@ class PlacedSentenceSplitter(SentenceSplitter):
             if parent is None or not isinstance(node, TextNode):
                 continue
             at = parent.get_content(MetadataMode.NONE).find(node.text, ends[parent.node_id])
-            start = _start(parent)
+            # Offset of the splitter's input in its document.
+            start = 0 if parent.source_node is None else getattr(parent, "start_char_idx", None)
             if at < 0 or start is None:
                 node.start_char_idx = node.end_char_idx = None
                 continue
@@ -75,13 +76,6 @@ class PlacedSentenceSplitter(SentenceSplitter):
             if n_tokens > self.chunk_size:
                 return n_tokens
         return max(1, super()._token_size(text))
-
-
-def _start(parent: BaseNode) -> int | None:
-    """Return the offset of a splitter's input in its document, None if unknown."""
-    if parent.source_node is None:
-        return 0
-    return getattr(parent, "start_char_idx", None)
 
 
 def sentence_splitter(

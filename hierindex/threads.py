@@ -5,9 +5,11 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextvars import ContextVar, copy_context
+from functools import wraps
 from threading import Event, Thread
-from typing import Any, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _given_up: ContextVar[Event | None] = ContextVar("given_up", default=None)
@@ -22,6 +24,21 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     from lancedb.background_loop import LOOP
 
     return cast(T, LOOP.run(coroutine))  # type: ignore[no-untyped-call]
+
+
+def blocking(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Any, P], T]:
+    """Return the sync twin of an async method, which runs it by `wait_for`.
+
+    A method that takes any keywords must mark `self` as positional-only.
+    """
+
+    @wraps(method)
+    def waiting(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return wait_for(method(self, *args, **kwargs))
+
+    return waiting
 
 
 def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -51,17 +68,6 @@ async def _settled() -> None:
     """Wait for the other tasks, which were cancelled."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.gather(*others, return_exceptions=True)
-
-
-def within(seconds: float | None, function: Callable[[], T]) -> T:
-    """Return the result of a blocking function, or abandon its thread after a timeout.
-
-    Raises
-    ------
-    TimeoutError
-        If it takes longer than `seconds`.
-    """
-    return _begun(function).result(seconds)
 
 
 async def in_daemon_thread(function: Callable[[], T]) -> T:

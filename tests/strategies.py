@@ -131,7 +131,6 @@ def rules() -> st.SearchStrategy[Rule]:
         st.builds(Gradient, percentile, window=window),
         st.builds(Cosine, st.floats(-1, 1, exclude_min=True), window=window),
         st.builds(Optimal, rows=st.integers(1, 9)),
-        st.builds(Optimal, penalty=st.floats(0, 3)),
     )
 
 

@@ -24,7 +24,7 @@ PDF = pdf_of("The first page.\nIt has two lines.", "The second page.")
 NEVER = 600  # seconds until a process is taken to wait for ever; it needs some five
 
 REASON = re.compile(
-    r"is empty|holds only blanks|is not text|is a PDF without text|is an encrypted PDF"
+    r"is empty|contains only white space|is not text|is a PDF without text|is an encrypted PDF"
     r"|is a pipe, a socket or a device|is a link to a folder|is a folder without permission"
     r"|has a line of [\d,]+ characters, more than 1,000,000"
     r"|has elements nested more than 2,048 deep"

@@ -130,7 +130,7 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
         "max_llm_tokens": 1,
         "prompt": "questions",
         "min_grounding": 0.5,
-        "grounding": "n",
+        "grounding": "none",
         "strict": True,
         "prompt_price": 0.5,
         "completion_price": 1.5,

@@ -5,7 +5,7 @@ word is one token per character. So windows can be counted by hand.
 """
 
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,6 @@ from transformers import (
     BartConfig,
     BartForConditionalGeneration,
     BertConfig,
-    BertForSequenceClassification,
     BertModel,
     GenerationConfig,
     PreTrainedTokenizerFast,
@@ -127,31 +126,29 @@ def save_tiny_t5(folder: Path, window: int = 64) -> None:
 
 def save_tiny_bert(folder: Path, window: int = 64) -> None:
     """Save an encoder that returns its hidden states; texts that share words are near."""
-    tokenizer, config = _of_bert(window, output_hidden_states=True)
+    tokenizer = _tokenizer(
+        "[CLS] $A [SEP]",
+        window,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=window,
+        output_hidden_states=True,
+    )
     with _fixed_seed():
         model = BertModel(config).eval()
     with torch.no_grad():  # words count, positions hardly
         model.embeddings.position_embeddings.weight *= 0.1
         model.embeddings.token_type_embeddings.weight *= 0.1
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-
-
-def save_tiny_nli(
-    folder: Path,
-    window: int = 64,
-    labels: Sequence[str] = ("contradiction", "entailment", "neutral"),
-) -> None:
-    """Save a cross-encoder whose verdicts of `SENTENCES` are of many kinds."""
-    tokenizer, config = _of_bert(
-        window,
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        initializer_range=0.5,
-        id2label=dict(enumerate(labels)),
-        label2id={label: i for i, label in enumerate(labels)},
-    )
-    with _fixed_seed():
-        model = BertForSequenceClassification(config).eval()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
@@ -168,35 +165,7 @@ def save_tiny_sentence_transformer(folder: Path, window: int = 32) -> None:
     model.save(str(folder), create_model_card=False)
 
 
-def _of_bert(
-    window: int, *, pair: str | None = None, **settings
-) -> tuple[PreTrainedTokenizerFast, BertConfig]:
-    """Tokenizer and configuration of an encoder like BERT."""
-    tokenizer = _tokenizer(
-        "[CLS] $A [SEP]",
-        window,
-        pair=pair,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-    )
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=window,
-        **settings,
-    )
-    return tokenizer, config
-
-
-def _tokenizer(
-    template: str, window: int, *, pair: str | None = None, **special: str
-) -> PreTrainedTokenizerFast:
+def _tokenizer(template: str, window: int, **special: str) -> PreTrainedTokenizerFast:
     """Tokenizer whose special tokens have the first ids, in the order given."""
     pieces = [*special.values(), *CHARACTERS, *(f"##{c}" for c in CHARACTERS), *WORDS]
     vocabulary = {piece: i for i, piece in enumerate(dict.fromkeys(pieces))}
@@ -206,7 +175,6 @@ def _tokenizer(
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.TemplateProcessing(
         single=template,
-        pair=pair or "$A:0 $B:1",  # the library's own
         special_tokens=[(piece, vocabulary[piece]) for piece in template.split() if piece != "$A"],
     )
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=window, **special)

@@ -3,44 +3,32 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_result
 
-RETRIEVAL = set(
-    "mode level by top_k token_budget beam n_documents whole_documents merge mmr"
-    " partial_summaries".split()
-)
-"""Settings that are passed to the retriever."""
+if TYPE_CHECKING:
+    from hierindex.settings import Settings
+
+RETRIEVAL = "mode level by partial_summaries top_k token_budget"
+EVERY_RETRIEVAL = f"{RETRIEVAL} beam n_documents whole_documents merge mmr"
+ANSWERING = "min_score llm llm_base_url llm_concurrency llm_timeout"
+"""Settings of the commands that query an index."""
 
 
+@options.with_settings(f"{EVERY_RETRIEVAL} response_mode {ANSWERING}")
 def query(
     question: options.Question,
     index: options.Index,
-    mode: options.Mode = None,
-    level: options.Level = None,
-    by: options.By = None,
+    *,
     where: options.Where = None,
-    partial_summaries: options.PartialSummaries = None,
-    top_k: options.TopK = None,
-    token_budget: options.TokenBudget = None,
-    beam: options.Beam = None,
-    n_documents: options.NDocuments = None,
-    whole_documents: options.WholeDocuments = None,
-    merge: options.Merge = None,
-    mmr: options.Mmr = None,
-    response_mode: options.ResponseMode = None,
-    min_score: options.MinScore = None,
-    llm: options.Model = None,
-    llm_base_url: options.BaseUrl = None,
-    llm_concurrency: options.LLMConcurrency = None,
-    llm_timeout: options.LLMTimeout = None,
+    settings: "Settings",
     as_json: options.AsJson = False,
 ) -> None:
     """Answer a question from one level or from all levels."""
-    settings = options.settings_of(locals())
     with _without_garbage_collection():
         from hierindex.cli.llm import served_llm_of
         from hierindex.cli.text import answered
@@ -55,32 +43,26 @@ def query(
             llm=model,
             response_mode=settings.response_mode,
             synthesizer={"min_score": settings.min_score} if quotes else {},
-            filters=filters_of(where or ()),
-            **settings.model_dump(include=RETRIEVAL),
+            filters=filters_of(where),
+            **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
         )
     print_result(answer.to_json(), as_json, answered)
 
 
+@options.with_settings(f"{RETRIEVAL} {ANSWERING}")
 def compare(
     question: options.Question,
     index: options.Index,
-    mode: options.Mode = None,
-    level: options.Level = None,
-    by: options.By = None,
+    *,
     where: options.Where = None,
-    partial_summaries: options.PartialSummaries = None,
-    top_k: options.TopK = None,
-    token_budget: options.TokenBudget = None,
-    response_modes: options.ResponseModes = None,
-    min_score: options.MinScore = None,
-    llm: options.Model = None,
-    llm_base_url: options.BaseUrl = None,
-    llm_concurrency: options.LLMConcurrency = None,
-    llm_timeout: options.LLMTimeout = None,
+    settings: "Settings",
+    response_modes: Annotated[
+        list[str] | None,
+        typer.Option("--response-mode", help="Mode to compare; may be repeated; all by default."),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare the answers of several response modes, given the same retrieved nodes."""
-    settings = options.settings_of(locals())
     from hierindex.cli.llm import served_llm_of
     from hierindex.cli.text import compared
     from hierindex.cli.where import filters_of
@@ -92,8 +74,8 @@ def compare(
         llm=served_llm_of(settings),
         response_modes=response_modes,
         synthesizer={"min_score": settings.min_score},
-        filters=filters_of(where or ()),
-        **settings.model_dump(include=RETRIEVAL),
+        filters=filters_of(where),
+        **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
     )
     print_result(comparison.to_json(), as_json, compared)
     answers = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]

@@ -1,7 +1,7 @@
 """Commands that build an index."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,37 +9,32 @@ from hierindex.cli import options
 from hierindex.cli.output import print_result, visible
 from hierindex.errors import InputError
 
+if TYPE_CHECKING:
+    from hierindex.settings import Settings
 
+
+@options.with_settings(
+    "method embed_model summarizer llm llm_base_url llm_concurrency max_llm_tokens llm_timeout"
+    " llm_deadline llm_completion_tokens llm_record prompt min_grounding grounding strict"
+    " prompt_price completion_price chunk_size max_levels seed"
+)
 def build(
-    sources: options.Sources,
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders.")],
     index: options.Index,
-    method: options.Method = None,
-    embed_model: options.EmbedModel = None,
-    summarizer: options.Summarizer = None,
-    llm: options.Model = None,
-    llm_base_url: options.BaseUrl = None,
-    llm_concurrency: options.LLMConcurrency = None,
-    max_llm_tokens: options.MaxLLMTokens = None,
-    llm_timeout: options.LLMTimeout = None,
-    llm_deadline: options.LLMDeadline = None,
-    llm_completion_tokens: options.LLMCompletionTokens = None,
-    llm_record: options.LLMRecord = None,
-    prompt: options.Prompt = None,
-    min_grounding: options.MinGrounding = None,
-    grounding: options.Grounding = None,
-    strict: options.Strict = None,
-    dry_run: options.DryRun = False,
-    quick: options.Quick = False,
-    prompt_price: options.PromptPrice = None,
-    completion_price: options.CompletionPrice = None,
-    chunk_size: options.ChunkSize = None,
-    max_levels: options.MaxLevels = None,
-    seed: options.Seed = None,
-    timings: options.Timings = False,
+    *,
+    settings: "Settings",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only estimate the cost of the LLM.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With --dry-run: ranges, without embedding.")
+    ] = False,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="Print seconds by stage and level.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of an existing index."""
-    settings = options.settings_of(locals())
     from hierindex.cli.choose import hierarchy_of
     from hierindex.cli.progress import shown_progress
     from hierindex.cli.text import built, estimated, timed
@@ -47,30 +42,23 @@ def build(
 
     if quick and not dry_run:
         raise InputError("--quick can only be used with --dry-run.")
+    with shown_progress() as progress:
+        given: dict[str, Any] = {
+            "hierarchy": hierarchy_of(settings),
+            "chunk_size": settings.chunk_size,
+            "progress": progress,
+        }
+        if dry_run:
+            estimate = HierarchicalIndex.estimate(sources, index, quick=quick, **given)
+        else:
+            report = HierarchicalIndex.build(sources, index, **given).last_build
     if dry_run:
-        with shown_progress() as progress:
-            estimate = HierarchicalIndex.estimate(
-                sources,
-                index,
-                hierarchy=hierarchy_of(settings),
-                chunk_size=settings.chunk_size,
-                quick=quick,
-                progress=progress,
-            )
         prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
         price = estimate.price(*prices) if any(prices) else None
         print_result({**estimate.to_json(), "price": price}, as_json, estimated)
-        return
-    with shown_progress() as progress:
-        made = HierarchicalIndex.build(
-            sources,
-            index,
-            hierarchy=hierarchy_of(settings),
-            chunk_size=settings.chunk_size,
-            progress=progress,
-        )
-    assert made.last_build is not None
-    print_result(made.last_build.to_json(), as_json, timed if timings else built)
+    else:
+        assert report is not None
+        print_result(report.to_json(), as_json, timed if timings else built)
 
 
 def demo(

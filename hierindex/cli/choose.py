@@ -9,9 +9,8 @@ from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 from hierindex.settings import Settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
-from hierindex.summarize.grounding import EmbeddingGrounding, Grounding
+from hierindex.summarize.grounding import EmbeddingGrounding
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.nli import NliGrounding
 from hierindex.summarize.prompts import PROMPTS
 from hierindex.summarize.seq2seq import Seq2SeqRewriter
 from hierindex.summarize.summary import Summarizer
@@ -42,12 +41,11 @@ def _summarizer(settings: Settings) -> Summarizer:
         raise InputError(f"--llm is given; leave out --summarizer {settings.summarizer}, or --llm.")
     if llm is None and settings.summarizer == "extractive":
         return ExtractiveSummarizer()
-    grounding = _grounding(settings.grounding)
     rewriter = Seq2SeqRewriter(settings.summarizer) if llm is None else _rewriter(llm, settings)
     return TwoStageSummarizer(
         rewriter,
         strict=settings.strict,
-        grounding=grounding,
+        grounding=EmbeddingGrounding() if settings.grounding == "embedding" else None,
         min_grounding=settings.min_grounding,
     )
 
@@ -62,12 +60,6 @@ def _rewriter(llm: "LLM", settings: Settings) -> LLMRewriter:
         token_limit=settings.max_llm_tokens,
         record=settings.llm_record,
     )
-
-
-def _grounding(name: str) -> Grounding | None:
-    if name == "none":
-        return None
-    return EmbeddingGrounding() if name == "embedding" else NliGrounding(name)
 
 
 def _prompt(name: str) -> str:

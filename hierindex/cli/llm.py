@@ -1,6 +1,5 @@
 """Language models from settings."""
 
-import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -18,8 +17,7 @@ def llm_of(settings: Settings) -> "LLM | None":
     if settings.llm_base_url is None:
         raise InputError("--llm needs --llm-base-url; there is no default address.")
     if not _is_address(settings.llm_base_url):
-        # In a malformed URL, the password may be anywhere before the last "@".
-        shown = re.sub(r"^(\w+://)?.*@", r"\1", settings.llm_base_url)
+        shown = settings.llm_base_url.rpartition("@")[2]  # without user name and password
         raise InputError(
             f"--llm-base-url must be a URL such as http://localhost:8000/v1, got {shown!r}."
         )
@@ -43,9 +41,7 @@ def _is_address(url: str) -> bool:
 
 def served_llm_of(settings: Settings) -> "LLM | None":
     """Return the model of `llm_of` for queries, with limited concurrency."""
-    llm = llm_of(settings)
-    if llm is None:
-        return None
     from hierindex.llm.served import served
 
-    return served(llm, concurrency=settings.llm_concurrency)
+    llm = llm_of(settings)
+    return None if llm is None else served(llm, concurrency=settings.llm_concurrency)

@@ -1,5 +1,7 @@
 """Commands that describe or export an index."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -55,17 +57,26 @@ def outline(
 
 
 def export(
-    form: options.Form,
+    form: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="document-summary, parquet or json.")
+    ],
     index: options.Index,
-    to: options.To,
+    to: Annotated[Path, typer.Option(help="File to create; for document-summary, a folder.")],
     as_json: options.AsJson = False,
 ) -> None:
     """Export the tree for other programs."""
-    from hierindex.cli.export import WRITERS
     from hierindex.cli.text import exported
+    from hierindex.export.document_summary import persist_document_summary_index
+    from hierindex.export.parquet import to_parquet
+    from hierindex.export.tree_json import to_json
     from hierindex.index import HierarchicalIndex
 
-    if form not in WRITERS:
-        raise InputError(f"FORMAT must be one of {', '.join(WRITERS)}, got {form!r}.")
-    n_nodes = WRITERS[form](HierarchicalIndex.open(index), to)
+    writers: dict[str, Callable[[HierarchicalIndex, Path], int]] = {
+        "document-summary": persist_document_summary_index,
+        "parquet": to_parquet,
+        "json": to_json,
+    }
+    if form not in writers:
+        raise InputError(f"FORMAT must be one of {', '.join(writers)}, got {form!r}.")
+    n_nodes = writers[form](HierarchicalIndex.open(index), to)
     print_result({"format": form, "path": str(to), "nodes": n_nodes}, as_json, exported)

@@ -8,6 +8,14 @@ from textwrap import fill
 from typing import Any
 
 NOTHING = "The answer is empty."
+STATISTICS = {
+    "level": "level",
+    "nodes": "nodes",
+    "tokens": "tokens",
+    "fan_out": "children per node",
+    "overlap": "parents per child",
+    "silhouette": "silhouette",
+}
 
 
 def built(report: dict[str, Any]) -> str:
@@ -20,14 +28,7 @@ def built(report: dict[str, Any]) -> str:
         f"{report['seconds']['total']:.1f} s.",
         _levels(
             [
-                {
-                    "level": level["level"],
-                    "nodes": level["nodes"],
-                    "tokens": level["tokens"],
-                    "children per node": level["fan_out"],
-                    "parents per child": level["overlap"],
-                    "silhouette": level["silhouette"],
-                }
+                {name: level[key] for key, name in STATISTICS.items()}
                 for level in report["statistics"]
             ]
         ),
@@ -148,10 +149,11 @@ def node_shown(node: dict[str, Any]) -> str:
         ", ".join(f"{p['id'][:12]} ({p['weight']:.2f})" for p in node["parents"]) or "none (root)"
     )
     children = ", ".join(child[:12] for child in node["children"]) or "none (chunk)"
+    grounding = node["grounding"]
     return "\n".join(
         [
             f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens"
-            + _grounded(node["grounding"]),
+            + ("" if grounding is None else f", {grounding:.0%} supported by its sources"),
             f"parents   {parents}",
             f"children  {children}",
             f"sources   {', '.join(map(_place, node['citations'])) or 'unknown'}",
@@ -176,10 +178,6 @@ def outlined(outline: dict[str, Any]) -> str:
 def exported(report: dict[str, Any]) -> str:
     """Format the report of an export."""
     return f"{_counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
-
-
-def _grounded(grounding: float | None) -> str:
-    return "" if grounding is None else f", {grounding:.0%} supported by its sources"
 
 
 def _text_of(answer: dict[str, Any]) -> str:

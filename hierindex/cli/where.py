@@ -23,7 +23,7 @@ COMPARED = {
 CONDITION = re.compile(r"\s*(?P<key>[^=!<>~]+?)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*)", re.S)
 
 
-def filters_of(conditions: Sequence[str]) -> MetadataFilters | None:
+def filters_of(conditions: Sequence[str] | None) -> MetadataFilters | None:
     """Return filters that match if all conditions do, or None if there are no conditions.
 
     `=` also matches a list that contains the value; `~` matches a string that contains it,

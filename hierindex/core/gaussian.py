@@ -1,4 +1,4 @@
-"""Gaussian mixtures with a given number of components, or one chosen by BIC or AIC."""
+"""Gaussian mixtures with a given number of components, or one chosen by BIC."""
 
 import warnings
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
 Covariance = Literal["diag", "full", "tied", "spherical"]
-Criterion = Literal["bic", "aic"]
 
 COARSE = (1, 2, 4, 8, 16, 32, 50)  # numbers of components; RAPTOR tries all from 1 to 49
 FINE = 1 / 8  # relative resolution of the best number
@@ -35,11 +34,11 @@ def posteriors(Z: Floats2d, shape: Shape, number: int) -> Floats2d:
     return np.asarray(_fitted(Z, shape, number).predict_proba(Z))
 
 
-def best_posteriors(Z: Floats2d, shape: Shape, criterion: Criterion, *, most: int) -> Floats2d:
+def best_posteriors(Z: Floats2d, shape: Shape, *, most: int) -> Floats2d:
     """Fit mixtures of up to min(most, 50) components; return the responsibilities of the best.
 
     A coarse grid of numbers is tried first, then midpoints around the best one; each number is
-    fitted once. The lowest criterion wins. The result is (n_rows, n_components); rows sum to 1.
+    fitted once. The lowest BIC wins. The result is (n_rows, n_components); rows sum to 1.
     """
     fits: dict[int, GaussianMixture] = {}
     value: dict[int, float] = {}
@@ -47,7 +46,7 @@ def best_posteriors(Z: Floats2d, shape: Shape, criterion: Criterion, *, most: in
     while untried:
         for number in sorted(untried):
             fits[number] = fit = _fitted(Z, shape, number)
-            value[number] = float(fit.bic(Z) if criterion == "bic" else fit.aic(Z))
+            value[number] = float(fit.bic(Z))
         tried = sorted(fits)
         best = min(tried, key=value.__getitem__)
         at = tried.index(best)
@@ -61,7 +60,7 @@ def _fitted(Z: Floats2d, shape: Shape, number: int) -> "GaussianMixture":
     from sklearn.mixture import GaussianMixture
 
     with warnings.catch_warnings():
-        # Without convergence the criterion still compares numbers; a given number is used as it is.
+        # Without convergence the BIC still compares numbers; a given number is used as it is.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return GaussianMixture(
             number,

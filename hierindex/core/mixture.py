@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.blas import one_thread
-from hierindex.core.gaussian import Covariance, Criterion, Shape, best_posteriors, posteriors
+from hierindex.core.gaussian import Covariance, Shape, best_posteriors, posteriors
 from hierindex.core.membership import (
     Floats2d,
     Membership,
@@ -40,11 +40,9 @@ class Mixture:
     n_dims : int
         Dimensions after the reduction.
     covariance : {"diag", "full", "tied", "spherical"}
-    criterion : {"bic", "aic"}
-        Information criterion that chooses the number of components in the first pass.
     target_size : int, optional
         Mean number of rows per group, at least 2, which sets the number of components in the second
-        pass. If None, the criterion chooses it, as in RAPTOR.
+        pass. If None, the BIC chooses it, as in the first pass and in RAPTOR.
     min_weight : float in (0, 1]
         Minimum posterior for a row to join a group besides its most likely one. Lower values
         give more overlap.
@@ -64,14 +62,13 @@ class Mixture:
     reduction: Literal["umap", "pca"] = "umap"
     n_dims: int = 10  # as RAPTOR
     covariance: Covariance = "diag"
-    criterion: Criterion = "bic"
     target_size: int | None = 14  # about 9 within the default caps; RAPTOR's groups have 7
     min_weight: float = 0.1  # as RAPTOR; about 1.3 parents per row
     max_parents: int = 3
     reg_covar: float = 3e-2  # less gives outliers components of their own
 
     def __post_init__(self) -> None:
-        for name in ("reduction", "covariance", "criterion"):
+        for name in ("reduction", "covariance"):
             choices, given = get_args(type(self).__annotations__[name]), getattr(self, name)
             require(given in choices, name, f"one of {', '.join(choices)}", given)
         size, weight, floor = self.target_size, self.min_weight, self.reg_covar
@@ -164,6 +161,6 @@ def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Fl
         Z = principal_coordinates(X, min(model.n_dims, max(1, len(X) // ROWS_PER_DIM)))
     shape = Shape(model.covariance, model.reg_covar, seed)
     if is_first or model.target_size is None:
-        return best_posteriors(Z, shape, model.criterion, most=max(1, n_distinct // 3))
+        return best_posteriors(Z, shape, most=max(1, n_distinct // 3))
     number = max(1, round(len(X) / model.target_size))
     return posteriors(Z, shape, min(number, n_distinct))

@@ -1,8 +1,8 @@
 """Optimal segmentation by dynamic programming: the segments of greatest total cohesion.
 
 The cohesion of a segment is the length of the sum of its rows, the objective of spherical
-k-means. It favours segments of one row, so their number is either fixed or penalised, and single
-rows are cut off only if the caps or the number require it.
+k-means. It favours segments of one row, so their number is fixed, and single rows are cut off only
+if the caps or the number require it.
 """
 
 from dataclasses import dataclass
@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.core.arguments import is_whole, require
 from hierindex.core.bounds import Caps
 from hierindex.core.membership import Floats2d, Ints1d
 from hierindex.core.runs import squared_lengths
-from hierindex.errors import InputError
 
-STRETCH = 1024  # rows, some 190,000 words; a fixed number of segments costs its square
+STRETCH = 1024  # rows, some 190,000 words; the search costs their square
 
 
 @dataclass(frozen=True)
@@ -25,37 +24,25 @@ class Optimal:
 
     Parameters
     ----------
-    rows : int, optional
+    rows : int
         Mean number of rows per segment. The caps may require more segments.
-    penalty : float, optional
-        Cost of a segment, in cohesion, instead of `rows`: two runs are split if this gains more
-        cohesion than the penalty.
 
     Raises
     ------
     InputError
-        If not exactly one of them is given, or it is out of range.
+        If it is not a whole number of at least 1.
 
     Notes
     -----
     Cohesions cost O(n_rows * longest * n_dims), with `longest` the cap on children; the search
-    O(n_rows * longest), times the number of segments if it is fixed. Documents of more than
-    1,024 rows are first cut into equal stretches, so the cost is linear in their length.
+    O(n_rows * longest * n_segments). Documents of more than 1,024 rows are first cut into equal
+    stretches, so the cost is linear in their length.
     """
 
-    rows: int | None = None
-    penalty: float | None = None
+    rows: int
 
     def __post_init__(self) -> None:
-        if (self.rows is None) == (self.penalty is None):
-            raise InputError(
-                f"Give either rows or penalty, got rows={self.rows} and penalty={self.penalty}."
-            )
-        if self.rows is not None:
-            require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
-        if self.penalty is not None:
-            holds = is_number(self.penalty) and self.penalty >= 0
-            require(holds, "penalty", "in [0, inf)", self.penalty)
+        require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
     def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
         """Return the gaps to cut, ascending; gap i follows row i."""
@@ -66,11 +53,8 @@ class Optimal:
         return np.concatenate(starts)[1:] - 1
 
     def _starts(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
-        if self.rows is not None:
-            number = max(-(-len(X) // self.rows), _fewest_segments(n_tokens, caps))
-            return _of_number(_cohesion_by_end(X, n_tokens, caps), number)
-        penalty = min(float(self.penalty or 0), len(X))  # the greatest possible loss
-        return _of_penalty(_cohesion_by_end(X, n_tokens, caps, penalty), penalty)
+        number = max(-(-len(X) // self.rows), _fewest_segments(n_tokens, caps))
+        return _of_number(_cohesion_by_end(X, n_tokens, caps), number)
 
 
 def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
@@ -83,7 +67,7 @@ def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
     return number
 
 
-def _cohesion_by_end(X: Floats2d, n_tokens: Ints1d, caps: Caps, penalty: float = 0.0) -> Floats2d:
+def _cohesion_by_end(X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Floats2d:
     """Return the cohesion of the run of `longest - c` rows that ends with row j, as entry [j, c].
 
     It is -inf for runs that begin before the first row or exceed the caps. A single row's is so
@@ -99,7 +83,7 @@ def _cohesion_by_end(X: Floats2d, n_tokens: Ints1d, caps: Caps, penalty: float =
         allowed = fits | (length == 1)
         cohesion = np.sqrt(np.maximum(Q[length, : n - length + 1], 0))
         C[length - 1 :, longest - length] = np.where(allowed, cohesion, -np.inf)
-    C[:, -1] -= n * (1 + penalty)
+    C[:, -1] -= n
     return C
 
 
@@ -116,23 +100,6 @@ def _of_number(C: Floats2d, number: int) -> Ints1d:
         best = np.concatenate([[-np.inf], total.max(axis=1)])
     starts, end = [], n
     for column in reversed(columns):
-        end -= longest - int(column[end - 1])
-        starts.append(end)
-    return np.array(starts[::-1])
-
-
-def _of_penalty(C: Floats2d, penalty: float) -> Ints1d:
-    """Return the first rows of the segments of greatest cohesion minus penalties."""
-    n, longest = C.shape
-    best = np.full(longest + n, -np.inf)  # as in `_of_number`, with padding in front
-    best[longest - 1] = 0
-    column = np.empty(n, dtype=np.int64)
-    for j in range(n):
-        total = best[j : j + longest] + C[j]
-        column[j] = total.argmax()
-        best[longest + j] = total[column[j]] - penalty
-    starts, end = [], n
-    while end > 0:
         end -= longest - int(column[end - 1])
         starts.append(end)
     return np.array(starts[::-1])

@@ -13,7 +13,6 @@ from hierindex.errors import InputError
 MAX_POOL = 10_000  # UMAP takes 7 s; smaller pools are faster and separate more related rows
 MAX_SPLIT = 64  # parts per k-means
 SAMPLE = 256  # rows per centroid, the default of faiss
-BLOCK = 8192  # rows per block of similarities
 
 
 def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d:
@@ -56,6 +55,8 @@ def _split(X: Floats2d, max_rows: int, seed: int) -> list[Ints1d]:
     """Return the row indices, ascending, of two or more parts."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
+    from sklearn.metrics import pairwise_distances_argmin
+    from sklearn.preprocessing import normalize
 
     distinct = distinct_rows(X)
     number = min(-(-2 * len(X) // max_rows), MAX_SPLIT, len(distinct))  # parts differ in size
@@ -66,19 +67,8 @@ def _split(X: Floats2d, max_rows: int, seed: int) -> list[Ints1d]:
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # for nearly equal rows
             means = KMeans(number, n_init=1, random_state=seed).fit(sample)
-        label = _nearest(X, _unit(means.cluster_centers_))
+        centroids = normalize(means.cluster_centers_).astype(X.dtype)
+        label = pairwise_distances_argmin(X, centroids)  # by cosine, as rows are unit vectors
         if np.ptp(label) > 0:
             return [np.flatnonzero(label == k) for k in np.unique(label)]
     return np.array_split(np.arange(len(X)), -(-len(X) // max_rows))  # nearly equal rows
-
-
-def _nearest(X: Floats2d, centroids: Floats2d) -> Ints1d:
-    """Return the index of each row's nearest centroid by cosine; ties go to the first."""
-    C = centroids.T.astype(np.float64)  # so that near ties do not depend on the block
-    starts = range(0, len(X), BLOCK)
-    nearest = [(X[start : start + BLOCK] @ C).argmax(axis=1) for start in starts]
-    return np.concatenate([np.empty(0, dtype=np.int64), *nearest])
-
-
-def _unit(C: Floats2d) -> Floats2d:
-    return np.asarray(C / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), 1e-12))

@@ -16,7 +16,6 @@ UMAP_WARNINGS = (  # about intended settings
     "Embedding a total of",
     "Spectral initialisation failed",
 )
-BLOCK = 1024  # rows per block of similarities
 
 
 def principal_coordinates(X: Floats2d, n_dims: int) -> Floats2d:
@@ -60,17 +59,13 @@ def nearest_rows(X: Floats2d, n_neighbors: int) -> tuple[Ints1d, Floats2d]:
 
     Both are (n_rows, n_neighbors), the nearest first, beginning with the row itself.
     """
-    indices, distances = [], []
-    for start in range(0, len(X), BLOCK):
-        rows = np.arange(start, min(start + BLOCK, len(X)))
-        similarity = X[rows] @ X.T
-        similarity[rows - start, rows] = np.inf  # itself before duplicates
-        near = np.argpartition(-similarity, n_neighbors - 1, axis=1)[:, :n_neighbors]
-        found = np.take_along_axis(similarity, near, axis=1)
-        order = np.argsort(-found, axis=1, kind="stable")
-        indices.append(np.take_along_axis(near, order, axis=1))
-        distances.append(np.maximum(1 - np.take_along_axis(found, order, axis=1), 0))
-    return np.concatenate(indices), np.concatenate(distances).astype(np.float32)
+    from sklearn.neighbors import NearestNeighbors
+
+    nearest = NearestNeighbors(n_neighbors=n_neighbors - 1, algorithm="brute", metric="sqeuclidean")
+    distances, indices = nearest.fit(X).kneighbors()  # without the row itself
+    itself = np.arange(len(X))[:, None]
+    distances = np.hstack([0 * itself, distances / 2])
+    return np.hstack([itself, indices]), distances.astype(np.float32)
 
 
 @cache

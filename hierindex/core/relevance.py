@@ -32,13 +32,11 @@ def centroid_similarity(S: Floats2d | csr_array) -> Floats1d:
     return np.asarray(S @ (mean / max(float(np.linalg.norm(mean)), 1e-12)))
 
 
-def lexrank(
-    S: Floats2d | csr_array, restart: Floats1d | None = None, *, damping: float = DAMPING
-) -> Floats1d:
+def lexrank(S: Floats2d | csr_array, restart: Floats1d | None = None) -> Floats1d:
     """Return the stationary distribution of a random walk between similar sentences.
 
     A step goes to another sentence with probability proportional to its cosine similarity, if
-    positive. The walk restarts with probability 1 - damping, or if no sentence is similar.
+    positive. The walk restarts with probability 0.15, or if no sentence is similar.
 
     Parameters
     ----------
@@ -46,7 +44,6 @@ def lexrank(
         Sparse ones must not have negative entries.
     restart : (n_sentences,) positive floats, optional
         Relative probability of a restart at each sentence; uniform by default.
-    damping : float in [0, 1)
 
     Returns
     -------
@@ -74,7 +71,7 @@ def lexrank(
     while change > CONVERGED:
         stepped = likeness(p * per_degree)
         stuck = 1 - stepped.sum()  # at isolated sentences
-        after = damping * (stepped + stuck * start) + (1 - damping) * start
+        after = DAMPING * (stepped + stuck * start) + (1 - DAMPING) * start
         p, change = after, float(np.abs(after - p).sum())
     return p
 

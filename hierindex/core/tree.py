@@ -20,11 +20,6 @@ class Tree:
 
     layers: tuple[Membership, ...]
 
-    @property
-    def n_levels(self) -> int:
-        """Return the number of levels, the leaves included."""
-        return len(self.layers) + 1
-
 
 def grow_tree(
     leaves: Rows, groupers: Sequence[Grouper], *, max_levels: int | None = None

@@ -1,7 +1,7 @@
 """Export of a tree to LlamaIndex's `DocumentSummaryIndex`."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -157,23 +157,21 @@ def _summaries(
 ) -> dict[str, BaseNode]:
     """Return each document's summary with its vector, extracted where the tree has none."""
     whole = MetadataFilters(filters=[WHOLE])
-    summaries: list[BaseNode] = [*wait_for(snapshot.nodes(filters=whole))]
-    without = chunks.keys() - {_document(node) for node in summaries}
-    ids = [chunk.node_id for document in sorted(without) for chunk in chunks[document]]
-    if ids:
+    summaries = _by_document(wait_for(snapshot.nodes(filters=whole)))
+    without = sorted(chunks.keys() - summaries.keys())
+    if ids := [chunk.node_id for document in without for chunk in chunks[document]]:
         from hierindex.hierarchy.transforms import DocumentHierarchy  # rarely needed
 
         extracting = DocumentHierarchy(
             embed_model=index.embed_model, parent_embedding="mean", max_levels=1
         )
-        summaries += extracting(wait_for(snapshot.nodes(ids)))
-    by_document = {_document(node): node for node in summaries}
-    return {document: by_document[document] for document in chunks}
+        summaries |= _by_document(extracting(wait_for(snapshot.nodes(ids))))
+    return {document: summaries[document] for document in chunks}
 
 
-def _document(node: BaseNode) -> str:
-    """Return the document that a summary covers."""
-    return NodeRecord.from_metadata(node.metadata).whole_document
+def _by_document(nodes: Iterable[BaseNode]) -> dict[str, BaseNode]:
+    """Return summaries by the document that they cover."""
+    return {NodeRecord.from_metadata(node.metadata).whole_document: node for node in nodes}
 
 
 def _alone(node: BaseNode, document: str, links: Collection[NodeRelationship] = ()) -> BaseNode:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from hierindex.errors import InputError
 from hierindex.export.nodes import ordered_nodes
 from hierindex.index import HierarchicalIndex
-from hierindex.record import NodeRecord
 from hierindex.retrieve.levels import check_level
 
 if TYPE_CHECKING:
@@ -41,13 +40,13 @@ def to_langchain_documents(index: HierarchicalIndex, level: int | None = None) -
     """
     with _installed():
         from hierindex.export.langchain_retriever import document_of
-    nodes = ordered_nodes(index.store.snapshot())
+    documents = [document_of(node) for node in ordered_nodes(index.store.snapshot())]
     if level is not None:
-        records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
-        check_level(level, max(record.level_max for record in records))
-        within = [record.level <= level <= record.level_max for record in records]
-        nodes = [node for node, is_within in zip(nodes, within, strict=True) if is_within]
-    return [document_of(node) for node in nodes]
+        check_level(level, max(d.metadata["level_max"] for d in documents))
+        documents = [
+            d for d in documents if d.metadata["level"] <= level <= d.metadata["level_max"]
+        ]
+    return documents
 
 
 def to_langchain_retriever(

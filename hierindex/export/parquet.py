@@ -11,32 +11,15 @@ from hierindex.errors import InputError
 from hierindex.export.nodes import NO_NODES
 from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
-from hierindex.record import NodeRecord, Span, user_metadata
+from hierindex.record import NodeRecord, user_metadata
 from hierindex.store.schema import NODE_COLUMNS, to_nodes
 
-CITATION = pa.struct(
-    [
-        pa.field("document", pa.string(), nullable=False),
-        pa.field("start", pa.int64(), nullable=False),
-        pa.field("end", pa.int64(), nullable=False),
-        pa.field("page", pa.int32()),
-    ]
+PLACE = {"document": pa.string(), "start": pa.int64(), "end": pa.int64(), "page": pa.int32()}
+CITATIONS = pa.list_(pa.struct(list(PLACE.items())))
+COLUMNS = (
+    "id level level_max kind text documents parent_ids parent_weights child_ids citations metadata"
+    " n_tokens grounding vector".split()
 )
-COLUMNS = [
-    pa.field("id", pa.string(), nullable=False),
-    pa.field("level", pa.int32(), nullable=False),
-    pa.field("level_max", pa.int32(), nullable=False),
-    pa.field("kind", pa.string(), nullable=False),
-    pa.field("text", pa.string(), nullable=False),
-    pa.field("documents", pa.list_(pa.string())),
-    pa.field("parent_ids", pa.list_(pa.string())),
-    pa.field("parent_weights", pa.list_(pa.float64())),
-    pa.field("child_ids", pa.list_(pa.string())),
-    pa.field("citations", pa.list_(CITATION)),
-    pa.field("metadata", pa.string(), nullable=False),  # JSON
-    pa.field("n_tokens", pa.int32(), nullable=False),
-    pa.field("grounding", pa.float64()),
-]
 READ = [*NODE_COLUMNS, "vector"]
 
 
@@ -60,25 +43,26 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
         If there is no index, it is empty, or the file exists or cannot be written.
     """
     with new(path) as partial:
-        batches = index.store.batches(*READ)
-        if (first := next(batches, None)) is None:
+        tables = map(_table, index.store.batches(*READ))
+        if (first := next(tables, None)) is None:
             raise InputError(NO_NODES)
-        schema = pa.schema([*COLUMNS, first.schema.field("vector")])
         n_nodes = 0
-        with pq.ParquetWriter(partial, schema) as writer:
-            for batch in chain([first], batches):
-                writer.write_table(_table(batch, schema))
-                n_nodes += batch.num_rows
+        with pq.ParquetWriter(partial, first.schema) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
+                n_nodes += table.num_rows
     return n_nodes
 
 
-def _table(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+def _table(batch: pa.RecordBatch) -> pa.Table:
     found = [node.metadata for node in to_nodes(batch.select(NODE_COLUMNS))]
     records = list(map(NodeRecord.from_metadata, found))
+    citations = [[span._asdict() for span in record.citations] for record in records]
+    metadata = [json.dumps(user_metadata(each), ensure_ascii=False) for each in found]
     columns = {
         **{name: batch[name] for name in READ},
-        "citations": [[Span._asdict(span) for span in r.citations] for r in records],
-        "metadata": [json.dumps(user_metadata(each), ensure_ascii=False) for each in found],
-        "grounding": [record.grounding for record in records],
+        "citations": pa.array(citations, CITATIONS),
+        "metadata": pa.array(metadata, pa.string()),
+        "grounding": pa.array([record.grounding for record in records], pa.float64()),
     }
-    return pa.table([columns[name] for name in schema.names], schema=schema)
+    return pa.table({name: columns[name] for name in COLUMNS})

@@ -29,7 +29,9 @@ def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
     target = named.absolute()
     partial = target.with_name(f".{target.name}-{uuid4().hex[:8]}")
     try:
-        refuse_existing(named, folder=folder)
+        is_empty_folder = folder and named.is_dir() and not any(named.iterdir())
+        if named.exists() and not is_empty_folder:
+            raise InputError(f"{str(named)!r} exists already; choose another path or remove it.")
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield partial
@@ -43,11 +45,3 @@ def new(target: str | Path, *, folder: bool = False) -> Iterator[Path]:
                 partial.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{str(named)!r} cannot be written: {error}.") from error
-
-
-def refuse_existing(target: Path, *, folder: bool) -> None:
-    """Raise InputError if the target exists, unless it is an empty folder and one is written."""
-    if folder and target.is_dir() and not any(target.iterdir()):
-        return
-    if target.exists():
-        raise InputError(f"{str(target)!r} exists already; choose another path or remove it.")

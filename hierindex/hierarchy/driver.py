@@ -18,7 +18,7 @@ class Models:
     embedder: Embedder
     summarizer: Summarizer
     resources: Resources
-    memory: VectorCache | None = None
+    memory: VectorCache | None
 
 
 def drive(growth: Growth, models: Models, progress: Progress) -> Grown:

@@ -98,7 +98,7 @@ def _n_groups(grouper: Grouper, rows: Floats1d, tokens: Floats1d, most: int) -> 
     """How many groups the rows of each part have, (n_parts,)."""
     size: float
     match grouper:
-        case BySegment(rule=Optimal(rows=int(size)), caps=caps) if size > 2:
+        case BySegment(rule=Optimal(rows=size), caps=caps) if size > 2:
             size = min(size, caps.max_children)
         case BySegment(caps=caps):
             size = (caps.max_children, 1.5)[most]  # `bounded`: two groups of three rows at most

@@ -6,11 +6,10 @@ sync and the async driver run the same code.
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 
 from hierindex.cache.texts import TextCache
@@ -25,14 +24,11 @@ from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
 from hierindex.hierarchy.whole_documents import note_whole_documents
 from hierindex.llm.usage import Usage
-from hierindex.summarize.events import LevelSummarized
 from hierindex.summarize.sentences import split_all
 from hierindex.summarize.summary import Budget, Group, Summary
 from hierindex.timing import Stopwatch, Timing
 
-dispatcher = get_dispatcher(__name__)
-
-ParentEmbedding = Literal["text", "mean", "max"]
+ParentEmbedding = Literal["text", "mean"]
 
 
 @dataclass(frozen=True)
@@ -65,12 +61,12 @@ class Recipe:
     summarizer: str  # name only
     shaped_by: str  # JSON of everything that determines a summary, apart from group and budget
     summary_tokens: int
-    parent_embedding: ParentEmbedding = "text"
-    max_levels: int | None = None
-    summarize_single_documents: bool = False
-    namespace: str = ""
-    metadata_rules: Mapping[str, Merge] = field(default_factory=dict)
-    is_rehearsal: bool = False  # an estimate: summaries are placeholders and are not cached
+    parent_embedding: ParentEmbedding
+    max_levels: int | None
+    summarize_single_documents: bool
+    namespace: str
+    metadata_rules: Mapping[str, Merge]
+    is_rehearsal: bool  # an estimate: summaries are placeholders and are not cached
 
 
 @dataclass(frozen=True)
@@ -86,16 +82,14 @@ class Grown:
 Growth = Generator[Work, Any, Grown]
 
 
-def grow_nodes(
-    chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | None = None
-) -> Growth:
+def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | None) -> Growth:
     """Grow a tree over chunks, which are not modified.
 
     Parameters
     ----------
     chunks : Sequence[BaseNode]
     recipe : Recipe
-    memory : TextCache, optional
+    memory : TextCache or None
         Cache that summaries are read from and written to.
     """
     watch = Stopwatch()
@@ -187,19 +181,18 @@ def _parents(
         ]
     with watch("embed", level):
         X = np.array([rows.X[group[0]] for group in groups])  # (n_groups, n_dims)
-        if recipe.parent_embedding == "text":
-            texts = [parent.node.text for parent in made]
+        texts = [parent.node.text for parent in made]
+        if recipe.parent_embedding == "mean":
+            X[written] = centroids(M, rows.X)[written]
+        elif texts:
             X[written] = yield from _embedded_texts(texts, rows.X.shape[1], level)
-        else:
-            X[written] = _pooled(M, rows.X, recipe.parent_embedding)[written]
-        n_tokens = recipe.embedder.count_tokens([parent.node.text for parent in made])
+        n_tokens = recipe.embedder.count_tokens(texts)
     parents = [current[group[0]] for group in groups]
     for g, parent, n in zip(written, made, n_tokens.tolist(), strict=True):
         parent.node.embedding = X[g].tolist()
         parent.note(n_tokens=n)
         parents[g] = parent
     usage = sum((summary.usage for summary in summaries), Usage())
-    dispatcher.event(LevelSummarized(level=level, n_groups=len(made), usage=asdict(usage)))
     return parents, X, usage
 
 
@@ -247,8 +240,6 @@ def _budget(recipe: Recipe) -> Budget:
 
 def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work, Any, Floats2d]:
     """Embed summaries and check their dimension."""
-    if not texts:
-        return np.zeros((0, n_dims), dtype=np.float32)
     X: Floats2d = yield Embed(texts, f"embed level {level}")
     if X.shape[1] != n_dims:
         raise InputError(
@@ -256,12 +247,6 @@ def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work
             "pass the embedding model that embedded the chunks as embed_model=."
         )
     return X
-
-
-def _pooled(M: Membership, X: Floats2d, how: ParentEmbedding) -> Floats2d:
-    if how == "mean":
-        return centroids(M, X)
-    return unit_vectors([X[group].max(axis=0) for group in groups_of(M)])
 
 
 def _link(current: Sequence[Draft], parents: Sequence[Draft], M: Membership, level: int) -> None:

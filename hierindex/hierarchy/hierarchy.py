@@ -50,8 +50,8 @@ class Hierarchy(TransformComponent):
     summarizer : Summarizer, LLM or str, optional
         Extractive by default. An LLM or a sequence-to-sequence model (by name or folder)
         rewrites the sentences that the extractive stage selects.
-    parent_embedding : {"text", "mean", "max"}
-        Whether a parent's vector embeds its text or pools its children's vectors.
+    parent_embedding : {"text", "mean"}
+        Whether a parent's vector embeds its text or is the mean of its children's vectors.
     summary_tokens : int
         Maximum tokens of a summary, counted by the embedding model's tokenizer.
     max_tokens, max_children : int
@@ -115,6 +115,11 @@ class Hierarchy(TransformComponent):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         ForkingPickler.register(cls, _refuse_slices)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises it."""
+        return cls.__name__
 
     @property
     def embedder(self) -> Embedder:
@@ -255,14 +260,14 @@ class Hierarchy(TransformComponent):
 
     def _models(self, cache: Cache) -> Models:
         # The vector cache is not used for sentences: they belong to no one node.
-        resources = Resources(completions=cache.texts, embed=self.embedder.embed)
+        embed = None if self._is_rehearsal else self.embedder.embed
+        resources = Resources(completions=cache.texts, embed=embed)
         return Models(self.embedder, self._summarizer, resources, cache.vectors)
 
     @property
     def _compares_vectors(self) -> bool:
         """Whether the grounding of summaries may depend on the embedding model."""
-        grounding = self._summarizer.to_dict().get("grounding")
-        return grounding is not None and grounding.get("type") != "nli"
+        return self._summarizer.to_dict().get("grounding") is not None
 
     def _recipe(self) -> Recipe:
         shaped_by: dict[str, Any] = {

@@ -151,7 +151,7 @@ def make_parent(
     summary: Summary,
     *,
     level: int,
-    rules: Mapping[str, Merge] | None = None,
+    rules: Mapping[str, Merge],
 ) -> Draft:
     """Make a group's parent; its own parents are recorded later.
 

@@ -35,11 +35,6 @@ class SemanticHierarchy(Hierarchy):
     method: ClassVar[str] = "semantic"
     rule: Rule = SEGMENTS
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises it."""
-        return "SemanticHierarchy"
-
     @field_serializer("rule")
     def _described(self, rule: Rule) -> dict[str, Any]:
         kind, fields = type(rule), getattr(rule, "__dict__", {})
@@ -82,11 +77,6 @@ class RaptorHierarchy(Hierarchy):
     method: ClassVar[str] = "raptor"
     scope: Literal["corpus", "document"] = "corpus"
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises it."""
-        return "RaptorHierarchy"
-
     def _groupers(self) -> list[Grouper]:
         anywhere = self._by_mixture()
         if self.scope == "corpus":
@@ -107,11 +97,6 @@ class DocumentHierarchy(Hierarchy):
 
     method: ClassVar[str] = "document"
     group_documents: bool = True
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises it."""
-        return "DocumentHierarchy"
 
     def _groupers(self) -> list[Grouper]:
         return [ByDocument(), *([self._by_mixture()] if self.group_documents else [])]

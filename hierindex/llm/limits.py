@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from threading import Lock
 
 from llama_index.core.utils import get_tokenizer
@@ -37,25 +37,16 @@ class AdaptiveLimit:
         self._busy_since: float | None = None
         self._lock = Lock()
 
-    @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Wait until a request may be sent, and hold its slot."""
-        while wait := self._wait():
-            time.sleep(wait)
-        try:
-            yield
-        finally:
-            self._leave()
-
     @asynccontextmanager
-    async def aslot(self) -> AsyncIterator[None]:
-        """Hold a slot as `slot` does, without blocking the event loop."""
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait until a request may be sent, and hold its slot."""
         while wait := self._wait():
             await asyncio.sleep(wait)
         try:
             yield
         finally:
-            self._leave()
+            with self._lock:
+                self._in_flight -= 1
 
     def answered(self) -> None:
         """Record that a request was answered."""
@@ -107,10 +98,6 @@ class AdaptiveLimit:
                 return max(POLL, paused)
             self._in_flight += 1
             return 0.0
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._in_flight -= 1
 
 
 class TokenLimit:

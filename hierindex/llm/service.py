@@ -29,11 +29,10 @@ from hierindex.llm.failures import (
 )
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import Call, Request, Response
-from hierindex.threads import is_given_up, within
+from hierindex.threads import in_daemon_thread, is_given_up, run_apart
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
 MAX_BUSY = 60.0  # seconds for which a service may reject all requests, or one prompt
-CLOSING = 0.5  # seconds after its timeout for a client to close the connection
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -59,12 +58,12 @@ class Service:
     limit : AdaptiveLimit
         Limit on requests in flight; a stream counts until its first chunk.
     timeout : float, optional
-        Seconds per request, or until the next chunk of a stream. A sync request that times out
-        keeps its thread until the server ends it, so up to five threads may work on one prompt.
+        Seconds per request, or until the next chunk of a stream. A blocking request that times
+        out keeps its thread until the server ends it, so five threads may work on one prompt.
     wait : wait_base
         Tenacity's wait between attempts.
     tokens : TokenLimit, optional
-        Budget of async requests.
+        Budget of its requests.
     has_answered : bool
         Whether the service was ever reachable; if so, a refused connection is retried.
     """
@@ -81,7 +80,7 @@ class Service:
         """Return whether this runs inside one of its requests: a chat may call `complete`."""
         return _asking.get() is self
 
-    def ask(self, prompt: str, send: Callable[[], T], note: Note) -> T:
+    def ask(self, prompt: str, send: Callable[[], R], note: Note) -> R:
         """Return the response to a request, with retries; record every attempt.
 
         Raises
@@ -91,7 +90,7 @@ class Service:
         ModelError
             If no prompt will get an answer.
         """
-        return self._sent(prompt, send, note)[1]
+        return run_apart(self.aask(prompt, partial(in_daemon_thread, send), note, unchecked))
 
     async def aask(
         self, prompt: str, send: Callable[[], Awaitable[R]], note: Note, check: Callable[[R], T]
@@ -105,7 +104,7 @@ class Service:
         LimitError
             If the request might exceed the token budget; it is not sent.
         """
-        return (await self._asent(prompt, send, note, check))[1]
+        return (await self._sent(prompt, send, note, check))[1]
 
     def stream(self, prompt: str, send: Callable[[], Iterator[R]], note: Note) -> Iterator[R]:
         """Yield the chunks of a response as `ask` does; errors after the first are not retried."""
@@ -114,13 +113,17 @@ class Service:
             pieces = send()
             return pieces, next(pieces, None)
 
-        request, (pieces, piece) = self._sent(prompt, begin, note, is_stream=True)
+        begun = self._sent(
+            prompt, partial(in_daemon_thread, begin), note, unchecked, is_stream=True
+        )
+        request, (pieces, piece) = run_apart(begun)
+        following = partial(in_daemon_thread, partial(next, pieces, None))
         with self._watched(request, note):
             request.response = piece
             while piece is not None:
                 request.response = piece
                 yield piece
-                piece = self._bounded(partial(next, pieces, None))
+                piece = run_apart(self._bounded(following))
 
     async def astream(
         self, prompt: str, send: Callable[[], Awaitable[AsyncIterator[R]]], note: Note
@@ -131,34 +134,16 @@ class Service:
             pieces = await send()
             return pieces, await anext(pieces, None)
 
-        begun = await self._asent(prompt, begin, note, unchecked, is_stream=True)
+        begun = await self._sent(prompt, begin, note, unchecked, is_stream=True)
         request, (pieces, piece) = begun
         with self._watched(request, note):
             request.response = piece
             while piece is not None:
                 request.response = piece
                 yield piece
-                piece = await self._abounded(lambda: anext(pieces, None))
+                piece = await self._bounded(lambda: anext(pieces, None))
 
-    def _sent(
-        self, prompt: str, send: Callable[[], T], note: Note, *, is_stream: bool = False
-    ) -> tuple[Request, T]:
-        """Return the successful attempt and its result."""
-        attempts = Attempts(self.wait, MAX_BUSY)
-        while True:
-            request = Request(prompt)
-            try:
-                with self.limit.slot():
-                    if is_given_up():  # by the caller, meanwhile
-                        raise CancelledError
-                    with self._watched(request, note):
-                        request.response = got = self._bounded(send)
-                        request.goes_on = is_stream
-                return request, got
-            except (UnusableError, RequestError) as error:
-                time.sleep(attempts.pause(error))
-
-    async def _asent(
+    async def _sent(
         self,
         prompt: str,
         send: Callable[[], Awaitable[S]],
@@ -167,28 +152,23 @@ class Service:
         *,
         is_stream: bool = False,
     ) -> tuple[Request, T]:
+        """Return the successful attempt and its checked result."""
         attempts = Attempts(self.wait, MAX_BUSY)
         while True:
             request = Request(prompt)
             reserved = nullcontext() if self.tokens is None else self.tokens.reserved(request)
             try:
-                async with reserved, self.limit.aslot():
+                async with reserved, self.limit.slot():
+                    if is_given_up():  # by the caller, meanwhile
+                        raise CancelledError
                     with self._watched(request, note):
-                        request.response = got = await self._abounded(send)
+                        request.response = got = await self._bounded(send)
                         request.goes_on = is_stream
                         return request, check(got)
             except (UnusableError, RequestError) as error:
                 await asyncio.sleep(attempts.pause(error))
 
-    def _bounded(self, send: Callable[[], T]) -> T:
-
-        def inside() -> T:
-            _asking.set(self)
-            return send()
-
-        return within(None if self.timeout is None else self.timeout + CLOSING, inside)
-
-    async def _abounded(self, send: Callable[[], Awaitable[T]]) -> T:
+    async def _bounded(self, send: Callable[[], Awaitable[T]]) -> T:
         before = _asking.set(self)
         try:
             async with asyncio.timeout(self.timeout):

@@ -1,6 +1,6 @@
 """Usage of a language model."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,4 @@ class Usage:
     fallbacks: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(*(a + b for a, b in zip(self._fields(), other._fields(), strict=True)))
-
-    def _fields(self) -> tuple[int, ...]:
-        return tuple(vars(self).values())
+        return Usage(*map(sum, zip(astuple(self), astuple(other), strict=True)))

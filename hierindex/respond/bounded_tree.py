@@ -18,13 +18,11 @@ from hierindex.errors import InputError
 from hierindex.llm.checks import check_said
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served, service_of
-from hierindex.respond.passages import Passage, condensed
+from hierindex.respond.passages import Passage
 from hierindex.respond.rounds import Window, rounds
-from hierindex.retrieve.retrieved import RetrievedNode
-from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import each, wait_for
+from hierindex.threads import each
 
-CALLS, SUMMARIES = "calls", "summaries"
+CALLS = "calls"
 
 
 class BoundedTreeSummarize(TreeSummarize):
@@ -36,52 +34,33 @@ class BoundedTreeSummarize(TreeSummarize):
     each round has at most half as many calls as the one before: n prompts take fewer than
     2n + log2(n) + 1 calls, whatever the model answers.
 
-    `response.metadata` has `calls`, each prompt with its answer and their tokens, and `summaries`,
-    the ids of the summaries that were read instead of their children.
+    `response.metadata` has `calls`, each prompt with its answer and their tokens.
 
     Parameters
     ----------
-    num_children : int, optional
-        Maximum number of texts per call, unless this needs more calls than full prompts; by
-        default as many as fit.
     concurrency : int, optional
         Maximum number of concurrent calls, for all questions together, by default 4. Open
         streams do not count.
-    store : HierarchyStore, optional
-        The store of the nodes. If given, a summary is read instead of its children if all of them
-        were found and it saves a prompt.
     **options
         As in `TreeSummarize`, except `multimodal`. `use_async` has no effect.
 
     Raises
     ------
     InputError
-        If a number is below 1, `multimodal` is set, or the template leaves no room in the
+        If `concurrency` is below 1, `multimodal` is set, or the template leaves no room in the
         model's window.
     ModelError
         If the model answers nothing, or repeats its prompt; streams are not checked.
     """
 
-    def __init__(
-        self,
-        llm: LLM,
-        *,
-        num_children: int | None = None,
-        concurrency: int | None = None,
-        store: HierarchyStore | None = None,
-        **options: Any,
-    ) -> None:
-        for name, number in (("num_children", num_children), ("concurrency", concurrency)):
-            within = number is None or is_whole(number, 1)
-            require(within, name, "an integer of at least 1", number)
+    def __init__(self, llm: LLM, *, concurrency: int | None = None, **options: Any) -> None:
+        within = concurrency is None or is_whole(concurrency, 1)
+        require(within, "concurrency", "an integer of at least 1", concurrency)
         if options.get("multimodal"):
             raise InputError("Tree summarise reads only text; omit multimodal.")
-        options.setdefault(
-            "callback_manager", llm.callback_manager
-        )  # or LlamaIndex would replace it
+        # LlamaIndex's default would replace the model's.
+        options.setdefault("callback_manager", llm.callback_manager)
         super().__init__(llm=served(llm, concurrency=concurrency), **options)
-        self._num_children = num_children
-        self._store = store
 
     def synthesize(
         self,
@@ -91,10 +70,10 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes; `variables` fill the template."""
-        read, calls = wait_for(self._read(query, nodes, variables)), Calls()
-        given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
+        calls = Calls()
+        given = {"passages": list(map(Passage.of, nodes)), "calls": calls, **variables}
         response = super().synthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, nodes, read, calls)
+        return _traced(response, calls)
 
     async def asynthesize(
         self,
@@ -104,10 +83,10 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
-        read, calls = await self._read(query, nodes, variables), Calls()
-        given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
+        calls = Calls()
+        given = {"passages": list(map(Passage.of, nodes)), "calls": calls, **variables}
         response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, nodes, read, calls)
+        return _traced(response, calls)
 
     def get_response(
         self,
@@ -122,7 +101,7 @@ class BoundedTreeSummarize(TreeSummarize):
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
         n_threads = service_of(llm).limit.most
-        going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
+        going = rounds(window, passages or list(map(Passage, text_chunks)))
         try:
             shown = next(going)
             while True:
@@ -145,7 +124,7 @@ class BoundedTreeSummarize(TreeSummarize):
         calls = calls or Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
-        going = rounds(window, passages or list(map(Passage, text_chunks)), self._num_children)
+        going = rounds(window, passages or list(map(Passage, text_chunks)))
         try:
             shown = next(going)
             while True:
@@ -170,25 +149,6 @@ class BoundedTreeSummarize(TreeSummarize):
         beside = "" if form is None else PydanticOutputParser(form).format("")
         return Window.of(self._prompt_helper, template, llm, beside)
 
-    async def _read(
-        self, query: str | QueryBundle, nodes: list[NodeWithScore], variables: dict[str, Any]
-    ) -> list[NodeWithScore]:
-        """Return the nodes, with some replaced by summaries if this saves calls."""
-        if self._store is None or not nodes:
-            return nodes
-        question = query if isinstance(query, str) else query.query_str
-        window = self._window(question, variables, self._llm)
-        found_in = (node.snapshot for node in nodes if isinstance(node, RetrievedNode))
-        snapshot = next(found_in, None) or await self._store.asnapshot()
-        read = await condensed(nodes, snapshot, window.n_tokens, window.room)
-        if read == nodes:
-            return nodes
-        n_read, n_found = (
-            len(next(rounds(window, list(map(Passage.of, some)), self._num_children), []))
-            for some in (read, nodes)
-        )
-        return read if n_read < n_found else nodes
-
 
 async def _aeach(asked: Iterable[Coroutine[Any, Any, str]]) -> list[str]:
     """Await all answers in order; the first failure cancels the others."""
@@ -208,14 +168,7 @@ def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
     return answer
 
 
-def _traced(
-    response: RESPONSE_TYPE,
-    found: Sequence[NodeWithScore],
-    read: Sequence[NodeWithScore],
-    calls: Calls,
-) -> RESPONSE_TYPE:
-    """Add calls and summaries to the response; a stream adds its call when it ends."""
-    ids = {node.node_id for node in found}
-    summaries = [node.node_id for node in read if node.node_id not in ids]
-    response.metadata = {**(response.metadata or {}), CALLS: calls.made, SUMMARIES: summaries}
+def _traced(response: RESPONSE_TYPE, calls: Calls) -> RESPONSE_TYPE:
+    """Add calls to the metadata of the response; a stream adds its call when it ends."""
+    response.metadata = {**(response.metadata or {}), CALLS: calls.made}
     return response

@@ -17,6 +17,7 @@ from llama_index.core.response_synthesizers import (
     Refine,
     ResponseMode,
     SimpleSummarize,
+    TreeSummarize,
 )
 from llama_index.core.response_synthesizers.compact_and_accumulate import CompactAndAccumulate
 from llama_index.core.response_synthesizers.context_only import ContextOnly
@@ -27,14 +28,10 @@ from hierindex.llm.served import served
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.respond.reading import ReadingOrderEngine
-from hierindex.retrieve.retriever import HierarchyRetriever
 
 EXTRACTIVE = "extractive"
 MODES = [EXTRACTIVE, *(mode.value for mode in ResponseMode)]
-WITHOUT_LLM: dict[str, type[BaseSynthesizer]] = {
-    ResponseMode.NO_TEXT.value: NoText,
-    ResponseMode.CONTEXT_ONLY.value: ContextOnly,
-}
+WITHOUT_LLM = frozenset({ResponseMode.NO_TEXT.value, ResponseMode.CONTEXT_ONLY.value})
 SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     EXTRACTIVE: ExtractiveSynthesizer,
     ResponseMode.REFINE.value: Refine,
@@ -44,13 +41,14 @@ SYNTHESIZERS: dict[str, type[BaseSynthesizer]] = {
     ResponseMode.GENERATION.value: Generation,
     ResponseMode.ACCUMULATE.value: Accumulate,
     ResponseMode.COMPACT_ACCUMULATE.value: CompactAndAccumulate,
-    **WITHOUT_LLM,
+    ResponseMode.NO_TEXT.value: NoText,
+    ResponseMode.CONTEXT_ONLY.value: ContextOnly,
 }
-NOT_TAKEN = frozenset({"self", "llm", "embed_model", "callback_manager"})  # passed separately
+NOT_TAKEN = frozenset({"llm", "embed_model", "callback_manager"})  # passed separately
 FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
 """Template fields that LlamaIndex fills, without `context_messages` of multimodal ones."""
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
-NEED_LLM = frozenset(MODES) - WITHOUT_LLM.keys() - {EXTRACTIVE}
+NEED_LLM = frozenset(MODES) - WITHOUT_LLM - {EXTRACTIVE}
 
 
 def query_engine(
@@ -59,7 +57,6 @@ def query_engine(
     *,
     llm: LLM | None = None,
     response_mode: str | None = None,
-    variables: Mapping[str, Any] | None = None,
     **synthesizer: Any,
 ) -> RetrieverQueryEngine:
     """Return a query engine; "tree_summarize" uses `BoundedTreeSummarize`.
@@ -76,8 +73,6 @@ def query_engine(
         LlamaIndex's `Settings.llm` is ignored.
     response_mode : str, optional
         "extractive" or one of LlamaIndex's modes; "tree_summarize" by default with an LLM.
-    variables : dict, optional
-        Values of custom template fields.
     **synthesizer
         Options of the mode's class, such as templates, streaming and output_cls.
 
@@ -92,13 +87,15 @@ def query_engine(
         raise InputError(
             f"response_mode {mode!r} has no option {wrong[0]!r}; it has {', '.join(known)}."
         )
-    options = _filled(synthesizer, variables or {})
-    if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
-        # Parents may violate a restriction to a level or to filters.
-        restricted = retriever.names_level or retriever.filters
-        options.setdefault("store", None if restricted else retriever.store)
+    _check_templates(synthesizer)
+    if mode == EXTRACTIVE:
+        made_with: dict[str, Any] = {"embed_model": embed_model}
+    elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
+        made_with = {"llm": llm or MockLLM()}
+    else:  # the callback manager would not be the model's
+        made_with = {"llm": served(llm), "callback_manager": llm.callback_manager}
     try:
-        response_synthesizer = synthesizer_of(mode, embed_model, llm, options)
+        response_synthesizer = SYNTHESIZERS[mode](**made_with, **synthesizer)
     except InputError:
         raise
     except (TypeError, ValueError) as error:
@@ -128,27 +125,23 @@ def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
     >>> options_of(ExtractiveSynthesizer)
     ['answer_tokens', 'min_score']
     """
-    names = set[str]()
-    for kind in (kind for kind in synthesizer.__mro__ if "__init__" in vars(kind)):
-        parameters = signature(vars(kind)["__init__"]).parameters.values()
-        names |= {p.name for p in parameters if p.kind is not p.VAR_KEYWORD}
-        if all(p.kind is not p.VAR_KEYWORD for p in parameters):
-            break
+    names = {*signature(synthesizer).parameters}
+    if issubclass(synthesizer, BoundedTreeSummarize):
+        names = (names - {"options"}) | {*signature(TreeSummarize).parameters}
     without = {"streaming"} if issubclass(synthesizer, CANNOT_STREAM) else set[str]()
     return sorted(names - NOT_TAKEN - without)
 
 
-def _filled(options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill the variables into the templates among the options; check that no field is left."""
-    templates = {k: v for k, v in options.items() if isinstance(v, BasePromptTemplate)}
-    if variables and not templates:
-        raise InputError("variables fill the fields of a template; pass a template, or omit them.")
-    for name, template in templates.items():
+def _check_templates(options: Mapping[str, Any]) -> None:
+    """Check that the templates among the options have no field that is left empty."""
+    for name, template in options.items():
+        if not isinstance(template, BasePromptTemplate):
+            continue
         fields = set(getattr(template, "template_vars", ())) - set(template.kwargs)
-        if unknown := sorted(fields - FIELDS - set(variables)):
-            raise InputError(f"{name} has the field {unknown[0]!r}; pass its value in variables.")
-    filled = {name: template.partial_format(**variables) for name, template in templates.items()}
-    return {**options, **filled}
+        if unknown := sorted(fields - FIELDS):
+            raise InputError(
+                f"{name} has the field {unknown[0]!r}; fill it with the template's partial_format."
+            )
 
 
 def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
@@ -172,16 +165,3 @@ def choose_mode(response_mode: str | None, llm: LLM | None) -> str:
             "--llm-base-url), or use 'extractive'."
         )
     return mode
-
-
-def synthesizer_of(
-    mode: str, embed_model: BaseEmbedding, llm: LLM | None, options: dict[str, Any]
-) -> BaseSynthesizer:
-    """Return the response synthesizer of a mode from `choose_mode`."""
-    if mode == EXTRACTIVE:
-        return ExtractiveSynthesizer(embed_model, **options)
-    if mode in WITHOUT_LLM:  # the default would be OpenAI's
-        return WITHOUT_LLM[mode](llm=llm or MockLLM(), **options)
-    assert llm is not None  # checked by choose_mode
-    options.setdefault("callback_manager", llm.callback_manager)  # not the model's by default
-    return SYNTHESIZERS[mode](llm=served(llm), **options)

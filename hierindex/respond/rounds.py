@@ -1,5 +1,6 @@
 """Rounds of prompts that condense passages until they fit one prompt."""
 
+from bisect import bisect_right
 from collections.abc import Generator, Sequence
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -8,7 +9,6 @@ import numpy as np
 from llama_index.core.indices.prompt_helper import DEFAULT_PADDING, PromptHelper
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
-from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.core.packing import pack
 from hierindex.errors import InputError, ModelError
@@ -69,10 +69,6 @@ class Window(NamedTuple):
         """Count the tokens of a text, as the helper does when it packs."""
         return self.helper._token_counter.get_string_tokens(text)
 
-    def n_tokens(self, node: BaseNode) -> int:
-        """Count the tokens of a node as a language model is shown it."""
-        return self.length(node.get_content(MetadataMode.LLM))
-
     def shortened(self, text: str) -> str:
         """Truncate a text at the end of a sentence, so that two such texts fit one prompt."""
         most = self.room // PAIR - N_BETWEEN
@@ -80,18 +76,12 @@ class Window(NamedTuple):
             return text
         ends = [sentence.quote.to for sentence in split_sentences(text)]
         fitting = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
-        return text[: fitting[-1]] if fitting else self._truncated(text, most)
-
-    def _truncated(self, text: str, most: int) -> str:
-        low, high = 0, len(text)
-        while low < high:
-            middle = (low + high + 1) // 2
-            fits = self.length(text[:middle]) <= most
-            low, high = (middle, high) if fits else (low, middle - 1)
-        return text[:low]
+        if fitting:
+            return text[: fitting[-1]]
+        return text[: bisect_right(range(len(text)), most, key=lambda n: self.length(text[:n])) - 1]
 
 
-def rounds(window: Window, passages: Sequence[Passage], num_children: int | None) -> Rounds:
+def rounds(window: Window, passages: Sequence[Passage]) -> Rounds:
     """Condense passages to the text of the last prompt; see `BoundedTreeSummarize`.
 
     Raises
@@ -103,7 +93,7 @@ def rounds(window: Window, passages: Sequence[Passage], num_children: int | None
         packed = window.packed([passage.text for passage in passages])
         if len(packed) == 1:
             return packed[0]
-        groups = _groups(window, along_the_tree(passages), packed, num_children)
+        groups = _groups(window, along_the_tree(passages), packed)
         answers = yield groups
         passages = [
             Passage(window.shortened(answer.strip()), group.path, group.place)
@@ -114,17 +104,13 @@ def rounds(window: Window, passages: Sequence[Passage], num_children: int | None
             raise ModelError(f"The model answered nothing to any of {len(groups)} prompts.")
 
 
-def _groups(
-    window: Window, passages: Sequence[Passage], packed: list[str], num_children: int | None
-) -> list[Passage]:
+def _groups(window: Window, passages: Sequence[Passage], packed: list[str]) -> list[Passage]:
     """Group whole passages along the tree, or fall back on `packed` if that is shorter."""
     n_tokens = np.array([window.length(passage.text) + N_BETWEEN for passage in passages])
     if n_tokens.max() <= window.room:
-        bonds = together(passages)
-        for max_rows in (num_children, None):
-            starts = pack(n_tokens, bonds, max_tokens=window.room, max_rows=max_rows)
-            if len(starts) <= len(packed):
-                cuts = pairwise([*starts, len(passages)])
-                return [joined(passages[start:end]) for start, end in cuts]
+        starts = pack(n_tokens, together(passages), max_tokens=window.room)
+        if len(starts) <= len(packed):
+            cuts = pairwise([*starts, len(passages)])
+            return [joined(passages[start:end]) for start, end in cuts]
     in_order = window.packed([passage.text for passage in passages])
     return list(map(Passage, in_order if len(in_order) <= len(packed) else packed))

@@ -37,7 +37,6 @@ async def rank_in_context(
     *,
     filters: MetadataFilters | None = None,
     partial_summaries: bool = False,
-    n_around: int = N_AROUND,
 ) -> list[NodeWithScore]:
     """Rank candidates and the neighbours of the best ones by their scores in context.
 
@@ -45,15 +44,12 @@ async def rank_in_context(
     ----------
     snapshot : Snapshot
     candidates : sequence of Candidate
-        Distinct nodes of one level, about a hundred by vectors and by words. A candidate
-        without a similarity that is missing from the table is dropped.
+        Distinct nodes of one level, about a hundred by vectors and by words.
     question_vector : (n_dims,) sequence of float
     filters : MetadataFilters, optional
         Metadata filters that the neighbours must pass.
     partial_summaries : bool
         See `HierarchyRetriever`.
-    n_around : int
-        Number of best candidates whose neighbours are added.
 
     Returns
     -------
@@ -75,12 +71,11 @@ async def rank_in_context(
         if c.dense is not None
         else replace(c, dense=_cosine(vectors[c.node.node_id].get_embedding(), question))
         for c in candidates
-        if c.dense is not None or c.node.node_id in vectors
     ]
     parent_ids = dict.fromkeys(_parent_of(c.node) for c in known if c.node.parent_node)
     parents = {place.id: place for place in await snapshot.places(parent_ids)}
     spans = [_span(c.node) for c in known]
-    first = np.argsort(-_scores(known, spans, parents, question), kind="stable")[:n_around]
+    first = np.argsort(-_scores(known, spans, parents, question), kind="stable")[:N_AROUND]
     ids = _beside([known[i].node for i in first], {c.node.node_id for c in known}, parents)
     near = (await _by_id(snapshot, ids, filters, partial_summaries)).values()
     ranked = [*known, *(Candidate(node, _cosine(node.get_embedding(), question)) for node in near)]

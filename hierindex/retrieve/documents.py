@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from llama_index.core.schema import NodeWithScore
-from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter
 
 from hierindex.errors import InputError
 from hierindex.record import WHOLE_DOCUMENT, NodeRecord
-from hierindex.retrieve.question import Part, Search, cuts, of
+from hierindex.retrieve.question import Search, cuts, of
 from hierindex.store.schema import documents_of
 
 WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
@@ -36,10 +36,7 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
         If the tree has no summary of a whole document.
     """
     found = await _documents(search, n_documents)
-    parts: list[Part] = [cuts([0]), of(list(found))]
-    if search.filters is not None:
-        parts.append(search.filters)
-    nodes = await search.snapshot.nodes(filters=MetadataFilters(filters=parts))
+    nodes = await search.snapshot.nodes(filters=search.filters_within(cuts([0]), of(list(found))))
     chunks = [(NodeRecord.from_metadata(node.metadata), node) for node in nodes]
     place = {document: i for i, document in enumerate(found)}
     named = [(documents_of(node, record)[0], record, node) for record, node in chunks]

@@ -1,7 +1,8 @@
-"""Merging of retrieved nodes into their common parent."""
+"""Merging of retrieved nodes into all chunks of their common parent."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from llama_index.core.schema import BaseNode, NodeWithScore
 
@@ -12,23 +13,25 @@ MOST = 0.5  # share of a parent's children, as in LlamaIndex's AutoMergingRetrie
 
 
 async def merged(found: Sequence[NodeWithScore], search: Search) -> list[NodeWithScore]:
-    """Replace children by their parent if more than half of them were found.
+    """Replace children by all chunks of their parent if more than half of them were found.
 
-    This repeats up to the root. A parent gets the best score of its children and its own.
+    This repeats up to the root. Chunks that were found keep their scores, and the others score
+    the mean of the children, so that they follow the best and precede what is less similar.
 
     Parameters
     ----------
     found : Sequence[NodeWithScore]
         Best first.
     search : Search
-        A parent must pass its filters, too.
+        The parent and the chunks must pass its filters, too.
 
     Returns
     -------
     list[NodeWithScore]
-        Best first.
+        Best first; chunks of equal score are in reading order.
     """
     kept = {node.node_id: node for node in found}
+    replaced = dict[str, NodeWithScore]()  # parents, instead of their children
     while True:
         below = defaultdict[str, list[NodeWithScore]](list)
         for child in kept.values():
@@ -43,15 +46,48 @@ async def merged(found: Sequence[NodeWithScore], search: Search) -> list[NodeWit
             if len(below[parent.node_id]) > MOST * len(parent.child_nodes or ())
         ]
         if not parents:
-            return sorted(kept.values(), key=NodeWithScore.get_score, reverse=True)
+            break
         lowest = min(map(_level, parents))  # first, as this may complete parents above
         for parent in (parent for parent in parents if _level(parent) == lowest):
             children = below[parent.node_id]
             for child in children:
                 kept.pop(child.node_id, None)
-            itself = [kept[parent.node_id]] if parent.node_id in kept else []
-            best = max(each.get_score() for each in [*children, *itself])
-            kept[parent.node_id] = NodeWithScore(node=parent, score=best)
+                replaced.pop(child.node_id, None)
+            score = fmean(child.get_score() for child in children)
+            kept[parent.node_id] = NodeWithScore(node=parent, score=score)
+            replaced[parent.node_id] = kept[parent.node_id]
+    chunks = await _chunks_under(replaced.values(), search)
+    elsewhere = replaced.keys() | chunks.keys()
+    apart = [node for node_id, node in kept.items() if node_id not in elsewhere]
+    known = {node.node_id: node.get_score() for node in found}
+    together = [
+        NodeWithScore(node=node, score=known.get(node.node_id, chunks[node.node_id]))
+        for node in await search.snapshot.nodes(
+            chunks, search.filters, partial_summaries=search.partial_summaries
+        )
+    ]
+    return sorted([*apart, *together], key=NodeWithScore.get_score, reverse=True)
+
+
+async def _chunks_under(parents: Iterable[NodeWithScore], search: Search) -> dict[str, float]:
+    """Return the ids of the chunks under parents, in reading order, with their parents' scores."""
+    chunks = dict[str, float]()
+    coming = {
+        child.node_id: each.get_score() for each in parents for child in each.node.child_nodes or ()
+    }
+    while coming:
+        columns = await search.snapshot.columns("id", "level", "child_ids", node_ids=coming)
+        places = zip(columns["level"], columns["child_ids"], strict=True)
+        place_of = dict(zip(columns["id"], places, strict=True))
+        below = dict[str, float]()
+        for node_id, score in coming.items():
+            level, children = place_of.get(node_id, (0, ()))
+            if level:
+                below |= dict.fromkeys(children, score)
+            else:
+                chunks[node_id] = score
+        coming = below
+    return chunks
 
 
 def _level(node: BaseNode) -> int:

@@ -78,6 +78,8 @@ async def outline(
     read, or those of the documents named by `of`, and the vectors if there is a question.
     """
     snapshot = search.snapshot
+    if not snapshot.exists:
+        return []
     part = Part() if of is None else await _part(snapshot, of)
     rows = await _read(snapshot, part.where, search.embedding if question else None)
     if rows is None:

@@ -50,13 +50,17 @@ class Search:
 
         `among` restricts the search further, to the nodes with these ids.
         """
-        parts = [*within, *([] if self.filters is None else [self.filters])]
-        filters = MetadataFilters(filters=parts) if parts else None
+        filters = self.filters_within(*within)
         if among is not None and not among:
             return []
         if self.by == "context":
             return (await self._in_context(filters, among))[:n]
         return await self._asked(MODES[self.by], n, filters, among)
+
+    def filters_within(self, *parts: Part) -> MetadataFilters | None:
+        """Combine the filters of the question with parts of the tree."""
+        filters = [*parts, *([] if self.filters is None else [self.filters])]
+        return MetadataFilters(filters=filters) if filters else None
 
     async def _in_context(
         self, filters: MetadataFilters | None, among: Sequence[str] | None

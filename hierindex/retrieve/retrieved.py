@@ -1,7 +1,6 @@
 """Retrieved nodes with their paths in the tree."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field
 from llama_index.core.schema import BaseNode, NodeWithScore
@@ -35,22 +34,11 @@ class RetrievedNode(NodeWithScore):
         return NodeRecord.from_metadata(self.node.metadata).citations
 
 
-def placed(
-    nodes: Sequence[NodeWithScore], above: Mapping[str, Sequence[str]], **of_all: Any
-) -> list[RetrievedNode]:
-    """Add paths to nodes; `above` maps each summary to its parents."""
-    return [
-        RetrievedNode(node=node.node, score=node.score, path=_path(node.node, above), **of_all)
-        for node in nodes
-    ]
-
-
-def _path(node: BaseNode, above: Mapping[str, Sequence[str]]) -> list[str]:
+def path_to_root(node: BaseNode, parents: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the ids from a node's strongest parent up; `parents` maps summaries to theirs."""
     path: list[str] = []  # ends early if a parent is not stored yet
-    parents: Sequence[str] = [
-        parent for parent, _ in NodeRecord.from_metadata(node.metadata).parents
-    ]
-    while parents and parents[0] in above and parents[0] not in path:
-        path.append(parents[0])
-        parents = above[parents[0]]
+    parent = node.parent_node.node_id if node.parent_node else ""
+    while parent in parents and parent not in path:
+        path.append(parent)
+        parent = next(iter(parents[parent]), "")
     return path

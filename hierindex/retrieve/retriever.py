@@ -20,7 +20,7 @@ from hierindex.retrieve.levels import check_levels, check_mode, levels_of
 from hierindex.retrieve.merging import merged
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import BY, By, Search, cuts
-from hierindex.retrieve.retrieved import placed
+from hierindex.retrieve.retrieved import RetrievedNode, path_to_root
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.snapshot import Snapshot
@@ -42,14 +42,22 @@ class Asked(NamedTuple):
     top_k: int | None
     snapshot: Snapshot
     why: str | None
-    above: Mapping[str, Sequence[str]]
+    parents: Mapping[str, Sequence[str]]
 
     def selected(
         self, nodes: Sequence[NodeWithScore], token_budget: int | None
     ) -> list[NodeWithScore]:
-        """Select results from the candidates, or what is left of them, as `RetrievedNode`."""
-        best = selected(nodes, self.top_k, token_budget)
-        return [*placed(best, self.above, why=self.why, snapshot=self.snapshot)]
+        """Select results from the candidates, or what is left of them, with their paths."""
+        return [
+            RetrievedNode(
+                node=node.node,
+                score=node.score,
+                path=path_to_root(node.node, self.parents),
+                why=self.why,
+                snapshot=self.snapshot,
+            )
+            for node in selected(nodes, self.top_k, token_budget)
+        ]
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -216,13 +224,13 @@ class HierarchyRetriever(BaseRetriever):
 
     async def _asked(self, search: Search) -> Asked:
         """Find the candidates for the results, best first."""
-        choice, above = None, await search.snapshot.parents_of_summaries()
+        choice, parents = None, await search.snapshot.parents_of_summaries()
         if self._mode == "auto":
             choice = await choose(search, self._embed_model)
             if choice.outline and search.snapshot.exists:
                 found = await outline(search, self._token_budget or TOKEN_BUDGET, question=False)
                 found.sort(key=NodeWithScore.get_score, reverse=True)
-                return Asked(found, self._top_k, search.snapshot, choice.why, above)
+                return Asked(found, self._top_k, search.snapshot, choice.why, parents)
         found = await self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)
@@ -231,7 +239,7 @@ class HierarchyRetriever(BaseRetriever):
         if self._mmr is not None:
             found = await _diverse(found, search, self._mmr)
         top_k = None if self._whole_documents else self._top_k or TOP_K
-        return Asked(found, top_k, search.snapshot, choice and choice.why, above)
+        return Asked(found, top_k, search.snapshot, choice and choice.why, parents)
 
     async def _found(self, search: Search) -> list[NodeWithScore]:
         """Return the best nodes, and spare ones if some may be dropped."""

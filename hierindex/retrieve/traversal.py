@@ -66,7 +66,7 @@ async def _roots(search: Search, most: int) -> list[str]:
 def _best(
     question: Sequence[float],
     places: Sequence[Place],
-    of_parent: Mapping[str, float | None],
+    above: Mapping[str, float | None],
     n: int,
 ) -> list[tuple[Place, float]]:
     """Return the n best places, best first, with their scores."""

@@ -1,7 +1,7 @@
 """Deletion of rows and of the links to them."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Set
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,8 @@ async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None
     newest = await table.open()
     assert newest is not None  # it has rows
     if near:
-        rows = as_table(unlinked(near, gone, highest_level(links, gone)))
+        top = highest_level(links, gone)
+        rows = as_table([unlinked(row, gone, top) for row in near])
         merge = newest.merge_insert("id").when_matched_update_all()
         await merge.when_not_matched_by_source_delete(condition).execute(rows)
     else:
@@ -123,16 +124,12 @@ def highest_level(rows: "pa.Table", gone: set[str]) -> int:
     return pc.max(pc.filter(rows["level_max"], stays)).as_py() or 0
 
 
-def unlinked(rows: Sequence[dict[str, Any]], gone: set[str], top: int) -> list[dict[str, Any]]:
-    """Remove links to deleted rows, and mark rows that lost a parent or a child as stale.
+def unlinked(row: Mapping[str, Any], gone: Set[str], top: int) -> dict[str, Any]:
+    """Remove a row's links to deleted rows, and mark it as stale if it lost a parent or a child.
 
     The weights of the remaining parents are rescaled to sum to 1. A row that has lost all
     parents becomes a root: its `level_max` is `top`.
     """
-    return [_unlinked(row, gone, top) for row in rows]
-
-
-def _unlinked(row: dict[str, Any], gone: set[str], top: int) -> dict[str, Any]:
     pairs = zip(row["parent_ids"], row["parent_weights"], strict=True)
     parents = [(parent, weight) for parent, weight in pairs if parent not in gone]
     total = sum(weight for _, weight in parents)

@@ -9,7 +9,6 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from hierindex.store.filters import (
     NOT,
     OF_NODE,
-    all_of,
     conjuncts,
     filtered_by,
     holds,
@@ -69,7 +68,7 @@ async def without_a_passing_chunk(
     of_chunks = [part for part in parts if is_of_node(part) is False]
     if not of_chunks:
         return frozenset()
-    return (await outside(snapshot, all_of(of_chunks), partial=True)).ids
+    return (await outside(snapshot, MetadataFilters(filters=of_chunks), partial=True)).ids
 
 
 async def _residuals(
@@ -84,7 +83,7 @@ async def _residuals(
     for row in rows:
         rest = residual(filters, row)
         key = repr(rest)
-        remaining[key] = rest if isinstance(rest, bool) else all_of([rest])
+        remaining[key] = rest if isinstance(rest, bool) else MetadataFilters(filters=[rest])
         ids[key].add(row["id"])
     return [(remaining[key], ids[key]) for key in remaining]
 

@@ -1,7 +1,7 @@
 """LlamaIndex's metadata filters, evaluated in Python; `prefilter` evaluates them in LanceDB."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from llama_index.core.vector_stores.types import (
@@ -84,11 +84,6 @@ def asks_for_member(f: MetadataFilter) -> bool:
     )
 
 
-def all_of(filters: Iterable[Filter]) -> MetadataFilters:
-    """Combine filters with AND."""
-    return MetadataFilters(filters=list(filters))
-
-
 def conjuncts(filters: Filter) -> list[Filter]:
     """Split filters into the smallest ones that give the same result when combined with AND."""
     if isinstance(filters, MetadataFilter) or filters.condition is FilterCondition.OR:
@@ -109,7 +104,7 @@ def residual(filters: Filter, place: Mapping[str, Any]) -> Filter | bool:
     """
     of_node = is_of_node(filters)
     if of_node is not None:
-        return holds(all_of([filters]), place) if of_node else filters
+        return holds(MetadataFilters(filters=[filters]), place) if of_node else filters
     assert isinstance(filters, MetadataFilters)  # a single filter has one key
     parts = [residual(each, place) for each in filters.filters]
     decisive = filters.condition in (FilterCondition.OR, NOT)

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
 from hierindex.errors import InputError
-from hierindex.store.search import DEPTH, Scope, diverse, fused, matching, nearest, reranked
+from hierindex.store.search import DEPTH, Scope, diverse, fused, matching, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.rerankers import Reranker
 
 Mode = VectorStoreQueryMode
 MODES = (Mode.DEFAULT, Mode.HYBRID, Mode.TEXT_SEARCH, Mode.MMR)
@@ -19,9 +18,7 @@ MMR_THRESHOLD = 0.5  # LlamaIndex's
 MMR_PREFETCH_FACTOR = 4.0  # LlamaIndex's
 
 
-async def answer(
-    scope: Scope, query: VectorStoreQuery, reranker: "Reranker | None", **options: Any
-) -> "pa.Table":
+async def answer(scope: Scope, query: VectorStoreQuery, **options: Any) -> "pa.Table":
     """Run a query and return its rows, best first, with their `score`.
 
     Parameters
@@ -29,8 +26,6 @@ async def answer(
     scope : Scope
     query : VectorStoreQuery
         Validated by `check_query`.
-    reranker : Reranker, optional
-        For the mode hybrid.
     **options
         `mmr_prefetch_k`, the number of candidates for mmr, or `mmr_prefetch_factor`, that number
         divided by top k.
@@ -51,26 +46,16 @@ async def answer(
                 threshold=threshold,
             )
         case Mode.HYBRID:
-            return await _hybrid(scope, query, reranker)
+            rows = await fused(
+                scope,
+                vector_of(query),
+                words_of(query),
+                dense=top_k if query.hybrid_top_k else max(top_k, DEPTH),
+                sparse=query.sparse_top_k or max(top_k, DEPTH),
+                alpha=ALPHA if query.alpha is None else query.alpha,
+            )
+            return rows[: query.hybrid_top_k or top_k]
     return await nearest(scope, vector_of(query), top_k)
-
-
-async def _hybrid(scope: Scope, query: VectorStoreQuery, reranker: "Reranker | None") -> "pa.Table":
-    top_k = query.similarity_top_k
-    n_rows = query.hybrid_top_k or top_k
-    vector, words = vector_of(query), words_of(query)
-    if reranker is not None:
-        depth = max(n_rows, top_k, query.sparse_top_k or 0)
-        return (await reranked(scope, vector, words, depth, reranker))[:n_rows]
-    rows = await fused(
-        scope,
-        vector,
-        words,
-        dense=top_k if query.hybrid_top_k else max(top_k, DEPTH),
-        sparse=query.sparse_top_k or max(top_k, DEPTH),
-        alpha=ALPHA if query.alpha is None else query.alpha,
-    )
-    return rows[:n_rows]
 
 
 def check_query(query: VectorStoreQuery) -> None:

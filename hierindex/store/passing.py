@@ -14,7 +14,6 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from hierindex.store.failing import outside
 from hierindex.store.filters import (
     Filter,
-    all_of,
     check_depth,
     conjuncts,
     filtered_by,
@@ -94,10 +93,10 @@ async def passing(
     if is_of_node(filters):
         return Passing(filters, of_row)
     parts = conjuncts(filters)
-    of_node = all_of(part for part in parts if is_of_node(part))
+    of_node = MetadataFilters(filters=[part for part in parts if is_of_node(part)])
     if not _has_level(of_node.filters, await snapshot.level_sizes()):
         return Passing(filters, of_row & CHUNKS)
-    of_chunks = all_of(part for part in parts if not is_of_node(part))
+    of_chunks = MetadataFilters(filters=[part for part in parts if not is_of_node(part)])
     failing = await outside(snapshot, of_chunks, partial=partial)
     where = (SUMMARIES | of_row) & (CHUNKS | prefilter(of_node) & failing.others)
     return Passing(filters, where, of_node, failing.ids)
@@ -105,5 +104,5 @@ async def passing(
 
 def _has_level(of_node: Sequence[Filter], levels: Iterable[int]) -> bool:
     """Return whether the filters on `level` alone admit a level above the chunks."""
-    of_level = all_of(each for each in of_node if keys(each) == {"level"})
+    of_level = MetadataFilters(filters=[f for f in of_node if keys(f) == {"level"}])
     return any(level > 0 and holds(of_level, {"level": level}) for level in levels)

@@ -33,15 +33,6 @@ FORMAT_KEY = b"hierindex_format"
 NAME_KEY = b"hierindex_table"  # a random name, as a recreated table counts its versions anew
 REPORT_KEY = b"hierindex"
 
-SCALARS = {
-    "id": pa.string(),
-    "level": pa.int32(),
-    "level_max": pa.int32(),
-    "kind": pa.string(),
-    "whole_document": pa.string(),
-}
-"""Columns that filters read without parsing metadata."""
-
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "1"}
 """Marks the key column, so that concurrent upserts of one id make one row."""
 
@@ -70,11 +61,10 @@ def schema(n_dims: int) -> pa.Schema:
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False, metadata=PRIMARY_KEY),
-            *(
-                pa.field(name, kind, nullable=False)
-                for name, kind in SCALARS.items()
-                if name != "id"
-            ),
+            pa.field("level", pa.int32(), nullable=False),
+            pa.field("level_max", pa.int32(), nullable=False),
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("whole_document", pa.string(), nullable=False),  # "" for none
             pa.field("n_tokens", pa.int32(), nullable=False),
             pa.field("text", pa.string(), nullable=False),
             pa.field("documents", texts),

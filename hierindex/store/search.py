@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
-from hierindex.store.prefilter import Prefilter
 from hierindex.store.schema import NODE_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.rerankers import Reranker
-    from lancedb.table import AsyncTable
+    from lancedb.query import AsyncQuery
+
+    from hierindex.store.snapshot import Snapshot
 
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 MOST_KNOWN = 1_000  # cached conditions
@@ -25,35 +25,25 @@ WIDER = 8  # factor by which the limit grows while too few rows pass
 
 @dataclass(frozen=True)
 class Scope:
-    """The rows of a table to search.
+    """The rows of a snapshot to search.
 
     Parameters
     ----------
-    table : AsyncTable
+    snapshot : Snapshot
+        Its table exists.
     passes : Passing
         The rows that pass the query's filters.
-    known : dict
-        The snapshot's cache, here of whether few rows pass a condition: counting them takes a
-        third of the time of a search.
     most : int, optional
         Upper bound on the rows that can pass, if known.
     """
 
-    table: "AsyncTable"
-    passes: Passing = field(default_factory=Passing)
-    known: dict[str, Any] = field(default_factory=dict)
+    snapshot: "Snapshot"
+    passes: Passing
     most: int | None = None
 
-    @property
-    def where(self) -> Prefilter:
-        """The condition that LanceDB evaluates."""
-        return self.passes.where
-
-    async def n_rows(self) -> int:
-        """Return the number of rows in the table."""
-        if "n_rows" not in self.known:
-            self.known["n_rows"] = await self.table.count_rows()
-        return int(self.known["n_rows"])
+    def query(self) -> "AsyncQuery":
+        """Return a query of the rows that meet LanceDB's condition."""
+        return self.passes.where.narrow(self.snapshot.require().query())
 
 
 async def nearest(
@@ -65,7 +55,7 @@ async def nearest(
     the index chooses candidates, ordered by their exact cosine; if few rows pass the filters, all
     partitions of the index are searched.
     """
-    exact = await scope.n_rows() < VECTOR_ROWS or (scope.most or FEW_ROWS) < FEW_ROWS
+    exact = await scope.snapshot.n_rows() < VECTOR_ROWS or (scope.most or FEW_ROWS) < FEW_ROWS
     everywhere = not exact and await _few_pass(scope)
 
     async def search(limit: int) -> "pa.Table":
@@ -75,7 +65,7 @@ async def nearest(
         return await plan(limit, True)  # too few rows passed in the partitions searched
 
     async def plan(limit: int, everywhere: bool) -> "pa.Table":
-        query = scope.where.narrow(scope.table.query().nearest_to(vector))
+        query = scope.query().nearest_to(vector)
         query = query.distance_type("cosine").refine_factor(REFINE_FACTOR)
         if exact:
             query = query.bypass_vector_index()
@@ -91,7 +81,7 @@ async def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
     """Return the rows that best match a text's words, best first, with their BM25 as `score`."""
 
     async def search(limit: int) -> "pa.Table":
-        query = scope.where.narrow(scope.table.query().nearest_to_text(_words(text)))
+        query = scope.query().nearest_to_text(_words(text))
         return await query.select([*NODE_COLUMNS, "_score"]).limit(limit).to_arrow()
 
     rows = await _first(scope, search, n_rows)
@@ -118,20 +108,6 @@ async def fused(
     return _scored(rows, np.array([scores[node_id] for node_id in best]))
 
 
-async def reranked(
-    scope: Scope, vector: list[float], text: str, n_rows: int, reranker: "Reranker"
-) -> "pa.Table":
-    """Order the results of both searches by a LanceDB reranker, which gives their `score`."""
-
-    async def search(limit: int) -> "pa.Table":
-        query = scope.table.query().nearest_to(vector).distance_type("cosine")
-        both = scope.where.narrow(query.nearest_to_text(_words(text))).rerank(reranker)
-        return await both.select(NODE_COLUMNS).limit(limit).to_arrow()
-
-    rows = await _first(scope, search, n_rows)
-    return _scored(rows, rows["_relevance_score"].to_numpy().astype(np.float64))
-
-
 async def diverse(
     scope: Scope, vector: list[float], n_rows: int, *, candidates: int, threshold: float
 ) -> "pa.Table":
@@ -151,18 +127,21 @@ async def diverse(
 
 
 async def _few_pass(scope: Scope) -> bool:
-    """Return whether so few rows pass that a partial search of the index would miss some."""
-    if not scope.where.sql:
+    """Return whether so few rows pass that a partial search of the index would miss some.
+
+    Cached, as counting them takes a third of the time of a search.
+    """
+    condition = scope.passes.where.sql
+    if not condition:
         return False
-    few: dict[int, bool] = scope.known.setdefault("few", {})
-    condition = hash(scope.where.sql)
-    found = few.get(condition)
+    few: dict[int, bool] = scope.snapshot.known.setdefault("few", {})
+    found = few.get(hash(condition))
     if found is None:
         if len(few) >= MOST_KNOWN:
             few.clear()
-        query = scope.where.narrow(scope.table.query()).select(["level"])
+        query = scope.query().select(["level"])
         n_rows = (await query.limit(FEW_ROWS + 1).to_arrow()).num_rows
-        found = few[condition] = n_rows <= FEW_ROWS
+        found = few[hash(condition)] = n_rows <= FEW_ROWS
     return found
 
 
@@ -170,7 +149,7 @@ async def _first(
     scope: Scope, search: Callable[[int], Awaitable["pa.Table"]], n_rows: int
 ) -> "pa.Table":
     """Search with a growing limit until enough rows pass the filters."""
-    limit = min(n_rows, 1 + await scope.n_rows())
+    limit = min(n_rows, 1 + await scope.snapshot.n_rows())
     while True:
         rows = await search(limit)
         passing = scope.passes.rows(rows)

@@ -1,6 +1,7 @@
 """One version of the table, from which a question is answered."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
@@ -23,7 +24,6 @@ from hierindex.store.search import Scope
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.rerankers import Reranker
     from lancedb.table import AsyncTable
 
 T = TypeVar("T")
@@ -39,6 +39,20 @@ class Place(NamedTuple):
     n_documents: int
     child_ids: list[str]
     vector: "np.ndarray[Any, Any]"  # (n_dims,) float32, as stored
+
+
+def once(
+    read: "Callable[[Snapshot], Coroutine[Any, Any, T]]",
+) -> "Callable[[Snapshot], Coroutine[Any, Any, T]]":
+    """Cache the result of a method for all snapshots of one version."""
+
+    @wraps(read)
+    async def cached(snapshot: "Snapshot") -> T:
+        if read.__name__ not in snapshot.known:
+            snapshot.known[read.__name__] = await read(snapshot)
+        return cast(T, snapshot.known[read.__name__])
+
+    return cached
 
 
 class Snapshot:
@@ -128,7 +142,6 @@ class Snapshot:
     async def query(
         self,
         query: VectorStoreQuery,
-        reranker: "Reranker | None" = None,
         *,
         partial_summaries: bool = False,
         **options: Any,
@@ -141,8 +154,7 @@ class Snapshot:
             self.check_dimension(len(query.query_embedding))
         passes = await passing(self, filters_of(query), partial=partial_summaries)
         most = len(query.node_ids) if query.node_ids else None
-        scope = Scope(self._table, passes, self.known, most)
-        rows = await answer(scope, query, reranker, **options)
+        rows = await answer(Scope(self, passes, most), query, **options)
         return VectorStoreQueryResult(
             nodes=to_nodes(rows),
             similarities=rows["score"].to_pylist(),
@@ -242,63 +254,45 @@ class Snapshot:
         query = self._table.query().select(list(columns))
         return await (query if where is None else where.narrow(query)).to_arrow()
 
-    async def once(self, key: str, read: Callable[[], Awaitable[T]]) -> T:
-        """Return a cached value of this version, which `read` computes on first use."""
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = await read()
-        return cast(T, found)
-
+    @once
     async def record(self) -> NodeRecord:
         """Return any node's record, as all name the same method and models; a default if empty."""
+        first = await self.require().query().select(NODE_COLUMNS).limit(1).to_arrow()
+        metadata = [node.metadata for node in to_nodes(first)]
+        return NodeRecord.from_metadata(next(iter(metadata), {}))
 
-        async def read() -> NodeRecord:
-            first = await self.require().query().select(NODE_COLUMNS).limit(1).to_arrow()
-            metadata = [node.metadata for node in to_nodes(first)]
-            return NodeRecord.from_metadata(next(iter(metadata), {}))
+    @once
+    async def n_rows(self) -> int:
+        """Return the number of nodes."""
+        return await self.require().count_rows()
 
-        return await self.once("record", read)
-
+    @once
     async def highest_level(self) -> int:
         """Return the highest level; 0 if the table does not exist."""
+        return max((await self.select(LEVEL_MAX))[LEVEL_MAX].unique().to_pylist(), default=0)
 
-        async def read() -> int:
-            column = (await self.select(LEVEL_MAX))[LEVEL_MAX]
-            return max(column.unique().to_pylist(), default=0)
-
-        return await self.once(LEVEL_MAX, read)
-
+    @once
     async def level_sizes(self) -> dict[int, int]:
         """Return how many nodes have each level as their own, in ascending order of levels."""
+        counts = (await self.select(LEVEL))[LEVEL].value_counts().to_pylist()
+        return dict(sorted((each["values"], each["counts"]) for each in counts))
 
-        async def read() -> dict[int, int]:
-            counts = (await self.select(LEVEL))[LEVEL].value_counts().to_pylist()
-            return dict(sorted((each["values"], each["counts"]) for each in counts))
-
-        return await self.once(LEVEL, read)
-
+    @once
     async def roots(self) -> list[str]:
         """Return the ids of the nodes without a parent."""
+        rows = await self.columns("id", "parent_ids")
+        pairs = zip(rows["id"], rows["parent_ids"], strict=True)
+        return [node_id for node_id, parents in pairs if not parents]
 
-        async def read() -> list[str]:
-            rows = (await self.select("id", "parent_ids")).to_pydict()
-            pairs = zip(rows["id"], rows["parent_ids"], strict=True)
-            return [node_id for node_id, parents in pairs if not parents]
-
-        return await self.once("roots", read)
-
-    async def parents_of_summaries(self) -> Mapping[str, tuple[str, ...]]:
+    @once
+    async def parents_of_summaries(self) -> dict[str, tuple[str, ...]]:
         """Return the parents of each summary, the strongest first; empty for a root.
 
         Cached: for a million nodes, 200,000 summaries take 0.2 s to read and 50 MB.
         """
-
-        async def read() -> dict[str, tuple[str, ...]]:
-            rows = await self.select("id", "parent_ids", where=SUMMARIES)
-            pairs = zip(rows["id"].to_pylist(), rows["parent_ids"].to_pylist(), strict=True)
-            return {node_id: tuple(ids) for node_id, ids in pairs}
-
-        return await self.once("parents", read)
+        rows = await self.select("id", "parent_ids", where=SUMMARIES)
+        parents = map(tuple, rows["parent_ids"].to_pylist())
+        return dict(zip(rows["id"].to_pylist(), parents, strict=True))
 
     async def places(self, node_ids: Collection[str]) -> list[Place]:
         """Return the places of nodes in any order; those of the upper levels are cached."""
@@ -307,18 +301,15 @@ class Snapshot:
         cached = [upper[node_id] for node_id in node_ids if node_id in upper]
         return [*cached, *await self._places(by_ids(below))] if below else cached
 
+    @once
     async def _upper(self) -> dict[str, Place]:
         """Return the places in the highest levels that have at most `MOST_KEPT` nodes together."""
-
-        async def read() -> dict[str, Place]:
-            n_nodes, lowest = 0, 1 + await self.highest_level()
-            for level, size in reversed((await self.level_sizes()).items()):
-                n_nodes += size
-                lowest = level if n_nodes <= MOST_KEPT else lowest
-            places = await self._places(Prefilter(f"level >= {lowest:d}"))
-            return {place.id: place for place in places}
-
-        return await self.once("upper", read)
+        n_nodes, lowest = 0, 1 + await self.highest_level()
+        for level, size in reversed((await self.level_sizes()).items()):
+            n_nodes += size
+            lowest = level if n_nodes <= MOST_KEPT else lowest
+        places = await self._places(Prefilter(f"level >= {lowest:d}"))
+        return {place.id: place for place in places}
 
     async def _places(self, where: Prefilter) -> list[Place]:
         import pyarrow.compute as pc

@@ -49,15 +49,12 @@ class Table:
         self._connection: AsyncConnection | None = None
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
         self._folder = None if "://" in uri else Path(uri).absolute()
+        # LanceDB takes a bare "db1" for a cloud database.
+        self._database = uri if self._folder is None else str(self._folder)
         with self.named_refusals():
             is_file = self._folder is not None and self._folder.is_file()
         if is_file:
             raise InputError(f"An index must be a folder, but {uri!r} is a file; name a folder.")
-
-    @property
-    def _database(self) -> str:
-        """Return the path or URI to connect to; LanceDB takes a bare "db1" for a cloud database."""
-        return self.uri if self._folder is None else str(self._folder)
 
     def client(self) -> "DBConnection":
         """Return a sync connection."""
@@ -137,27 +134,19 @@ class Table:
             If another version of hierindex wrote the table.
         """
         with self.named_refusals():
-            made = None if await self.open() else await self._made_of(new_table(rows))
-            await tend(made or await self._merged(rows))
-
-    async def _merged(self, rows: "pa.Table") -> "AsyncTable":
-        """Upsert rows into the existing table."""
-        table = await self.open()
-        assert table is not None
-        columns = await table.schema()
-        check_format(columns, self.uri)
-        check_dimension(columns, rows.schema.field("vector").type.list_size, "the nodes have")
-        merge = table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-        await merge.execute(rows)
-        return table
+            table = await self.open() or await self._created(new_table(rows[:0]))
+            columns = await table.schema()
+            check_format(columns, self.uri)
+            check_dimension(columns, rows.schema.field("vector").type.list_size, "the nodes have")
+            merge = table.merge_insert("id").when_matched_update_all()
+            await merge.when_not_matched_insert_all().execute(rows)
+            await tend(table)
 
     async def replace(self, rows: "pa.Table") -> int:
         """Replace all rows in one commit and return LanceDB's version number."""
         with self.named_refusals():
-            exists = await self.open() is not None
-            table = await (await self.connect()).create_table(
-                self.name, rows, mode="overwrite" if exists else "create"
-            )
+            connection = await self.connect()
+            table = await connection.create_table(self.name, rows, mode="overwrite")
             await tend(table)
             return int(await table.version())
 
@@ -167,13 +156,12 @@ class Table:
             if await self.open() is not None:
                 await (await self.connect()).drop_table(self.name)
 
-    async def _made_of(self, rows: "pa.Table") -> "AsyncTable | None":
-        """Create the table unless it exists by now; then return None."""
+    async def _created(self, rows: "pa.Table") -> "AsyncTable":
+        """Create the table, or open it if another writer has created it by now."""
         # LanceDB lets the second of two concurrent creations overwrite the first.
         async with turn(creating), self._alone():
-            if await self.open() is not None:
-                return None
-            return await (await self.connect()).create_table(self.name, rows)
+            connection = await self.connect()
+            return await self.open() or await connection.create_table(self.name, rows)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:

@@ -15,17 +15,15 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
-from hierindex.store.adapter import adapter_nodes
 from hierindex.store.deletion import delete_document, delete_nodes
 from hierindex.store.schema import new_table, to_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.threads import wait_for
+from hierindex.threads import blocking, wait_for
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.db import DBConnection
-    from lancedb.rerankers import Reranker
 
 
 class HierarchyStore(BasePydanticVectorStore):
@@ -39,8 +37,6 @@ class HierarchyStore(BasePydanticVectorStore):
     storage_options : dict[str, str], optional
         Credentials, region and endpoint of the object store. They are kept out of `to_dict`, the
         repr and every file that the store writes.
-    reranker : lancedb.rerankers.Reranker, optional
-        Replaces reciprocal rank fusion in hybrid queries; `query(..., reranker=)` overrides it.
 
     Raises
     ------
@@ -56,8 +52,7 @@ class HierarchyStore(BasePydanticVectorStore):
       are treated as punctuation. Text is split into words by Unicode rules, and by dictionary in
       Chinese, Japanese and Thai; accents, case, English suffixes and stop words are ignored.
     * `hybrid`: reciprocal rank fusion of these two, in [0, 1]; `alpha` is 0.5 by default:
-      `61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words))`. A reranker
-      supplies its own scores.
+      `61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words))`.
     * `mmr`: `mmr_threshold` (0.5 by default) times the cosine similarity, minus
       `1 - mmr_threshold` times the highest cosine similarity to a result chosen before.
 
@@ -83,7 +78,6 @@ class HierarchyStore(BasePydanticVectorStore):
     table_name: str = Field(default="nodes")
 
     _table: Table = PrivateAttr()
-    _reranker: "Reranker | None" = PrivateAttr(default=None)
 
     def __init__(
         self,
@@ -91,13 +85,11 @@ class HierarchyStore(BasePydanticVectorStore):
         table_name: str = "nodes",
         *,
         storage_options: dict[str, str] | None = None,
-        reranker: "Reranker | None" = None,
         **kwargs: Any,
     ) -> None:
         table = Table(str(uri), table_name, storage_options)
         super().__init__(uri=str(uri), table_name=table_name, **kwargs)  # type: ignore[call-arg]
         self._table = table
-        self._reranker = reranker
 
     @property
     def client(self) -> "DBConnection":
@@ -119,9 +111,7 @@ class HierarchyStore(BasePydanticVectorStore):
         """
         return await self._table.snapshot()
 
-    def snapshot(self) -> Snapshot:
-        """See `asnapshot`."""
-        return wait_for(self.asnapshot())
+    snapshot = blocking(asnapshot)
 
     def batches(self, *columns: str) -> "Iterator[pa.RecordBatch]":
         """See `Snapshot.batches`."""
@@ -133,7 +123,7 @@ class HierarchyStore(BasePydanticVectorStore):
         while (batch := wait_for(next_batch())) is not None:
             yield batch
 
-    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+    async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
 
         Raises
@@ -147,9 +137,7 @@ class HierarchyStore(BasePydanticVectorStore):
             await self._table.upsert(to_table(nodes))
         return [node.node_id for node in nodes]
 
-    def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """See `async_add`."""
-        return wait_for(self.async_add(nodes))
+    add = blocking(async_add)
 
     async def areplace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
         """Replace all nodes in one commit, then create the indices.
@@ -170,11 +158,9 @@ class HierarchyStore(BasePydanticVectorStore):
         """
         return await self._table.replace(new_table(to_table(nodes), report))
 
-    def replace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
-        """See `areplace`."""
-        return wait_for(self.areplace(nodes, report))
+    replace = blocking(areplace)
 
-    async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
+    async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary derived from them.
 
         Links to the deleted nodes are removed. A node that lost a parent or a child is marked in
@@ -182,12 +168,11 @@ class HierarchyStore(BasePydanticVectorStore):
         """
         await delete_document(self._table, ref_doc_id)
 
-    def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """See `adelete`."""
-        wait_for(self.adelete(ref_doc_id))
+    delete = blocking(adelete)
 
     async def adelete_nodes(
         self,
+        /,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
@@ -207,23 +192,14 @@ class HierarchyStore(BasePydanticVectorStore):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
         await delete_nodes(self._table, node_ids, filters)
 
-    def delete_nodes(
-        self,
-        node_ids: list[str] | None = None,
-        filters: MetadataFilters | None = None,
-        **delete_kwargs: Any,
-    ) -> None:
-        """See `adelete_nodes`."""
-        wait_for(self.adelete_nodes(node_ids, filters))
+    delete_nodes = blocking(adelete_nodes)
 
     async def aclear(self) -> None:
         """Drop the table and delete its cache."""
         await self._table.drop()
         remove(cache_file(self.uri))
 
-    def clear(self) -> None:
-        """See `aclear`."""
-        wait_for(self.aclear())
+    clear = blocking(aclear)
 
     async def aget_nodes(
         self,
@@ -237,16 +213,9 @@ class HierarchyStore(BasePydanticVectorStore):
         """
         return list(await (await self.asnapshot()).nodes(node_ids, filters, **kwargs))
 
-    def get_nodes(
-        self,
-        node_ids: list[str] | None = None,
-        filters: MetadataFilters | None = None,
-        **kwargs: Any,
-    ) -> list[BaseNode]:
-        """See `aget_nodes`."""
-        return wait_for(self.aget_nodes(node_ids, filters, **kwargs))
+    get_nodes = blocking(aget_nodes)
 
-    async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+    async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Return the best nodes that pass the query's filters, ordered by score; see the class.
 
         Parameters
@@ -257,9 +226,9 @@ class HierarchyStore(BasePydanticVectorStore):
             results by vectors and `sparse_top_k` by words; at least 50 of each are fused where
             `hybrid_top_k` or `sparse_top_k`, respectively, is not given.
         **kwargs
-            `partial_summaries`, see the class; `reranker`, for hybrid; `mmr_prefetch_k`, the number
-            of candidates for mmr, or `mmr_prefetch_factor` (default: 4), that number divided by
-            `similarity_top_k`. Others are ignored.
+            `partial_summaries`, see the class; `mmr_prefetch_k`, the number of candidates for mmr,
+            or `mmr_prefetch_factor` (default: 4), that number divided by `similarity_top_k`.
+            Others are ignored.
 
         Raises
         ------
@@ -267,45 +236,6 @@ class HierarchyStore(BasePydanticVectorStore):
             If the mode is not supported, its embedding or words are missing, or the embedding is
             not finite or has another dimension than the table's.
         """
-        reranker = kwargs.pop("reranker", None) or self._reranker
-        return await (await self.asnapshot()).query(query, reranker, **kwargs)
+        return await (await self.asnapshot()).query(query, **kwargs)
 
-    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """See `aquery`."""
-        return wait_for(self.aquery(query, **kwargs))
-
-    async def aimport_lancedb(
-        self,
-        uri: str | Path,
-        table_name: str = "vectors",
-        *,
-        storage_options: dict[str, str] | None = None,
-    ) -> int:
-        """Add the nodes of a table that LlamaIndex's `LanceDBVectorStore` wrote.
-
-        The adapter need not be installed, and its table is not changed.
-
-        Returns
-        -------
-        int
-            Number of nodes.
-
-        Raises
-        ------
-        InputError
-            If the table does not exist or has another layout.
-        """
-        n_nodes = 0
-        async for nodes in adapter_nodes(Table(str(uri), table_name, storage_options)):
-            n_nodes += len(await self.async_add(nodes))
-        return n_nodes
-
-    def import_lancedb(
-        self,
-        uri: str | Path,
-        table_name: str = "vectors",
-        *,
-        storage_options: dict[str, str] | None = None,
-    ) -> int:
-        """See `aimport_lancedb`."""
-        return wait_for(self.aimport_lancedb(uri, table_name, storage_options=storage_options))
+    query = blocking(aquery)

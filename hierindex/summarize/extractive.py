@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 
-from hierindex.core.arguments import is_number, require
 from hierindex.core.membership import Ints1d
 from hierindex.core.relevance import lexrank, opening
 from hierindex.core.salience import select_sentences
@@ -15,9 +14,7 @@ from hierindex.summarize.sentences import Sentence, stripped, telling
 from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
 from hierindex.summarize.tf_idf import tf_idf
 
-Method = Literal["opening-lexrank", "lexrank"]
-METHODS: tuple[Method, ...] = get_args(Method)
-REDUNDANCY = 0.4  # tuned by tests/benchmarks/extractive.py
+REDUNDANCY = 0.4  # weight of the similarity to chosen sentences, see `select_sentences`
 
 
 class Extractor(Protocol):
@@ -33,38 +30,14 @@ class Extractor(Protocol):
 class SalientSentences:
     """An extractor of relevant, diverse sentences, balanced between the documents of a group.
 
-    Sentences are compared by TF-IDF weights, with the group as corpus.
-
-    Parameters
-    ----------
-    method : {"opening-lexrank", "lexrank"}
-        Score of relevance: LexRank whose random walk restarts at the openings of documents, or
-        LexRank as published, which suits transcripts better.
-    redundancy : float in [0, 1]
-        Weight of the similarity to chosen sentences, see `select_sentences`.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
-
-    Notes
-    -----
-    The defaults were chosen by `tests/benchmarks/extractive.py`.
+    Sentences are compared by TF-IDF weights, with the group as corpus. Their relevance is LexRank
+    whose random walk restarts at the openings of documents. The method and its constants were
+    chosen by `tests/benchmarks/extractive.py`.
     """
-
-    def __init__(
-        self, *, method: Method = "opening-lexrank", redundancy: float = REDUNDANCY
-    ) -> None:
-        require(method in METHODS, "method", f"one of {', '.join(METHODS)}", method)
-        within = is_number(redundancy) and 0 <= redundancy <= 1
-        require(within, "redundancy", "a number in [0, 1]", redundancy)
-        self.method = method
-        self.redundancy = redundancy
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that determine the choice."""
-        return {"method": self.method, "redundancy": self.redundancy}
+        return {"method": "opening-lexrank", "redundancy": REDUNDANCY}
 
     def extract(self, groups: Sequence[Group], budget: Budget) -> list[list[Sentence]]:
         """Return at least one sentence of each group, in reading order."""
@@ -81,13 +54,13 @@ class SalientSentences:
     def _chosen(self, pool: list[Sentence], n_tokens: Ints1d, budget: int) -> list[Sentence]:
         S = tf_idf([s.text for s in pool])  # (n_sentences, n_words)
         document = _numbers([s.quote.source and s.quote.source.document for s in pool])
-        p = lexrank(S, opening(document) if self.method == "opening-lexrank" else None)
+        p = lexrank(S, opening(document))
         chosen = select_sentences(
             S,
             n_tokens,
             p / p.max(initial=1e-300),  # at most 1, like a cosine
             budget=budget,
-            redundancy=self.redundancy,
+            redundancy=REDUNDANCY,
             source=document,
         )
         return [pool[i] for i in chosen]

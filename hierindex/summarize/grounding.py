@@ -38,8 +38,8 @@ class Grounding(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that determine the result."""
 
-    def support(self, pairs: Sequence[Pair], embed: Embed | None) -> list[Support]:
-        """Return the support of each pair's summary."""
+    def support(self, pairs: Sequence[Pair], embed: Embed) -> list[Support]:
+        """Return the support of each pair's summary; `embed` is the tree's embedding model."""
 
 
 class EmbeddingGrounding:
@@ -61,10 +61,10 @@ class EmbeddingGrounding:
         """Return the settings that determine the result."""
         return {"type": "embedding", "threshold": self.threshold}
 
-    def support(self, pairs: Sequence[Pair], embed: Embed | None) -> list[Support]:
-        """Return the support of each pair's summary; by words if `embed` is None."""
-        if embed is None or not pairs:
-            return support_by_words(pairs)
+    def support(self, pairs: Sequence[Pair], embed: Embed) -> list[Support]:
+        """Return the support of each pair's summary."""
+        if not pairs:
+            return []
         threshold = known_threshold(embed) if self.threshold is None else self.threshold
         return [_support(S @ T.T, threshold) for S, T in _vectors(pairs, embed)]
 

@@ -9,8 +9,6 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.errors import InputError
 from hierindex.llm.usage import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
-from hierindex.summarize.grounding import Grounding, Pair, Support, support_by_words
-from hierindex.summarize.known import Embed
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Resources, Summarizer
 from hierindex.summarize.two_stage import Rewrite, Rewriter, TwoStageSummarizer, of_each
@@ -37,7 +35,6 @@ def rehearsed(summarizer: Summarizer) -> Summarizer:
         )
     rehearsal = copy(summarizer)
     rehearsal.rewriter = _Rehearsal(summarizer.rewriter)
-    rehearsal.grounding = summarizer.grounding and _WordGrounding(summarizer.grounding)
     return rehearsal
 
 
@@ -74,16 +71,3 @@ class _Rehearsal:
             completion_tokens=rewriter.completion_tokens(max_tokens),
         )
         return Rewrite(text, usage)
-
-
-class _WordGrounding:
-    """A grounding that computes no embeddings."""
-
-    def __init__(self, grounding: Grounding) -> None:
-        self._grounding = grounding
-
-    def to_dict(self) -> dict[str, Any]:
-        return self._grounding.to_dict()
-
-    def support(self, pairs: Sequence[Pair], embed: Embed | None) -> list[Support]:
-        return support_by_words(pairs)

@@ -10,7 +10,6 @@ from typing import Any
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
 from hierindex.device import accelerator, fastest_dtype
-from hierindex.errors import InputError
 from hierindex.llm.usage import Usage
 from hierindex.loading import load_transformer
 from hierindex.summarize.sentences import split_sentences
@@ -38,9 +37,6 @@ class Seq2SeqRewriter:
     batch_size : int, optional
         Maximum number of texts in a batch, at least 1. By default 8 on an accelerator, and
         `max(1, 4 // num_beams)` on a CPU.
-    min_tokens : int
-        Minimum number of tokens in a summary, special tokens included; at most a third of the
-        window. A high minimum makes models invent facts about short texts.
     num_beams : int
         Number of beams, at least 1; 1 decodes greedily.
     device : str, optional
@@ -60,16 +56,13 @@ class Seq2SeqRewriter:
         model_name: str = DEFAULT_SEQ2SEQ_MODEL,
         *,
         batch_size: int | None = None,
-        min_tokens: int = 0,
         num_beams: int = 4,
         device: str | None = None,
     ) -> None:
         valid = batch_size is None or is_whole(batch_size, 1)
         require(valid, "batch_size", "an integer of at least 1", batch_size)
         require(is_whole(num_beams, 1), "num_beams", "an integer of at least 1", num_beams)
-        require(is_whole(min_tokens), "min_tokens", "an integer of at least 0", min_tokens)
         self.name = model_name
-        self.min_tokens = min_tokens
         self.num_beams = num_beams
         self.device = device or accelerator() or "cpu"
         at_once = max(1, CPU_SEQUENCES // num_beams) if self.device == "cpu" else BATCH_SIZE
@@ -82,11 +75,6 @@ class Seq2SeqRewriter:
             dtype=fastest_dtype(self.device),
         )
         self._model = model.to(self.device).eval()
-        if min_tokens > self.window // 3:
-            raise InputError(
-                f"min_tokens must be at most {self.window // 3}, a third of the window of "
-                f"{model_name!r}, got {min_tokens}."
-            )
 
     @cached_property
     def window(self) -> int:
@@ -108,7 +96,7 @@ class Seq2SeqRewriter:
 
         Device and batch size are left out, so rewrites stay valid on another machine.
         """
-        return {"seq2seq": self.name, "min_tokens": self.min_tokens, "num_beams": self.num_beams}
+        return {"seq2seq": self.name, "num_beams": self.num_beams}
 
     def rewrite(
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
@@ -131,16 +119,7 @@ class Seq2SeqRewriter:
         list[Rewrite]
             The text is None if the model wrote nothing; `cached_summaries` is 1 if all of it
             came from the cache.
-
-        Raises
-        ------
-        InputError
-            If `max_tokens` is less than `min_tokens`.
         """
-        if max_tokens < self.min_tokens:
-            raise InputError(
-                f"max_tokens must be at least min_tokens, {self.min_tokens}, got {max_tokens}."
-            )
         resources = Resources() if resources is None else resources
         limit = min(max_tokens, self.window // 3)  # shorter than the parts
         drafts, recalled = list(texts), [True] * len(texts)
@@ -222,7 +201,7 @@ class Seq2SeqRewriter:
             max_length=None,
             min_length=None,
             max_new_tokens=max_tokens,
-            min_new_tokens=self.min_tokens,
+            min_new_tokens=0,  # a minimum makes models invent facts about short texts
             num_beams=self.num_beams,
             do_sample=False,
             **(ONE_BEAM if self.num_beams == 1 else {}),

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
-from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import FallbackWarning, InputError, SummaryError
 from hierindex.llm.usage import Usage
 from hierindex.summarize.claims import Excerpt
-from hierindex.summarize.events import SummaryFallback
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
     Extractor,
@@ -28,8 +26,6 @@ from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_
 EXTRACT_TOKENS = 900  # fits the 1,024 of bart-large-cnn; about RAPTOR's input per summary
 DIGITS = 3  # of the grounding
 BY_EMBEDDING = EmbeddingGrounding()
-
-dispatcher = get_dispatcher(__name__)
 
 
 @dataclass(frozen=True)
@@ -91,8 +87,8 @@ class TwoStageSummarizer:
         `extractive_fallback`, with a `FallbackWarning`.
     grounding : Grounding, optional
         Finds the sources of each sentence and judges their support, by default
-        `EmbeddingGrounding()` with the tree's embedding model. None finds sources by their
-        words and does not judge them.
+        `EmbeddingGrounding()`. With None, and outside of a hierarchy, sources are found by their
+        words and not judged.
     min_grounding : float in [0, 1], optional
         Share of a rewrite's sentences that must be supported; below it, the rewrite fails.
 
@@ -206,7 +202,7 @@ class TwoStageSummarizer:
         texts = [_leading(split_sentences(rewrite.text or ""), budget) for rewrite in rewrites]
         written = [i for i, sentences in enumerate(texts) if sentences]
         pairs = [([s.text for s in texts[i]], [s.text for s in extracts[i]]) for i in written]
-        if self.grounding is None:
+        if self.grounding is None or resources.embed is None:
             supports = support_by_words(pairs)
         else:
             supports = self.grounding.support(pairs, resources.embed)
@@ -226,13 +222,6 @@ class TwoStageSummarizer:
         first = next(iter(failed))
         source = extracts[first][0].quote.source
         group = f"the group of {source.document!r} at {source.start}" if source else "a group"
-        for i, reason in failed.items():
-            at = extracts[i][0].quote.source
-            document, start = (None, None) if at is None else (at.document, at.start)
-            event = SummaryFallback(
-                summarizer=self.name, reason=reason, document=document, start=start
-            )
-            dispatcher.event(event)
         if self.strict:
             raise SummaryError(
                 f"{self.name} gave no summary for {group}: {failed[first]}; strict is set."

@@ -138,7 +138,6 @@ def segments(name: str, documents: list[tuple[np.ndarray, list[int]]]) -> None:
     rng = np.random.default_rng(0)
     rules = {
         f"Optimal(rows={ROWS})": Optimal(rows=ROWS),
-        "Optimal(penalty=0.8)": Optimal(penalty=0.8),
         **{f"TargetSize(6, window={w})": TargetSize(ROWS, window=w) for w in (1, 2, 3, 4)},
         "Percentile(17)": Percentile(17),
         "StandardDeviation(1)": StandardDeviation(1),

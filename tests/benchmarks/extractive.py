@@ -32,7 +32,7 @@ from hierindex.embed.embedder import Embedder
 from hierindex.read import read_documents
 from hierindex.record import Quote, Span
 from hierindex.summarize.bert import BertExtractor
-from hierindex.summarize.extractive import METHODS, Extractor, SalientSentences, fitting_sentences
+from hierindex.summarize.extractive import Extractor, SalientSentences, fitting_sentences
 from hierindex.summarize.sentences import TOKEN, Sentence, split_sentences, telling
 from hierindex.summarize.summary import Budget
 
@@ -120,7 +120,7 @@ def extractors(model: Remembering) -> dict[str, Callable[[], Extractor | Ranked]
         "lead": lambda: Ranked(lambda pool, _: range(len(pool))),
         "SumBasic": lambda: Ranked(sum_basic),
         "bert-extractive-summarizer": lambda: BertExtractor(model),
-        **{method: lambda m=method: SalientSentences(method=m) for method in METHODS},
+        "ours": SalientSentences,
     }
 
 

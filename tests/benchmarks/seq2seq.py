@@ -52,7 +52,9 @@ def main(folder: str) -> None:
     )
     print(f"{'beams':>5}{'a batch of':>12}{'s a text':>10}{'speed':>9}")
     for num_beams in BEAMS:
-        rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, min_tokens=MAX_TOKENS)
+        rewriter = Seq2SeqRewriter(folder, num_beams=num_beams)
+        settings = rewriter._model.generation_config
+        settings.suppress_tokens = [*settings.suppress_tokens, settings.eos_token_id]  # to the end
         rewriter.rewrite(texts[:1], max_tokens=MAX_TOKENS)  # warm
         took = {}
         for size in BATCH_SIZES:

@@ -121,7 +121,8 @@ def test_detail_where_it_matters():
     cosine = np.array([0.9, 0.9, 0.1, 0.1, 0.0, 0.0, 0.0])
     _, value = told(tree, n_tokens, cosine)
     assert select_cut(tree, n_tokens, value, 240).tolist() == [0, 1, 5]
-    assert select_cut(tree, n_tokens, value, 40).tolist() == [4]
+    assert select_cut(tree, n_tokens, value, 80).tolist() == [4, 5]
+    assert select_cut(tree, n_tokens, value, 40).tolist() == [6]
 
 
 def test_a_budget_for_everything_selects_the_text():

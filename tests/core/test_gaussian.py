@@ -26,15 +26,14 @@ def fitted(monkeypatch):
     return mixtures
 
 
-@pytest.mark.parametrize("criterion", ["bic", "aic"])
 @pytest.mark.parametrize("n_blobs", [1, 3, 11, 23, 40])
-def test_the_number_is_searched_coarse_to_fine_and_each_fitted_once(fitted, criterion, n_blobs):
+def test_the_number_is_searched_coarse_to_fine_and_each_fitted_once(fitted, n_blobs):
     Z = blobs(n_blobs)
-    P = best_posteriors(Z, ROUND, criterion, most=100)
+    P = best_posteriors(Z, ROUND, most=100)
     numbers = [mixture.n_components for mixture in fitted]
     assert numbers[: len(COARSE)] == [*COARSE]
     assert len(numbers) == len(set(numbers)) <= 16
-    values = {m.n_components: getattr(m, criterion)(Z) for m in fitted}
+    values = {m.n_components: m.bic(Z) for m in fitted}
     assert P.shape[1] == min(values, key=values.__getitem__)
     # Nothing untried is nearer to the best than an eighth of it, but what is next to it.
     near = [abs(number - P.shape[1]) for number in numbers if number != P.shape[1]]
@@ -43,12 +42,12 @@ def test_the_number_is_searched_coarse_to_fine_and_each_fitted_once(fitted, crit
 
 @pytest.mark.parametrize("n_blobs", [1, 3, 11, 23, 40])
 def test_the_number_of_blobs_is_found(n_blobs):
-    n_components = best_posteriors(blobs(n_blobs), ROUND, "bic", most=100).shape[1]
+    n_components = best_posteriors(blobs(n_blobs), ROUND, most=100).shape[1]
     assert n_components == pytest.approx(n_blobs, rel=0.25)
 
 
 def test_a_number_over_the_most_is_not_tried(fitted):
-    best_posteriors(blobs(20, n=40), ROUND, "bic", most=13)
+    best_posteriors(blobs(20, n=40), ROUND, most=13)
     assert max(mixture.n_components for mixture in fitted) == 13
 
 

@@ -98,7 +98,7 @@ def test_the_tree_is_as_deep_as_the_logarithm_of_its_leaves(recipe, max_children
     most = max(recipe.leaves.n_tokens.max(), SUMMARY_TOKENS)
     tree, _ = replace(recipe, caps=Caps(2 * most, max_children)).grown()
     n, n_documents = len(recipe.leaves), len(np.unique(recipe.leaves.document))
-    assert tree.n_levels - 1 <= np.ceil(np.log(n) / np.log(1.5)) + np.ceil(np.log2(n_documents)) + 1
+    assert len(tree.layers) <= np.ceil(np.log(n) / np.log(1.5)) + np.ceil(np.log2(n_documents)) + 1
 
 
 @given(recipes(["raptor", "raptor in pools"]), seeds())
@@ -114,7 +114,7 @@ def test_permuted_leaves_permute_the_first_level(recipe, seed):
 @given(recipes())
 def test_every_leaf_reaches_every_level(recipe):
     tree, levels = recipe.grown()
-    for level in range(1, tree.n_levels):
+    for level in range(1, 1 + len(tree.layers)):
         weights = leaf_weights(recipe.leaves, tree, level)
         assert weights.shape == (len(recipe.leaves), len(levels[level]))
         np.testing.assert_allclose(weights.sum(axis=1), 1)
@@ -149,16 +149,16 @@ def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data)
     mine = Rows(rows.X[of], rows.n_tokens[of], rows.document[of])
     alone, _ = replace(recipe, leaves=mine).grown()
     together, _ = recipe.grown()
-    for level in range(1, together.n_levels):
+    for level in range(1, 1 + len(together.layers)):
         shares = leaf_weights(rows, together, level).toarray()[of]
-        expected = leaf_weights(mine, alone, min(level, alone.n_levels - 1)).toarray()
+        expected = leaf_weights(mine, alone, min(level, len(alone.layers))).toarray()
         np.testing.assert_allclose(shares[:, shares.any(axis=0)], expected)
 
 
 @given(leaves(least_rows=1), rules(), caps())
 def test_a_segment_is_a_run_of_leaves(leaves, rule, caps):
     tree, _ = Recipe("segments", leaves, rule, caps).grown()
-    for level in range(1, tree.n_levels):
+    for level in range(1, 1 + len(tree.layers)):
         column = leaf_weights(leaves, tree, level).toarray().argmax(axis=1)
         assert set(np.diff(column)) <= {0, 1}
         assert set(document_starts(leaves.document)) <= set(document_starts(column))
@@ -198,7 +198,7 @@ def test_a_row_over_the_token_cap_stays_alone_up_to_the_top(hierarchy, expected)
     rows = Rows(unit_vectors("identical", 5, 4), n_tokens, np.zeros(5, dtype=np.int64))
     tree, _ = Recipe(hierarchy, rows).grown()
     assert [
-        group.tolist() for group in groups_of(leaf_weights(rows, tree, tree.n_levels - 1))
+        group.tolist() for group in groups_of(leaf_weights(rows, tree, len(tree.layers)))
     ] == expected
 
 

@@ -22,7 +22,6 @@ def models() -> st.SearchStrategy[Mixture]:
         reduction=st.sampled_from(["umap", "pca"]),
         n_dims=st.integers(1, 300),
         covariance=st.sampled_from(["diag", "full", "tied", "spherical"]),
-        criterion=st.sampled_from(["bic", "aic"]),
         target_size=st.none() | st.integers(2, 30),
         min_weight=st.sampled_from([1e-6, 0.1, 1.0]),
         max_parents=st.integers(1, 3),
@@ -166,7 +165,6 @@ def test_one_seed_is_for_everything():
     [
         ({"reduction": "tsne"}, "reduction must be one of umap, pca, got 'tsne'."),
         ({"covariance": 3}, "covariance must be one of diag, full, tied, spherical, got 3."),
-        ({"criterion": "icl"}, "criterion must be one of bic, aic, got 'icl'."),
         ({"n_dims": 0}, "n_dims must be a whole number of at least 1, got 0."),
         ({"target_size": 1}, "target_size must be a whole number of at least 2 rows, got 1."),
         ({"target_size": 0}, "target_size must be a whole number of at least 2 rows, got 0."),

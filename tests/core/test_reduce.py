@@ -9,11 +9,9 @@ from hierindex.core.reduce import nearest_rows, principal_coordinates, umap_coor
 
 
 @given(vectors(2, 120), st.data())
-def test_nearest_rows_are_exact_in_blocks_of_any_size(X, data):
-    k = data.draw(st.integers(1, len(X)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reduce, "BLOCK", data.draw(st.integers(1, 130)))
-        indices, distances = nearest_rows(X, k)
+def test_nearest_rows_are_exact(X, data):
+    k = data.draw(st.integers(2, len(X)))
+    indices, distances = nearest_rows(X, k)
     assert indices.shape == distances.shape == (len(X), k)
     assert np.array_equal(indices[:, 0], np.arange(len(X)))
     assert all(len(set(row)) == k for row in indices.tolist())

@@ -50,7 +50,7 @@ def test_growth(n, groupers, max_levels, expected):
     tree, levels = grown(rows_of(n), groupers, max_levels=max_levels)
     assert [len(rows) for rows in levels] == expected
     assert [layer.shape for layer in tree.layers] == [*pairwise(expected)]
-    assert tree.n_levels == len(expected)
+    assert 1 + len(tree.layers) == len(expected)
 
 
 def test_growth_waits_for_the_rows_of_each_level():
@@ -58,4 +58,4 @@ def test_growth_waits_for_the_rows_of_each_level():
     assert [next(growth).shape, growth.send(rows_of(2)).shape] == [(4, 2), (2, 1)]
     with pytest.raises(StopIteration) as end:
         growth.send(rows_of(1))
-    assert end.value.value.n_levels == 3
+    assert len(end.value.value.layers) == 2

@@ -2,7 +2,7 @@ import asyncio
 import itertools
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from itertools import pairwise
 from threading import Lock
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ async def room(limit, n_tasks=20):
 
     async def hold():
         nonlocal n_held
-        async with limit.aslot():
+        async with limit.slot():
             n_held += 1
             await released.wait()
 
@@ -68,7 +68,7 @@ def test_there_are_never_more_than_asked_and_never_none(most, steps):
 
         async def ask(n_turns, end):
             nonlocal in_flight
-            async with limit.aslot():
+            async with limit.slot():
                 in_flight += 1
                 seen.append(in_flight)
                 await turns(n_turns)
@@ -135,7 +135,7 @@ def test_those_that_wait_are_let_in_when_it_grows():
         slowed(limit)
 
         async def ask(i):
-            async with limit.aslot():
+            async with limit.slot():
                 order.append(i)
                 await turns(3)
             limit.answered()
@@ -155,7 +155,7 @@ def test_nothing_is_sent_for_the_longest_pause_asked_for(waits):
             limit.slow_down(began, wait)
 
         async def sent():
-            async with limit.aslot():
+            async with limit.slot():
                 return time.monotonic() - began
 
         seconds = await asyncio.gather(*(sent() for _ in range(4)))
@@ -170,7 +170,7 @@ def test_a_pause_holds_for_those_that_pause_already():
         limit.slow_down(began, PAUSE)
 
         async def sent():
-            async with limit.aslot():
+            async with limit.slot():
                 return time.monotonic() - began
 
         task = asyncio.create_task(sent())
@@ -188,7 +188,7 @@ def test_a_request_that_is_given_up_frees_its_place(pause):
         limit.slow_down(time.monotonic(), pause)
 
         async def hold():
-            async with limit.aslot():
+            async with limit.slot():
                 await asyncio.sleep(60)
 
         task = asyncio.create_task(hold())
@@ -206,7 +206,7 @@ def test_a_request_that_fails_frees_its_place():
     async def run():
         limit = AdaptiveLimit(1)
         with pytest.raises(ZeroDivisionError):
-            async with limit.aslot():
+            async with limit.slot():
                 _ = 1 / 0
         assert await asyncio.wait_for(room(limit), 20) == 1
 
@@ -300,7 +300,7 @@ def test_where_the_service_does_not_say_pauses_grow_until_it_answers():
         for _ in range(n):
             busy.append(limit.slow_down(time.monotonic(), 0))
             began = time.monotonic()
-            async with limit.aslot():
+            async with limit.slot():
                 found.append(time.monotonic() - began)
         return found
 
@@ -326,27 +326,17 @@ def test_threads_and_loops_share_it():
             in_flight += change
             seen.append(in_flight)
 
-    def in_a_thread():
-        with limit.slot():
-            note(1)
-            time.sleep(0.01)
-            note(-1)
-
     async def task():
-        async with limit.aslot():
+        async with limit.slot():
             note(1)
             await asyncio.sleep(0.01)
             note(-1)
 
-    async def tasks():
-        await asyncio.gather(*(task() for _ in range(4)))
+    async def tasks(n):
+        await asyncio.gather(*(task() for _ in range(n)))
 
-    def in_a_loop():
-        asyncio.run(tasks())
-
-    works = [in_a_thread] * 6 + [in_a_loop] * 3
-    with ThreadPoolExecutor(len(works)) as pool:
-        for done in [pool.submit(work) for work in works]:
+    with ThreadPoolExecutor(9) as pool:
+        for done in [pool.submit(asyncio.run, tasks(n)) for n in [1] * 6 + [4] * 3]:
             done.result()
     assert len(seen) == 2 * (6 + 3 * 4)
     assert max(seen) == 2
@@ -371,7 +361,7 @@ class Clock:
     def monotonic(self):
         return self.now
 
-    def sleep(self, seconds):
+    async def sleep(self, seconds):
         self.now += seconds
 
 
@@ -379,7 +369,8 @@ class Clock:
 def clock(monkeypatch):
     clock = Clock()
     for module in ("limits", "service", "attempts"):
-        monkeypatch.setattr(f"hierindex.llm.{module}.time", clock, raising=False)
+        monkeypatch.setattr(f"hierindex.llm.{module}.time", clock)
+    monkeypatch.setattr(asyncio, "sleep", clock.sleep)
     return clock
 
 
@@ -411,21 +402,21 @@ def test_a_service_that_was_given_up_is_waited_for_an_hour_later(clock):
         with pytest.raises(ModelError, match="was busy for"):
             asked(service, BusyError())  # it is known to be busy
         assert clock.now == began
-        clock.sleep(3600)
+        clock.now += 3600
         assert asked(service, BusyError(), "Yes.") == "Yes."
 
 
 def test_a_request_that_was_interrupted_leaves_no_busy_time(clock, monkeypatch):
-    service, sleep = Service("m"), clock.sleep
+    service = Service("m")
 
-    def interrupt(seconds):
-        raise KeyboardInterrupt
+    async def interrupt(seconds):
+        raise asyncio.CancelledError
 
-    monkeypatch.setattr(clock, "sleep", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(asyncio, "sleep", interrupt)
+    with pytest.raises(CancelledError):
         asked(service, BusyError())
-    sleep(3600)
-    monkeypatch.setattr(clock, "sleep", sleep)
+    clock.now += 3600
+    monkeypatch.setattr(asyncio, "sleep", clock.sleep)
     assert asked(service, BusyError(), "Yes.") == "Yes."
 
 

@@ -168,7 +168,6 @@ def test_a_pause_that_the_service_asks_for_is_kept(retriever, embed_model, way):
 @ways
 @pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
 def test_a_server_that_drips_is_timed_out(retriever, embed_model, mode, way):
-    """Half a second later where a thread waits for it."""
     with serve(faults={0: Fault(drips=True)}.get) as server:
         settings = {"timeout": 0.3}
         answer, calls = ask(
@@ -268,17 +267,6 @@ def test_what_others_code_raises_is_not_called_a_models(index, error, with_llm):
         options = {"llm": llm_of(server) if with_llm else None}
         with pytest.raises(type(error)) as caught:
             index.ask(QUESTION, postprocessors=[Broken(error=error)], **options)
-    assert caught.value is error
-
-
-@pytest.mark.parametrize("error", OURS, ids=lambda error: type(error).__name__)
-def test_what_reading_the_index_raises_is_not_called_a_models(index, monkeypatch, error):
-    async def refuse(*args):
-        raise error
-
-    monkeypatch.setattr("hierindex.respond.bounded_tree.condensed", refuse)
-    with serve() as server, pytest.raises(type(error)) as caught:
-        index.ask(QUESTION, llm=llm_of(server))
     assert caught.value is error
 
 

@@ -83,15 +83,14 @@ def answered(going, answer):
 
 @given(
     st.lists(st.integers(0, 90), min_size=1, max_size=12),
-    st.sampled_from([None, 1, 2, 3, 10]),
     st.integers(60, 200),
     st.sampled_from(["", "r", "rl"]),
 )
-def test_rounds_end_and_each_prompt_fits(lengths, num_children, room, path):
+def test_rounds_end_and_each_prompt_fits(lengths, room, path):
     """With answers as long as they can be, no round has more than half of the one before."""
     passages = [Passage(words(n), tuple(path), ("a", i)) for i, n in enumerate(lengths)]
     window = window_of(room)
-    shown, last = answered(rounds(window, passages, num_children), lambda prompt: words(2000))
+    shown, last = answered(rounds(window, passages), lambda prompt: words(2000))
     for prompts in shown:
         assert all(count_tokens(prompt.text) <= room for prompt in prompts)
     assert count_tokens(last) <= room
@@ -104,30 +103,21 @@ def test_passages_are_grouped_by_family_where_it_costs_no_prompt():
     """Four fit a prompt; three and three are as many prompts as four and two."""
     paths = ["one", "two", "one", "two", "one", "two"]
     passages = [Passage(f"{words(20)} {i}", ("root", p), ("a", i)) for i, p in enumerate(paths)]
-    shown, _ = answered(rounds(window_of(100), passages, None), lambda prompt: "Done.")
+    shown, _ = answered(rounds(window_of(100), passages), lambda prompt: "Done.")
     assert [prompt.path for prompt in shown[0]] == [("root", "one"), ("root", "two")]
-
-
-@pytest.mark.parametrize(("num_children", "most"), [(None, 4), (10, 4), (3, 3), (2, 4), (1, 4)])
-def test_num_children_bounds_a_prompt_where_it_costs_none(num_children, most):
-    """Six texts in two prompts: by threes, too, but not by twos."""
-    passages = [Passage(f"{words(20)} {i}", ("a",) * (i < 4), ("a", i)) for i in range(6)]
-    shown, _ = answered(rounds(window_of(100), passages, num_children), lambda prompt: "Done.")
-    assert len(shown[0]) == 2
-    assert max(prompt.text.count("\n\n") + 1 for prompt in shown[0]) == most
 
 
 def test_a_text_longer_than_a_prompt_is_cut_as_llama_index_cuts_it():
     window = window_of(60)
     passages = [Passage(words(200)), Passage("Short.")]
-    shown, _ = answered(rounds(window, passages, None), lambda prompt: "Done.")
+    shown, _ = answered(rounds(window, passages), lambda prompt: "Done.")
     assert [prompt.text for prompt in shown[0]] == window.packed([p.text for p in passages])
 
 
 def test_empty_answers_are_dropped():
     passages = [Passage(f"{words(50)} {i}") for i in range(4)]
     said = iter(["One.", "", " \n", "Four."])
-    shown, last = answered(rounds(window_of(60), passages, None), lambda prompt: next(said))
+    shown, last = answered(rounds(window_of(60), passages), lambda prompt: next(said))
     assert [len(prompts) for prompts in shown] == [4]
     assert last == "One.\n\nFour."
 
@@ -135,11 +125,11 @@ def test_empty_answers_are_dropped():
 def test_no_answer_at_all_is_an_error():
     passages = [Passage(words(50)) for _ in range(4)]
     with pytest.raises(ModelError, match="The model answered nothing to any of 4 prompts"):
-        answered(rounds(window_of(60), passages, None), lambda prompt: " ")
+        answered(rounds(window_of(60), passages), lambda prompt: " ")
 
 
 @pytest.mark.parametrize("texts", [[], [""], [" ", "\n"], ["A text."], ["One.", "Two."]])
 def test_what_fits_needs_no_round(texts):
-    shown, last = answered(rounds(window_of(60), [*map(Passage, texts)], 1), lambda prompt: "")
+    shown, last = answered(rounds(window_of(60), [*map(Passage, texts)]), lambda prompt: "")
     assert shown == []
     assert last == "\n\n".join(text for text in texts if text.strip())

@@ -8,6 +8,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import record, tree
 
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy
+from hierindex.retrieve import context
 from hierindex.retrieve.context import EITHER_SIDE, Candidate, rank_in_context
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
@@ -40,6 +41,12 @@ def rank(store, candidates, **arguments):
     return asyncio.run(rank_in_context(store.snapshot(), candidates, VECTOR, **arguments))
 
 
+@pytest.fixture
+def alone(monkeypatch):
+    """Candidates are ranked without the neighbours that were not found."""
+    monkeypatch.setattr(context, "N_AROUND", 0)
+
+
 def ids(ranked):
     return [found.node.node_id for found in ranked]
 
@@ -65,27 +72,23 @@ def test_neighbours_pass_the_filters(store):
     )
 
 
+@pytest.mark.usefixtures("alone")
 def test_without_looking_around_nothing_is_read(store, reads):
     candidates = search(store)
-    ranked = rank(store, candidates, n_around=0)
+    ranked = rank(store, candidates)
     assert sorted(ids(ranked)) == sorted(c.node.node_id for c in candidates)
     assert reads == []
 
 
+@pytest.mark.usefixtures("alone")
 def test_what_only_the_words_found_gets_its_similarity(store, reads):
     candidates = search(store, top_k=8)
-    expected = rank(store, candidates, n_around=0)
+    expected = rank(store, candidates)
     bare = [Candidate(c.node) if i % 2 else c for i, c in enumerate(candidates)]
-    ranked = rank(store, bare, n_around=0)
+    ranked = rank(store, bare)
     assert ids(ranked) == ids(expected)
     assert [f.score for f in ranked] == pytest.approx([f.score for f in expected], abs=1e-3)
     assert reads == [4]
-
-
-def test_a_candidate_that_is_gone_is_left_out(store):
-    gone = Candidate(TextNode(text="It was deleted."))
-    candidates = search(store)
-    assert ids(rank(store, [gone, *candidates])) == ids(rank(store, candidates))
 
 
 def test_nothing_found_is_nothing(store, reads):
@@ -93,10 +96,11 @@ def test_nothing_found_is_nothing(store, reads):
     assert reads == []
 
 
+@pytest.mark.usefixtures("alone")
 def test_words_count(store):
     candidates = search(store, top_k=8)
     last = candidates.pop()
-    raised = rank(store, [*candidates, Candidate(last.node, last.dense, lexical=9.0)], n_around=0)
+    raised = rank(store, [*candidates, Candidate(last.node, last.dense, lexical=9.0)])
     assert ids(raised).index(last.node.node_id) < 7
 
 
@@ -108,13 +112,14 @@ def test_nodes_without_a_place_keep_the_order_of_their_own_scores(store):
     assert np.std([f.score for f in ranked]) == pytest.approx(1)
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_summary_of_several_documents_is_near_none(tmp_path):
     nodes = tree(RaptorHierarchy)
     store = HierarchyStore(tmp_path)
     store.add(nodes)
     above = [n for n in nodes if len(record(n).documents) > 1]
     scores = np.linspace(0, 1, len(above))
-    ranked = rank(store, [Candidate(n, s) for n, s in zip(above, scores, strict=True)], n_around=0)
+    ranked = rank(store, [Candidate(n, s) for n, s in zip(above, scores, strict=True)])
     assert ids(ranked) == [n.node_id for n in above][::-1]
 
 

@@ -14,6 +14,7 @@ from llama_index.core.vector_stores.types import (
 )
 from store.oracle import Oracle, seen
 
+from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 from hierindex.record import NodeRecord
@@ -157,9 +158,13 @@ def run(kind, seed, n_filters, folder):
         excluded = [leaf for leaf in leaves if not holds(one, oracle.seen[leaf.node_id])]
         hidden = {mark for leaf in excluded for mark in marks(leaf.text)}
         spans = [span for leaf in excluded for span in citations(leaf)]
-        for way in rng.sample(ways, 3):
-            retriever = HierarchyRetriever(store, model, filters=one, **(ALL | way))
-            found = retriever.retrieve(QUESTION)
+        for way in [*rng.sample(ways, 3), {"outline": rng.choice([200, 10_000])}]:
+            if "outline" in way:
+                asked = way["outline"], rng.choice([None, QUESTION])
+                found = HierarchicalIndex(store, model).outline(*asked, filters=one)
+            else:
+                retriever = HierarchyRetriever(store, model, filters=one, **(ALL | way))
+                found = retriever.retrieve(QUESTION)
             n_found += len(found)
             for node in (each.node for each in found):
                 assert all(oracle.each(one, node.node_id)), (one, way)

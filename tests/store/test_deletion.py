@@ -27,8 +27,7 @@ def node(node_id="n", *, parents=None, children=(), **beside):
 
 def freed_of(node, gone, top):
     """The node without links to what goes."""
-    (row,) = unlinked([row_of(node)], set(gone), top)
-    return node_of(row)
+    return node_of(unlinked(row_of(node), set(gone), top))
 
 
 def parent(node):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lancedb.rerankers import LinearCombinationReranker, RRFReranker
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import (
     FilterOperator,
@@ -126,18 +125,6 @@ def test_how_many_are_fused(store):
     apart = ask(store, Mode.HYBRID, "fox", (0.0, 1.0), 1, sparse_top_k=1, hybrid_top_k=9)
     assert sorted(apart.ids) == ["empty", "foxes"]
     assert len(ask(store, Mode.TEXT_SEARCH, "fox", sparse_top_k=1).ids) == 1
-
-
-@pytest.mark.parametrize("reranker", [RRFReranker(), LinearCombinationReranker(weight=0.9)])
-def test_a_reranker_of_lancedb(store, reranker):
-    by_option = ask(store, Mode.HYBRID, "fox 東京", options={"reranker": reranker}, top_k=3)
-    held = HierarchyStore(store.uri, reranker=reranker)
-    assert ask(held, Mode.HYBRID, "fox 東京", top_k=3) == by_option
-    assert len(by_option.ids) == 3
-    assert by_option.similarities == sorted(by_option.similarities, reverse=True)
-    if isinstance(reranker, RRFReranker):
-        plain = ask(store, Mode.HYBRID, "fox 東京", top_k=3)
-        assert by_option.similarities == pytest.approx([2 * s / 61 for s in plain.similarities])
 
 
 @given(seeds(), st.sampled_from([None, 0.0, 0.3, 1.0]), st.integers(1, 12))

@@ -132,6 +132,7 @@ def test_a_row_says_what_its_node_says(hierarchy):
         assert dict(zip(row["parent_ids"], row["parent_weights"], strict=True)) == dict(
             record.parents
         )
+        assert row["child_ids"] == [child.node_id for child in node.child_nodes or ()]
         assert json.loads(row["metadata"]) == user_metadata(node.metadata)
         np.testing.assert_array_equal(row["vector"], np.float32(node.embedding))
 

@@ -1,6 +1,5 @@
 import asyncio
 import json
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import lancedb
@@ -10,9 +9,7 @@ from fakes import HashingEmbedding
 from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import Document, TextNode
-from llama_index.core.settings import _Settings
 from llama_index.core.vector_stores.types import (
     FilterCondition,
     FilterOperator,
@@ -26,7 +23,6 @@ from strategies import seeds
 from hierindex.errors import FormatError, IndexNotFoundError, InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.index import HierarchicalIndex
-from hierindex.record import user_metadata
 from hierindex.store.schema import new_table, to_table
 from hierindex.store.table import LOCK
 from hierindex.store.vector_store import HierarchyStore
@@ -69,14 +65,6 @@ def test_adding_twice_is_adding_once(store):
     nodes = tree()
     assert store.add(nodes) == store.add(nodes) == ids(nodes)
     assert by_id(store.get_nodes()) == by_id(single_precision(nodes))
-
-
-def test_a_changed_text_replaces_the_old_one(store):
-    store.add([node("a", "old", old=1), node("b", "other")])
-    store.add([node("a", "new", new=2), node("c", "third")])
-    found = by_id(store.get_nodes())
-    assert {i: n.text for i, n in found.items()} == {"a": "new", "b": "other", "c": "third"}
-    assert found["a"].metadata == {"new": 2}
 
 
 batches = st.lists(
@@ -141,11 +129,6 @@ def test_input_nodes_are_not_modified(store):
     store.add(nodes)
     store.delete_nodes([nodes[0].node_id])
     assert nodes == before
-
-
-def test_nodes_come_in_the_order_of_the_ids(store):
-    store.add([node(i) for i in "abcd"])
-    assert ids(store.get_nodes(["d", "a", "c"])) == ["d", "a", "c"]
 
 
 def test_ids_that_are_not_there_are_left_out(store):
@@ -356,11 +339,6 @@ def test_nothing_replaces_nothing(store):
     assert ids(store.get_nodes()) == ["a"]
 
 
-def test_metadata_that_is_no_json_is_refused(store):
-    with pytest.raises(InputError, match="a"):
-        store.add([node("a", value={1, 2})])
-
-
 def sync(store, name, *arguments):
     return getattr(store, name)(*arguments)
 
@@ -398,36 +376,6 @@ def test_the_ways_to_call_can_be_mixed(store):
     for i, call in enumerate([sync, awaited, sync_in_a_running_loop, awaited, sync]):
         call(store, "add", [node(str(i))])
         assert len(call(store, "get_nodes")) == i + 1
-
-
-def test_a_reader_sees_the_old_tree_or_the_new_one(tmp_path):
-    old, new = [node(i, "old") for i in "abc"], [node(i, "new") for i in "cdef"]
-    wholes = [{n.node_id: n.text for n in nodes} for nodes in (old, new)]
-    writer, reader = HierarchyStore(tmp_path), HierarchyStore(tmp_path)
-    writer.replace(old, {})
-    seen, written = [], threading.Event()
-
-    def read():
-        while not written.is_set():
-            seen.append({n.node_id: n.text for n in reader.get_nodes()})
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    for nodes in [new, old] * 5:
-        writer.replace(nodes, {})
-    written.set()
-    thread.join()
-    assert seen
-    assert all(whole in wholes for whole in seen)
-
-
-def test_a_table_opened_before_shows_the_old_tree(tmp_path):
-    store = HierarchyStore(tmp_path)
-    store.replace([node("a"), node("b")], {})
-    before = lancedb.connect(tmp_path).open_table("nodes")
-    store.replace([node("c")], {})
-    assert before.to_arrow()["id"].to_pylist() == ["a", "b"]
-    assert ids(store.get_nodes()) == ["c"]
 
 
 def test_replacing_is_one_generation(store):
@@ -474,42 +422,6 @@ def test_a_pipelines_table_has_an_empty_report(store):
     assert store.snapshot().report() == {}
 
 
-def test_the_table_is_as_the_design_has_it(store):
-    store.add(tree())
-    table = store.client.open_table("nodes")
-    assert {
-        "id",
-        "level",
-        "level_max",
-        "text",
-        "documents",
-        "parent_ids",
-        "parent_weights",
-        "child_ids",
-        "metadata",
-        "vector",
-    } <= set(table.schema.names)
-    for row in table.to_arrow().to_pylist():
-        held = store.get_nodes([row["id"]])[0]
-        of = record(held)
-        assert (row["level"], row["level_max"]) == (of.level, of.level_max)
-        pairs = zip(row["parent_ids"], row["parent_weights"], strict=True)
-        assert tuple(pairs) == of.parents
-        assert row["child_ids"] == [child.node_id for child in held.child_nodes or ()]
-        assert tuple(row["documents"]) == of.documents
-        assert json.loads(row["metadata"]) == user_metadata(held.metadata)
-
-
-def test_new_metadata_keys_are_welcome(store):
-    store.add([node("a", one=1)])
-    store.add([node("b", two={"deep": [1, None]}), node("c")])
-    assert [n.metadata for n in store.get_nodes(list("abc"))] == [
-        {"one": 1},
-        {"two": {"deep": [1, None]}},
-        {},
-    ]
-
-
 @pytest.mark.parametrize("table_name", ["nodes", "other"])
 def test_a_described_store_is_the_same_store(tmp_path, table_name):
     store = HierarchyStore(tmp_path / "index", table_name)
@@ -528,49 +440,6 @@ def test_tables_of_one_folder_are_apart(tmp_path):
     one.clear()
     assert not one.snapshot().exists
     assert ids(two.get_nodes()) == ["b"]
-
-
-@pytest.fixture
-def no_default_llm(monkeypatch):
-    def refuse(settings):
-        raise AssertionError
-
-    monkeypatch.setattr(_Settings, "llm", property(refuse))
-
-
-@pytest.mark.usefixtures("no_default_llm")
-class TestVectorStoreIndex:
-    def test_as_retriever(self, store):
-        nodes, question = tree(), "the lantern of a0"
-        store.add(nodes)
-        embed_model = HashingEmbedding()
-        index = VectorStoreIndex.from_vector_store(store, embed_model=embed_model)
-        found = index.as_retriever(similarity_top_k=5).retrieve(question)
-        X = np.array([n.embedding for n in nodes])
-        cosines = X @ embed_model.get_query_embedding(question)
-        expected = np.sort(cosines)[::-1][:5]
-        np.testing.assert_allclose([n.score for n in found], expected, atol=1e-5)
-        assert found[0].node.text == nodes[int(cosines.argmax())].text
-
-    @pytest.mark.parametrize("level", [0, 1, 2, 3])
-    def test_with_filters_on_level(self, store, level):
-        nodes = tree()
-        store.add(nodes)
-        index = VectorStoreIndex.from_vector_store(store, embed_model=HashingEmbedding())
-        retriever = index.as_retriever(similarity_top_k=100, filters=where("level", level))
-        found = ids(n.node for n in retriever.retrieve("a lantern"))
-        assert set(found) == {n.node_id for n in nodes if record(n).level == level}
-        assert found
-
-    def test_delete_ref_doc(self, store):
-        store.add(tree())
-        index = VectorStoreIndex.from_vector_store(store, embed_model=HashingEmbedding())
-        index.delete_ref_doc("b.txt")
-        assert {d for n in store.get_nodes() for d in record(n).documents} == {
-            "a.txt",
-            "c.txt",
-            "d.txt",
-        }
 
 
 @pytest.mark.parametrize("older", ["without a format", "without a column"])

@@ -1,4 +1,4 @@
-"""What a store does beside answering: stale summaries, many writes, places, imports."""
+"""What a store does beside answering: stale summaries, many writes, places."""
 
 import asyncio
 import json
@@ -6,17 +6,15 @@ import logging
 import random
 
 import lancedb
-import pyarrow as pa
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import IndexNode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
-from llama_index.core.vector_stores.utils import node_to_metadata_dict
 from store.trees import columns_of, record, tree
 
 from hierindex.errors import InputError
@@ -183,66 +181,8 @@ class TestObjectStores:
         assert given == [options, options]
 
 
-def adapter_rows(nodes):
-    """As `LanceDBVectorStore.add` of llama-index-vector-stores-lancedb 0.6 writes them."""
-    return [
-        {
-            "id": n.node_id,
-            "doc_id": n.ref_doc_id,
-            "vector": n.embedding,
-            "text": n.text,
-            "metadata": node_to_metadata_dict(n, flat_metadata=True),
-        }
-        for n in nodes
-    ]
-
-
-class TestImport:
-    def test_a_table_of_the_adapter(self, store, tmp_path):
-        source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="doc")}
-        nodes = [node(i, metadata={"author": "Ada", "n": i}) for i in range(3)]
-        nodes[0].relationships = source
-        nodes.append(IndexNode(id_="9", text="see", index_id="x", embedding=[1.0, 2.0]))
-        nodes[-1].metadata = {"author": None, "n": 9}
-        table = pa.Table.from_pylist(adapter_rows(nodes))
-        vectors = table["vector"].cast(pa.list_(pa.float32(), 2))
-        table = table.set_column(2, "vector", vectors)
-        lancedb.connect(tmp_path / "theirs").create_table("vectors", table)
-        assert store.import_lancedb(tmp_path / "theirs") == 4
-        assert store.get_nodes(["0000", "0001", "0002", "9"]) == nodes
-        store.delete("doc")
-        assert len(store.get_nodes()) == 3
-
-    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # its own
-    def test_what_the_adapter_itself_wrote(self, store, tmp_path):
-        theirs = pytest.importorskip("llama_index.vector_stores.lancedb")
-        nodes = [node(i, metadata={"author": "Ada", "n": i}) for i in range(3)]
-        theirs.LanceDBVectorStore(uri=str(tmp_path / "theirs")).add(nodes)
-        assert store.import_lancedb(tmp_path / "theirs", "vectors") == 3
-        assert store.get_nodes([n.node_id for n in nodes]) == nodes
-
-    @pytest.mark.parametrize(
-        "rows",
-        [
-            [{"id": "a"}],
-            [{"id": "a", "vector": [1.0], "metadata": "{}"}],
-            [{"id": "a", "vector": [1.0], "metadata": {"x": 1}}],
-            [{"key": "a", "vector": [1.0], "metadata": {"_node_content": "{}"}}],
-        ],
-    )
-    def test_another_layout_is_refused(self, store, tmp_path, rows):
-        lancedb.connect(tmp_path / "theirs").create_table("vectors", rows)
-        with pytest.raises(InputError, match=r"was not written by LlamaIndex's LanceDBVectorStore"):
-            store.import_lancedb(tmp_path / "theirs")
-        assert not store.snapshot().exists
-
-    def test_no_table_is_refused(self, store, tmp_path):
-        with pytest.raises(InputError, match=r"holds no table 'vectors'\.$"):
-            store.import_lancedb(tmp_path / "theirs")
-        assert not (tmp_path / "theirs").exists()
-
-
-def test_text_that_is_not_unicode_is_refused(store):
-    for bad in (node(0, text="\ud800"), node(0, metadata={"a": "\ud800"})):
+def test_what_is_neither_json_nor_unicode_is_refused(store):
+    bad_metadata = [node(0, metadata={"a": value}) for value in ("\ud800", {1, 2})]
+    for bad in (node(0, text="\ud800"), *bad_metadata):
         with pytest.raises(InputError, match="'0000' must be JSON and its text Unicode"):
             store.add([bad])

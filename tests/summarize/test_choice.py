@@ -8,7 +8,7 @@ from tiny_models import save_tiny_bart
 
 from hierindex.errors import InputError, ModelError
 from hierindex.summarize.choice import as_summarizer, summarizer_from_dict
-from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
+from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.seq2seq import Seq2SeqRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer
@@ -94,7 +94,6 @@ def test_defaults_can_be_made_again(folder):
     [
         (as_summarizer(LLM), None, "'tiny'.*llm="),
         (as_summarizer(LLM), OpenAILike(model="other"), "summarizer="),
-        (ExtractiveSummarizer(SalientSentences(redundancy=0.9)), None, "summarizer="),
         (TwoStageSummarizer(LLMRewriter(LLM), extract_tokens=70), LLM, "summarizer="),
         (TwoStageSummarizer(LLMRewriter(LLM, prompt="{text}")), LLM, "summarizer="),
         (TwoStageSummarizer(RewriterOf(str)), None, "summarizer="),

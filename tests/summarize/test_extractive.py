@@ -18,9 +18,7 @@ from summarize.groups import (
 )
 from tiny_models import SENTENCES
 
-from hierindex.errors import InputError
 from hierindex.summarize.extractive import (
-    METHODS,
     ExtractiveSummarizer,
     SalientSentences,
     fitting_sentences,
@@ -28,26 +26,22 @@ from hierindex.summarize.extractive import (
 from hierindex.summarize.sentences import MAX_CHARS
 from hierindex.summarize.summary import Budget, Resources
 
-EXTRACTORS = {method: lambda method=method: SalientSentences(method=method) for method in METHODS}
-each_extractor = pytest.mark.parametrize("extractor", EXTRACTORS.values(), ids=EXTRACTORS)
 LONG = " ".join(f"word{i}" for i in range(60)) + "."
 
 
-@each_extractor
 @given(st.lists(children(), max_size=4), st.integers(1, 30))
-def test_extracts_are_verbatim_in_order_and_within_the_budget(extractor, texts, n_words):
+def test_extracts_are_verbatim_in_order_and_within_the_budget(texts, n_words):
     groups, budget = [group_of(*of) for of in texts], budget_of(n_words)
-    extracts = extractor().extract(groups, budget)
+    extracts = SalientSentences().extract(groups, budget)
     for group, extract in zip(groups, extracts, strict=True):
         check_extract(extract, group, budget)
 
 
-@each_extractor
 @given(children(), st.integers(1, 30))
-def test_a_summary_is_its_sentences_joined(extractor, texts, n_words):
+def test_a_summary_is_its_sentences_joined(texts, n_words):
     group, budget = group_of(*texts), budget_of(n_words)
-    extract = extractor().extract([group], budget)[0]
-    (summary,) = ExtractiveSummarizer(extractor()).summarize([group], budget)
+    extract = SalientSentences().extract([group], budget)[0]
+    (summary,) = ExtractiveSummarizer().summarize([group], budget)
     assert summary.text == " ".join(s.text for s in extract)
     assert [q.source for q in quotes_of(summary, group)] == [s.quote.source for s in extract]
     assert summary.kind == "extractive"
@@ -76,21 +70,18 @@ def test_a_summary_depends_on_nothing_but_its_group(texts, n_words, random):
     assert together == [alone[i] for i in order]
 
 
-@each_extractor
-def test_what_fits_is_kept_whole(extractor):
+def test_what_fits_is_kept_whole():
     group = group_of(" ".join(SENTENCES))
-    assert extractor().extract([group], budget_of(1000)) == [group]
+    assert SalientSentences().extract([group], budget_of(1000)) == [group]
 
 
-@each_extractor
-def test_no_groups_and_no_calls(extractor):
-    assert extractor().extract([], budget_of(5)) == []
+def test_no_groups_and_no_calls():
+    assert SalientSentences().extract([], budget_of(5)) == []
 
 
-@each_extractor
-def test_a_sentence_of_several_children_appears_once(extractor):
+def test_a_sentence_of_several_children_appears_once():
     group = group_of(f"{SENTENCES[0]} {SENTENCES[1]}", SENTENCES[0], SENTENCES[0])
-    (extract,) = extractor().extract([group], budget_of(1000))
+    (extract,) = SalientSentences().extract([group], budget_of(1000))
     assert extract == group[:2]
 
 
@@ -102,7 +93,6 @@ def test_the_common_matter_is_chosen():
     assert "storm" in extract[0].text
 
 
-@each_extractor
 @pytest.mark.parametrize(
     "text",
     [
@@ -118,13 +108,13 @@ def test_the_common_matter_is_chosen():
     ],
 )
 @pytest.mark.parametrize("n", [1, 5])
-def test_every_group_has_an_extract(extractor, text, n):
+def test_every_group_has_an_extract(text, n):
     group = group_of(text)
     for budget in (
         budget_of(n),
         Budget(n, lambda texts: count_words(texts) * 0 + [*map(len, texts)]),
     ):
-        (extract,) = extractor().extract([group], budget)
+        (extract,) = SalientSentences().extract([group], budget)
         check_extract(extract, group, budget)
 
 
@@ -174,40 +164,16 @@ def test_to_dict_names_what_shapes_the_text():
     assert data["extractor"] == SalientSentences().to_dict()
 
 
-def test_other_settings_are_told_apart():
-    settings = [
-        {},
-        {"method": "lexrank"},
-        {"redundancy": 0.9},
-    ]
-    dicts = [json.dumps(SalientSentences(**of).to_dict()) for of in settings]
-    assert len(set(dicts)) == len(settings)
-
-
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"method": "textrank"}, "method must be one of .*, got 'textrank'"),
-        ({"redundancy": 1.1}, r"redundancy must be a number in \[0, 1\], got 1.1"),
-    ],
-)
-def test_settings_are_checked(settings, told):
-    with pytest.raises(InputError, match=told):
-        SalientSentences(**settings)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_near_duplicates_are_not_chosen_twice(method):
+def test_near_duplicates_are_not_chosen_twice():
     group = group_of(SENTENCES[0], SENTENCES[1], SENTENCES[0].upper(), f"{SENTENCES[1][:-1]}!")
-    (extract,) = SalientSentences(method=method).extract([group], budget_of(1000))
+    (extract,) = SalientSentences().extract([group], budget_of(1000))
     assert extract == group[:2]
 
 
-@each_extractor
-def test_no_document_is_crowded_out(extractor):
+def test_no_document_is_crowded_out():
     report = " ".join(f"The storm broke lamp {i} of the harbour at night." for i in range(40))
     group = group_of(report, "Ships wait in the bay.", "Snow has closed the mountain road.")
-    (extract,) = extractor().extract([group], budget_of(33))
+    (extract,) = SalientSentences().extract([group], budget_of(33))
     assert {s.child for s in extract} == {0, 1, 2}
 
 

@@ -125,16 +125,14 @@ def test_a_threshold_is_known_as_long_as_its_model_and_no_longer():
 def test_no_pairs():
     embed = Table({})
     assert EmbeddingGrounding().support([], embed) == []
-    assert EmbeddingGrounding().support([], None) == []
     assert embed.batches == []
 
 
-def test_without_embeddings_sources_are_found_by_words_and_the_rest_is_open():
+def test_sources_that_are_found_by_words_are_not_judged():
     pairs = [(["The lamp went out.", "It rained."], ["A letter.", "The lamp went out at night."])]
-    (support,) = EmbeddingGrounding(0.9).support(pairs, None)
-    (by_words,) = support_by_words(pairs)
-    assert support.sources[0] == by_words.sources[0] == [1]
-    assert support.carried is by_words.carried is None
+    (support,) = support_by_words(pairs)
+    assert support.sources[0] == [1]
+    assert support.carried is None
 
 
 def test_known_sentences_are_each_on_another_matter(embed_model):

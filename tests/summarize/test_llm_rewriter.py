@@ -602,14 +602,6 @@ except LimitError as error:
 
 
 @both
-def test_a_timeout_of_the_rewriter_s_own(rewrite):
-    with LoopbackServer(faults=lambda number: Fault(delay=60) if number == 0 else None) as server:
-        rewrites = rewrite(server, TEXTS[:1], timeout=1.0)
-    assert rewrites[0].text
-    assert rewrites[0].usage.llm_calls == 2
-
-
-@both
 @pytest.mark.parametrize("own", [{}, {"timeout": 1.0}], ids=["", "of the client"])
 def test_a_server_that_drips_is_timed_out(rewrite, own):
     """Which a client's own timeout, between bytes, does not see."""

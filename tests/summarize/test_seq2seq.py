@@ -233,8 +233,8 @@ def test_a_rewrite_that_is_recalled_in_part_is_not_a_cached_one(rewriter, given)
 
 @pytest.mark.parametrize(
     ("settings", "max_tokens"),
-    [({"num_beams": 1}, 12), ({"min_tokens": 4}, 12), ({}, 11)],
-    ids=["num_beams", "min_tokens", "max_tokens"],
+    [({"num_beams": 1}, 12), ({}, 11)],
+    ids=["num_beams", "max_tokens"],
 )
 def test_what_was_written_otherwise_is_not_recalled(folder, settings, max_tokens):
     resources = Resources(completions=Kept())
@@ -264,8 +264,10 @@ def test_a_build_killed_half_way_pays_only_for_what_was_in_flight(folder, given,
 
 
 @pytest.mark.parametrize("num_beams", [1, 2])
-def test_a_rewrite_is_of_at_least_so_many_tokens(folder, num_beams, monkeypatch):
-    rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, min_tokens=12, device="cpu")
+def test_a_rewrite_may_be_short_whatever_the_model_s_settings_ask_for(
+    folder, num_beams, monkeypatch
+):
+    rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, device="cpu")
     generate, lengths = rewriter._model.generate, []
 
     def ending(*inputs, **settings):
@@ -277,11 +279,7 @@ def test_a_rewrite_is_of_at_least_so_many_tokens(folder, num_beams, monkeypatch)
 
     monkeypatch.setattr(rewriter._model, "generate", ending)
     rewriter.rewrite(SENTENCES, max_tokens=20)
-    assert min(lengths) >= 12
-    rewriter.min_tokens = 0
-    lengths.clear()
-    rewriter.rewrite(SENTENCES, max_tokens=20)
-    assert max(lengths) < 4  # fewer than the models' own settings ask for
+    assert max(lengths) < 4
 
 
 @pytest.mark.parametrize(
@@ -289,20 +287,11 @@ def test_a_rewrite_is_of_at_least_so_many_tokens(folder, num_beams, monkeypatch)
     [
         ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0."),
         ({"num_beams": 0}, "num_beams must be an integer of at least 1, got 0."),
-        ({"min_tokens": -1}, "min_tokens must be an integer of at least 0, got -1."),
-        ({"min_tokens": 22}, "min_tokens must be at most 21, a third of the window of"),
     ],
 )
 def test_numbers_out_of_range(folder, settings, message):
     with pytest.raises(InputError, match=message):
         Seq2SeqRewriter(folder, device="cpu", **settings)
-
-
-def test_at_most_is_not_less_than_at_least(folder):
-    rewriter = Seq2SeqRewriter(folder, device="cpu", min_tokens=12)
-    assert rewriter.rewrite([SENTENCES[0]], max_tokens=12)[0].text
-    with pytest.raises(InputError, match="max_tokens must be at least min_tokens, 12, got 11"):
-        rewriter.rewrite([SENTENCES[0]], max_tokens=11)
 
 
 def test_a_model_in_bfloat16(folder, monkeypatch):
@@ -324,10 +313,9 @@ def test_a_model_is_in_float32_on_a_cpu_however_it_was_saved(folder, tmp_path):
     assert Seq2SeqRewriter(str(tmp_path), device="cpu")._model.dtype == torch.float32
 
 
-@pytest.mark.parametrize("min_tokens", [0, 4])
 @pytest.mark.parametrize("num_beams", [1, 4])
-def test_nothing_is_logged(folder, transformers_log, num_beams, min_tokens):
-    rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, min_tokens=min_tokens, device="cpu")
+def test_nothing_is_logged(folder, transformers_log, num_beams):
+    rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, device="cpu")
     rewriter.rewrite([*SENTENCES, LONG, ENDLESS], max_tokens=12)
     assert not transformers_log.records
 
@@ -339,7 +327,7 @@ def test_loading_shows_no_bar(folder, capfd):
 
 def test_name_and_to_dict(rewriter, folder):
     assert rewriter.name == folder
-    assert rewriter.to_dict() == {"seq2seq": folder, "min_tokens": 0, "num_beams": 2}
+    assert rewriter.to_dict() == {"seq2seq": folder, "num_beams": 2}
 
 
 def test_without_a_name_it_is_bart_and_without_a_hub_there_is_none(no_hub):

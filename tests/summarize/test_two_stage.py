@@ -7,8 +7,6 @@ import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.instrumentation import get_dispatcher
-from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.llms import MockLLM
 from llama_index.llms.openai_like import OpenAILike
 from summarize.groups import (
@@ -26,7 +24,6 @@ from hierindex.errors import FallbackWarning, InputError, SummaryError
 from hierindex.llm.usage import Usage
 from hierindex.record import Quote, Span
 from hierindex.summarize.claims import Claim, Excerpt
-from hierindex.summarize.events import SummaryFallback
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences
 from hierindex.summarize.grounding import EmbeddingGrounding, Support
 from hierindex.summarize.llm import LLMRewriter
@@ -149,9 +146,8 @@ def test_strict_makes_a_failure_an_error():
     assert summarizer.summarize(GROUPS[:1], budget_of(50))[0].kind == "abstractive"
 
 
-@pytest.mark.parametrize("extractor", [None, SalientSentences(method="lexrank")])
-def test_async_equals_sync(extractor):
-    summarizer = TwoStageSummarizer(RewriterOf(fails_on_storms), extractor)
+def test_async_equals_sync():
+    summarizer = TwoStageSummarizer(RewriterOf(fails_on_storms))
     with pytest.warns(FallbackWarning):
         summaries = summarizer.summarize(GROUPS, budget_of(20))
     with pytest.warns(FallbackWarning):
@@ -318,9 +314,12 @@ class Failing(RewriterOf):
 )
 def test_strict_names_the_group_and_the_reason(rewriter, reason):
     settings = {"grounding": Verdicts(), "min_grounding": 0.5, "strict": True}
-    group = group_of("A lamp.", "A letter.")[1:]
+    summarizer, resources = TwoStageSummarizer(rewriter, **settings), Resources(embed=embed)
+    group, nowhere = group_of("A lamp.", "A letter.")[1:], [Sentence("Snow.", Quote(0, 5, None))]
     with pytest.raises(SummaryError, match=rf"'A letter\.' at 0: {reason}; strict is set\."):
-        TwoStageSummarizer(rewriter, **settings).summarize([group], budget_of(9))
+        summarizer.summarize([group], budget_of(9), resources)
+    with pytest.raises(SummaryError, match="for a group: "):
+        summarizer.summarize([nowhere], budget_of(9), resources)
 
 
 @pytest.mark.parametrize(
@@ -360,37 +359,3 @@ def test_to_dict_names_the_grounding():
     assert data["grounding"] == {"type": "verdicts", "words": ("Snow",)}
     assert data["min_grounding"] == 0.25
     assert TwoStageSummarizer(RewriterOf(str), grounding=None).to_dict()["grounding"] is None
-
-
-@pytest.fixture
-def fallbacks():
-    """What LlamaIndex's dispatcher hears of groups that fell back."""
-    heard = []
-
-    class Listener(BaseEventHandler):
-        def handle(self, event, **kwargs):
-            if isinstance(event, SummaryFallback):
-                heard.append(event)
-
-    root = get_dispatcher()
-    listener = Listener()
-    root.add_event_handler(listener)
-    yield heard
-    root.event_handlers.remove(listener)
-
-
-@pytest.mark.parametrize("strict", [False, True])
-def test_llamaindex_hears_of_each_group_that_fell_back(fallbacks, strict):
-    groups = [group_of("A lamp. A letter.")[1:], [Sentence("Snow.", Quote(0, 5, None))]]
-    summarizer = TwoStageSummarizer(Failing(str), strict=strict)
-    with pytest.raises(SummaryError) if strict else pytest.warns(FallbackWarning):
-        summarizer.summarize(groups, budget_of(9))
-    told = [(e.summarizer, e.reason, e.document, e.start) for e in fallbacks]
-    reason = "function", "it was refused"
-    assert told == [(*reason, "A lamp. A letter.", 8), (*reason, None, None)]
-    assert {e.class_name() for e in fallbacks} == {"SummaryFallback"}
-
-
-def test_llamaindex_hears_nothing_where_all_went_well(fallbacks):
-    summarized("Snow fell.", *GROUPS)
-    assert fallbacks == []
