@@ -73,7 +73,8 @@ async def rank_in_context(
         for c in candidates
     ]
     parent_ids = dict.fromkeys(_parent_of(c.node) for c in known if c.node.parent_node)
-    parents = {place.id: place for place in await snapshot.places(parent_ids)}
+    places = await snapshot.places(parent_ids) if parent_ids else []
+    parents = {place.id: place for place in places}
     spans = [_span(c.node) for c in known]
     first = np.argsort(-_scores(known, spans, parents, question), kind="stable")[:N_AROUND]
     ids = _beside([known[i].node for i in first], {c.node.node_id for c in known}, parents)

@@ -3,11 +3,12 @@ import asyncio
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters, VectorStoreQuery
 from store.trees import record, tree
 
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy
+from hierindex.record import NodeRecord
 from hierindex.retrieve import context
 from hierindex.retrieve.context import EITHER_SIDE, Candidate, rank_in_context
 from hierindex.store.snapshot import Snapshot
@@ -19,14 +20,19 @@ LEAVES = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
 
 @pytest.fixture
 def reads(monkeypatch):
-    """How many ids each read asked for."""
-    asked, read = [], Snapshot.nodes
+    """How many ids each read asked for, of nodes or of their places in the tree."""
+    asked, nodes, places = [], Snapshot.nodes, Snapshot.places
 
     async def counted(self, node_ids=None, filters=None, **options):
         asked.append(len(node_ids))
-        return await read(self, node_ids, filters, **options)
+        return await nodes(self, node_ids, filters, **options)
+
+    async def counted_places(self, node_ids):
+        asked.append(len(node_ids))
+        return await places(self, node_ids)
 
     monkeypatch.setattr(Snapshot, "nodes", counted)
+    monkeypatch.setattr(Snapshot, "places", counted_places)
     return asked
 
 
@@ -73,11 +79,11 @@ def test_neighbours_pass_the_filters(store):
 
 
 @pytest.mark.usefixtures("alone")
-def test_without_looking_around_nothing_is_read(store, reads):
+def test_without_looking_around_only_parents_are_read(store, reads):
     candidates = search(store)
     ranked = rank(store, candidates)
     assert sorted(ids(ranked)) == sorted(c.node.node_id for c in candidates)
-    assert reads == []
+    assert reads == [len({record(c.node).parents[0][0] for c in candidates})]
 
 
 @pytest.mark.usefixtures("alone")
@@ -88,7 +94,7 @@ def test_what_only_the_words_found_gets_its_similarity(store, reads):
     ranked = rank(store, bare)
     assert ids(ranked) == ids(expected)
     assert [f.score for f in ranked] == pytest.approx([f.score for f in expected], abs=1e-3)
-    assert reads == [4]
+    assert (len(reads), reads[1]) == (3, 4)  # the parents, these, the parents
 
 
 def test_nothing_found_is_nothing(store, reads):
@@ -138,3 +144,39 @@ def test_a_parent_that_does_not_know_its_child_is_no_way_to_its_neighbours(store
     stranger.relationships = search(store)[0].node.relationships
     assert ids(rank(store, [Candidate(stranger, 0.5)])) == [stranger.node_id]
     assert reads == [1]
+
+
+def family(name, children, similarity, document="a.txt", n_documents=1):
+    """A summary that is so similar to the question (1, 0), and its children, a page apart."""
+    documents = tuple(f"{document}{i or ''}" for i in range(n_documents))
+    place = NodeRecord(level=1, level_max=1, documents=documents)
+    links = [RelatedNodeInfo(node_id=child) for child in children]
+    summary = TextNode(
+        id_=name,
+        text=name,
+        metadata=place.to_metadata(),
+        embedding=[similarity, (1 - similarity**2) ** 0.5],
+        relationships={NodeRelationship.CHILD: links},
+    )
+    record = NodeRecord(documents=(document,), parents=((name, 1.0),))
+    chunks = [
+        TextNode(id_=child, text=child, metadata=record.to_metadata(), embedding=[0.5, 0.75**0.5])
+        for child in children
+    ]
+    for chunk in chunks:
+        chunk.relationships[NodeRelationship.PARENT] = RelatedNodeInfo(node_id=name)
+    return [summary, *chunks]
+
+
+@pytest.mark.parametrize(("n_documents", "first"), [(1, "b1"), (2, "a1")])
+def test_of_equals_that_under_the_better_summary_of_one_document_is_first(
+    tmp_path, n_documents, first
+):
+    near = family("b", ["b1"], 0.9, "b.txt", n_documents)
+    nodes = [*family("a", ["a1"], 0.2), *near, *family("c", ["c1"], 0.1, "c.txt")]
+    store = HierarchyStore(tmp_path)
+    store.add(nodes)
+    chunks = [node for node in nodes if node.node_id in ("a1", "b1", "c1")]
+    candidates = [Candidate(node, dense=0.5) for node in chunks]
+    ranked = asyncio.run(rank_in_context(store.snapshot(), candidates, [1.0, 0.0]))
+    assert ids(ranked)[0] == first
