@@ -3,8 +3,8 @@
 Ten ways to rank the same passages of 75 to 110 words (paragraphs in squad and hotpotqa100):
 in random order, from the start of the document, by BM25, by cosine (flat dense), by reciprocal
 rank fusion of both, by both normalised to [0, 1] and added, and the last averaged over fixed
-neighbours, ±1 (0.5) and ±5 (0.8 to the power of the distance); then the best 100 by cosine and
-the best 100 by BM25, by their `blended` scores and by `rank_in_context` on a built index. Where
+neighbours, ±1 (0.5) and ±5 (0.8 to the power of the distance); then the best 50 by cosine and
+the best 50 by BM25, by their `blended` scores and by `rank_in_context` on a built index. Where
 the question names its document (qmsum, qasper, nq_long) only that is searched. Beside each way,
 the mean difference between ours and it, and its 95% interval by bootstrap over documents.
 
@@ -35,11 +35,12 @@ from passages import Passages, built, plain, read, trigrams
 
 from hierindex import load_embed_model
 from hierindex.core.ranking import blended
+from hierindex.record import NodeRecord, Span
 from hierindex.retrieve.context import Candidate, rank_in_context
 
 SETS = ("qmsum", "tech_books", "books", "squad", "hotpotqa100", "qasper", "nq_long")
 WITHIN_DOCUMENT = ("qmsum", "qasper", "nq_long")
-N_FOUND = 100  # by each search
+N_FOUND = 50  # by each search
 WORDS_PER_TOKEN = 0.75
 OVERLAP = 40  # characters
 N_RESAMPLES = 2_000
@@ -123,6 +124,11 @@ def flat(name: str, dense: np.ndarray, lexical: np.ndarray, document: np.ndarray
     }
 
 
+def _place(node) -> Span:
+    spans = NodeRecord.from_metadata(node.metadata).citations
+    return spans[0]._replace(end=spans[-1].end)
+
+
 def ours(P: Passages, rows: np.ndarray, dense: np.ndarray, lexical: np.ndarray, vector, where):
     """Rows by `rank_in_context`, from what the two searches would find; and by their own scores."""
     by_words = np.argsort(-lexical, kind="stable")[:N_FOUND]
@@ -131,12 +137,15 @@ def ours(P: Passages, rows: np.ndarray, dense: np.ndarray, lexical: np.ndarray, 
     at = np.array(sorted(by_vectors | by_words))
     words_of = np.array([lexical[i] if i in by_words else 0.0 for i in at])
     candidates = [
-        Candidate(P.nodes[rows[i]], float(dense[i]) if i in by_vectors else None, float(words))
-        for i, words in zip(at, words_of, strict=True)
+        Candidate(
+            node.node_id, node.parent_node.node_id, _place(node), float(dense[i]), float(words)
+        )
+        for i, node, words in zip(at, (P.nodes[row] for row in rows[at]), words_of, strict=True)
     ]
-    found = asyncio.run(rank_in_context(P.index.store, candidates, vector, filters=where))
+    snapshot = P.index.store.snapshot()
+    found = asyncio.run(rank_in_context(snapshot, candidates, vector, filters=where))
     own = at[np.argsort(-blended(dense[at], words_of), kind="stable")]
-    return np.array([P.row[f.node.node_id] for f in found]), rows[own]
+    return np.array([P.row[node_id] for node_id, _ in found]), rows[own]
 
 
 def measured(name: str, folder: Path, P: Passages) -> dict:
