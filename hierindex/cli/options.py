@@ -52,8 +52,8 @@ FLAGS: dict[str, tuple[Any, str]] = {
     "level": (list[int], "Level to search, 0 for chunks; may be repeated."),
     "by": (
         str,
-        "dense (embeddings), text (BM25), hybrid (both) or context (both, the summaries above, and "
-        "the neighbours in reading order; the default of mode auto, the others' is dense).",
+        "dense (embeddings), text (BM25), hybrid (both) or context (both, and the "
+        "neighbours in reading order; the default of mode auto, the others' is dense).",
     ),
     "top_k": (int, "Maximum number of nodes; by default 10, of an outline no limit."),
     "token_budget": (int, "Maximum tokens of all nodes together."),

@@ -5,11 +5,10 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
-from hierindex.core.ranking import finite, soft_maximum, standardised
+from hierindex.core.ranking import finite, soft_maximum
 from hierindex.errors import InputError
 
 DECAY = 0.8  # per chunk; best of 0.6 to 0.85 on two thirds of the evaluation data
-LENT = 0.25  # of a parent's score; likewise best of 0.15 to 1
 
 
 def places_of(
@@ -63,32 +62,6 @@ def nearness(document: Ints1d, start: Floats1d, end: Floats1d) -> Floats2d:
     typical = length[length > 0].mean() if length.any() else 1.0
     distance = np.abs(middle[:, None] - middle) / typical
     return np.where(document[:, None] == document, DECAY**distance, 0.0)
-
-
-def lent(scores: Floats1d, parent: Ints1d, similarity: Floats1d) -> Floats1d:
-    """Add a quarter of its parent's standardised similarity to each passage's score.
-
-    Parameters
-    ----------
-    scores : (n,) floats
-        From `blended`.
-    parent : (n,) int
-        Index into `similarity`; -1 for a passage without a parent.
-    similarity : (n_parents,) floats
-        Of the parents to the question.
-
-    Returns
-    -------
-    (n,) float64
-        In standard deviations from the mean.
-
-    Examples
-    --------
-    >>> scores, parent = np.array([1.0, 0.0, 0.0, -1.0]), np.array([-1, 0, 1, -1])
-    >>> lent(scores, parent, np.array([0.2, 0.4])).round(2).tolist()
-    [1.37, -0.34, 0.34, -1.37]
-    """
-    return standardised(scores + LENT * np.append(standardised(similarity), 0.0)[parent])
 
 
 def reach(scores: Floats1d, K: Floats2d) -> float:

@@ -39,8 +39,8 @@ def blended(dense: Floats1d, lexical: Floats1d) -> Floats1d:
             f"Arrays must have the same length, got {len(dense)} dense scores, "
             f"{len(lexical)} lexical scores."
         )
-    return standardised(
-        DENSE_SHARE * standardised(dense) + (1 - DENSE_SHARE) * standardised(lexical)
+    return _standardised(
+        DENSE_SHARE * _standardised(dense) + (1 - DENSE_SHARE) * _standardised(lexical)
     )
 
 
@@ -152,8 +152,7 @@ def finite(x: Floats1d, what: str) -> Floats1d:
     return x
 
 
-def standardised(x: Floats1d) -> Floats1d:
-    """Return deviations from the mean in standard deviations; all 0 if all values are equal."""
+def _standardised(x: Floats1d) -> Floats1d:
     x = x - (x.mean() if len(x) else 0.0)
     deviation = float(np.sqrt((x * x).mean())) if len(x) else 0.0
     return x / deviation if deviation > 1e-12 else np.zeros(len(x))

@@ -1,4 +1,4 @@
-"""Ranking of nodes by scores in context: their own, their parents' and their neighbours'."""
+"""Ranking of nodes by scores in context: their own and their neighbours'."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.context import in_context, lent, nearness, places_of
+from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.ranking import blended, reading_order
 from hierindex.record import NodeRecord, Span
 from hierindex.store.schema import citations_of
-from hierindex.store.snapshot import Place, Snapshot
+from hierindex.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,15 +85,12 @@ async def rank_in_context(
     Notes
     -----
     Nodes are neighbours in reading order if their spans are. A node of several documents, or
-    without a known place in its document, has no neighbours. Only parents of one document lend
-    to scores. The snapshot is read by ids twice.
+    without a known place in its document, has no neighbours. The snapshot is read by ids twice.
+    What summaries above a node could lend to its score helps on some sets and hurts on others.
     """
     question = np.asarray(question_vector, dtype=np.float64)
-    parent_ids = {c.parent: None for c in candidates if c.parent}
-    places = await snapshot.places(parent_ids) if parent_ids else []
-    parents = {place.id: place for place in places}
-    first = np.argsort(-_scores(candidates, parents, question), kind="stable")[:N_AROUND]
-    ids = _beside([candidates[i] for i in first], {c.id for c in candidates}, parents)
+    first = np.argsort(-_scores(candidates), kind="stable")[:N_AROUND]
+    ids = await _beside(snapshot, [candidates[i] for i in first], {c.id for c in candidates})
     near: list[Candidate] = []
     if ids:
         rows = await snapshot.passing(
@@ -101,7 +98,7 @@ async def rank_in_context(
         )
         near = candidates_of(rows, question, {})
     ranked = [*candidates, *near]
-    scores = _scores(ranked, parents, question)
+    scores = _scores(ranked)
     return [(ranked[i].id, float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
 
@@ -123,18 +120,11 @@ def _places(spans: Sequence[Span | None]) -> tuple[Ints1d, Floats1d, Floats1d]:
     )
 
 
-def _scores(
-    candidates: Sequence[Candidate], parents: Mapping[str, Place], question: Floats1d
-) -> Floats1d:
+def _scores(candidates: Sequence[Candidate]) -> Floats1d:
     dense = np.array([c.dense for c in candidates], dtype=np.float64)
     lexical = np.array([c.lexical for c in candidates])
-    lending = [place for place in parents.values() if place.n_documents == 1]
-    row = {place.id: i for i, place in enumerate(lending)}
-    parent = np.array([row.get(c.parent, -1) for c in candidates], dtype=np.int64)
-    similarity = _cosines(np.array([place.vector for place in lending]), question)
     document, start, end = _places([c.span for c in candidates])
-    scores = lent(blended(dense, lexical), parent, similarity)
-    return in_context(scores, document, nearness(document, start, end))
+    return in_context(blended(dense, lexical), document, nearness(document, start, end))
 
 
 def _span(spans: Sequence[Span]) -> Span | None:
@@ -145,11 +135,13 @@ def _span(spans: Sequence[Span]) -> Span | None:
     return Span(spans[0].document, start, end)
 
 
-def _beside(best: Sequence[Candidate], known: set[str], parents: Mapping[str, Place]) -> list[str]:
+async def _beside(snapshot: Snapshot, best: Sequence[Candidate], known: set[str]) -> list[str]:
     """Return ids of unknown neighbours of these nodes under their strongest parents."""
-    ids: dict[str, None] = {}
+    parents = {node.parent: None for node in best if node.parent}
+    places = await snapshot.places(parents) if parents else []
+    rows, ids = {place.id: place.child_ids for place in places}, dict[str, None]()
     for node in best:
-        row = parents[node.parent].child_ids if node.parent in parents else []
+        row = rows.get(node.parent, [])
         if node.id in row:
             at = row.index(node.id)
             ids |= dict.fromkeys(row[max(0, at - EITHER_SIDE) : at + EITHER_SIDE + 1])

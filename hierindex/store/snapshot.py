@@ -36,7 +36,6 @@ class Place(NamedTuple):
 
     id: str
     level: int
-    n_documents: int
     child_ids: list[str]
     vector: "np.ndarray[Any, Any]"  # (n_dims,) float32, as stored
 
@@ -334,13 +333,10 @@ class Snapshot:
         return {place.id: place for place in places}
 
     async def _places(self, where: Prefilter) -> list[Place]:
-        import pyarrow.compute as pc
-
-        rows = await self.select("id", "level", "documents", "child_ids", "vector", where=where)
+        rows = await self.select("id", "level", "child_ids", "vector", where=where)
         X = np.stack(rows["vector"].to_numpy(zero_copy_only=False)) if len(rows) else ()
-        n_documents = pc.list_value_length(rows["documents"])
-        columns = (rows["id"], rows["level"], n_documents, rows["child_ids"])
-        return list(map(Place, *(column.to_pylist() for column in columns), X))
+        columns = (rows[name].to_pylist() for name in ("id", "level", "child_ids"))
+        return list(map(Place, *columns, X))
 
 
 def _read_by(passes: Passing, columns: Sequence[str]) -> tuple[str, ...]:

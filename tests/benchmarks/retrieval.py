@@ -35,7 +35,7 @@ from passages import Passages, built, plain, read, trigrams
 
 from hierindex import load_embed_model
 from hierindex.core.ranking import blended
-from hierindex.record import NodeRecord, Span
+from hierindex.record import NodeRecord
 from hierindex.retrieve.context import Candidate, rank_in_context
 
 SETS = ("qmsum", "tech_books", "books", "squad", "hotpotqa100", "qasper", "nq_long")
@@ -124,9 +124,11 @@ def flat(name: str, dense: np.ndarray, lexical: np.ndarray, document: np.ndarray
     }
 
 
-def _place(node) -> Span:
+def _candidate(node, dense: float, lexical: float) -> Candidate:
     spans = NodeRecord.from_metadata(node.metadata).citations
-    return spans[0]._replace(end=spans[-1].end)
+    span = spans[0]._replace(end=spans[-1].end)
+    parent = node.parent_node.node_id if node.parent_node else ""
+    return Candidate(node.node_id, parent, span, dense, lexical)
 
 
 def ours(P: Passages, rows: np.ndarray, dense: np.ndarray, lexical: np.ndarray, vector, where):
@@ -137,10 +139,8 @@ def ours(P: Passages, rows: np.ndarray, dense: np.ndarray, lexical: np.ndarray, 
     at = np.array(sorted(by_vectors | by_words))
     words_of = np.array([lexical[i] if i in by_words else 0.0 for i in at])
     candidates = [
-        Candidate(
-            node.node_id, node.parent_node.node_id, _place(node), float(dense[i]), float(words)
-        )
-        for i, node, words in zip(at, (P.nodes[row] for row in rows[at]), words_of, strict=True)
+        _candidate(P.nodes[rows[i]], float(dense[i]), float(words))
+        for i, words in zip(at, words_of, strict=True)
     ]
     snapshot = P.index.store.snapshot()
     found = asyncio.run(rank_in_context(snapshot, candidates, vector, filters=where))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import read_only, seeds
 
-from hierindex.core.context import DECAY, LENT, focus, in_context, lent, nearness, reach
+from hierindex.core.context import DECAY, focus, in_context, nearness, reach
 from hierindex.core.ranking import blended
 from hierindex.errors import InputError
 
@@ -198,29 +198,3 @@ def test_what_is_far_below_the_rest_keeps_its_score():
 def test_what_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
-
-
-@given(passages(), st.integers(0, 5))
-def test_what_parents_lend_leaves_scores_standardised(given, n_parents):
-    scores, *_ = given
-    rng = np.random.default_rng(n_parents)
-    parent = rng.integers(-1, n_parents, size=len(scores))
-    found = lent(scores, parent, rng.normal(size=n_parents))
-    assert found.shape == scores.shape
-    if found.any():
-        assert found.mean() == pytest.approx(0, abs=1e-9)
-        assert found.std() == pytest.approx(1)
-
-
-def test_a_parent_lends_a_share_of_its_standing_among_parents():
-    scores, similarity = np.array([2.0, 0.0, 0.0, -2.0]), np.array([0.3, 0.5])
-    found = lent(scores, np.array([0, 0, 1, -1]), similarity)
-    expected = scores + LENT * np.array([-1, -1, 1, 0])
-    assert found == pytest.approx((expected - expected.mean()) / expected.std())
-
-
-@pytest.mark.parametrize("similarity", [[], [0.4], [0.4, 0.4]], ids=["none", "one", "alike"])
-def test_parents_that_do_not_differ_lend_nothing(similarity):
-    scores = np.array([1.0, -1.0])
-    parent = np.full(2, len(similarity) - 1)
-    assert lent(scores, parent, np.array(similarity)).tolist() == scores.tolist()

@@ -4,12 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters, VectorStoreQuery
 from store.trees import record, tree
 
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy
-from hierindex.record import NodeRecord
 from hierindex.retrieve import context
 from hierindex.retrieve.context import (
     COLUMNS,
@@ -90,11 +89,11 @@ def test_neighbours_pass_the_filters(store):
 
 
 @pytest.mark.usefixtures("alone")
-def test_without_looking_around_only_parents_are_read(store, reads):
+def test_without_looking_around_nothing_is_read(store, reads):
     candidates = search(store)
     ranked = rank(store, candidates)
     assert sorted(ids(ranked)) == sorted(c.id for c in candidates)
-    assert reads == [len({c.parent for c in candidates})]
+    assert reads == []
 
 
 def test_nothing_found_is_nothing(store, reads):
@@ -146,39 +145,3 @@ def test_a_parent_that_does_not_know_its_child_is_no_way_to_its_neighbours(store
     stranger = replace(search(store)[0], id="of another generation")
     assert ids(rank(store, [stranger])) == [stranger.id]
     assert reads == [1]
-
-
-def family(name, children, similarity, document="a.txt", n_documents=1):
-    """A summary that is so similar to the question (1, 0), and its children, a page apart."""
-    documents = tuple(f"{document}{i or ''}" for i in range(n_documents))
-    place = NodeRecord(level=1, level_max=1, documents=documents)
-    links = [RelatedNodeInfo(node_id=child) for child in children]
-    summary = TextNode(
-        id_=name,
-        text=name,
-        metadata=place.to_metadata(),
-        embedding=[similarity, (1 - similarity**2) ** 0.5],
-        relationships={NodeRelationship.CHILD: links},
-    )
-    record = NodeRecord(documents=(document,), parents=((name, 1.0),))
-    chunks = [
-        TextNode(id_=child, text=child, metadata=record.to_metadata(), embedding=[0.5, 0.75**0.5])
-        for child in children
-    ]
-    for chunk in chunks:
-        chunk.relationships[NodeRelationship.PARENT] = RelatedNodeInfo(node_id=name)
-    return [summary, *chunks]
-
-
-@pytest.mark.parametrize(("n_documents", "first"), [(1, "b1"), (2, "a1")])
-def test_of_equals_that_under_the_better_summary_of_one_document_is_first(
-    tmp_path, n_documents, first
-):
-    near = family("b", ["b1"], 0.9, "b.txt", n_documents)
-    nodes = [*family("a", ["a1"], 0.2), *near, *family("c", ["c1"], 0.1, "c.txt")]
-    store = HierarchyStore(tmp_path)
-    store.add(nodes)
-    chunks = [node for node in nodes if node.node_id in ("a1", "b1", "c1")]
-    candidates = [candidate(node, dense=0.5) for node in chunks]
-    ranked = asyncio.run(rank_in_context(store.snapshot(), candidates, [1.0, 0.0]))
-    assert ids(ranked)[0] == first
