@@ -2,8 +2,10 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
+# The interpreters that tests start find modules compiled.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses
+.PHONY: demo test types test-core test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -11,8 +13,14 @@ demo: $(READY)  ## index real documentation and ask it at three levels
 test: $(READY)  ## everything that CI checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(MAKE) -j 2 types test-core
+	$(BIN)/pytest -q -n 2 --dist worksteal --ignore=tests/core --ignore=hierindex/core
+
+types: $(READY)
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 --dist worksteal --cov
+
+test-core: $(READY)  ## alone, as tracing branches makes all else slow
+	$(BIN)/pytest --cov -q tests/core hierindex/core
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

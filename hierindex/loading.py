@@ -56,7 +56,7 @@ def quiet() -> Iterator[None]:
     from transformers.utils import logging as bars
 
     shown = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()  # type: ignore[no-untyped-call]
+    bars.disable_progress_bar()
     levels = {name: logging.getLogger(name).level for name in TALKATIVE}
     for name in levels:
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -66,7 +66,7 @@ def quiet() -> Iterator[None]:
         for name, level in levels.items():
             logging.getLogger(name).setLevel(level)
         if shown:
-            bars.enable_progress_bar()  # type: ignore[no-untyped-call]
+            bars.enable_progress_bar()
 
 
 def only_local(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import os
 import warnings
 from functools import cache
@@ -33,12 +34,11 @@ CORPORA = Path(
 )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def one_torch_thread():
-    """Two threads on small tensors spend their time waiting for each other."""
-    import torch
-
-    torch.set_num_threads(1)
+@pytest.fixture(scope="session")
+def of_all_workers(tmp_path_factory):
+    """A folder that the workers of pytest-xdist have in common."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -96,6 +96,18 @@ def _read_once(**options):
 def no_hub(monkeypatch):
     """Also for what has read the environment already."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+
+
+@pytest.fixture
+def transformers_log(caplog):
+    """Records of transformers, what it says once only included."""
+    from transformers.utils.logging import warning_once
+
+    warning_once.cache_clear()
+    logger = logging.getLogger("transformers")
+    logger.addHandler(caplog.handler)
+    yield caplog
+    logger.removeHandler(caplog.handler)
 
 
 @pytest.fixture

@@ -127,17 +127,18 @@ def test_text_output(hierindex, index) -> None:
 
 def test_outline(hierindex, index, folder) -> None:
     told = partial(hierindex, "outline", "--index", index)
-    status, out, err = told("--budget", 300, "--json")
+    status, out, err = told("--budget", 600, "--json")
     outline = json.loads(out)
     assert (status, err) == (0, "")
     assert set(outline) == {"nodes", "tokens"}
-    assert 0 < outline["tokens"] <= 300
+    assert len(outline["nodes"]) > 1
+    assert 0 < outline["tokens"] <= 600
     for node in outline["nodes"]:
         assert set(node) == {"id", "level", "score", "text", "citations", "path"}
         for c in node["citations"]:
             assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in node["text"]
 
-    text = told("--budget", 300)[1]
+    text = told("--budget", 600)[1]
     assert text.endswith(f"{len(outline['nodes'])} nodes, {outline['tokens']} tokens\n")
     assert all(node["id"][:12] in text for node in outline["nodes"])
 
@@ -595,6 +596,15 @@ BAD_COMMANDS = {
     "export document-summary --index index --to letters": "'letters' exists already",
     "export parquet --index index --to letters/calm.md/x": "'letters/calm.md/x' cannot be written",
 }
+
+
+@pytest.mark.parametrize("command", ["query", "compare"])
+def test_a_question_that_is_not_utf8_is_asked(hierindex, index, command) -> None:
+    status, out, err = hierindex(
+        command, "Who slept in the caf\udce9?", "--index", "index", "--json"
+    )
+    assert (status, err) == (0, "")
+    assert json.loads(out)["sources"]
 
 
 @pytest.mark.parametrize(("command", "message"), BAD_COMMANDS.items(), ids=BAD_COMMANDS)

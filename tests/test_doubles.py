@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import logging
-import time
 import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -258,14 +256,6 @@ def test_a_delay_outlasts_a_timeout_and_ends_with_it(call):
     assert server.outcomes == [Outcome(Fault(delay=60)), Outcome(Fault(), Tokens(1, 1))]
 
 
-def test_a_delay_is_waited_for():
-    with LoopbackServer(faults=lambda number: Fault(delay=0.1)) as server:
-        start = time.perf_counter()
-        assert complete(server, "Hello") == "Hello"
-        assert time.perf_counter() - start >= 0.1
-    assert server.answered == (1, 1, 1)
-
-
 @calls
 def test_a_prompt_over_the_window_is_an_error(call):
     with LoopbackServer(window=10, count=len) as server:
@@ -358,14 +348,6 @@ def test_a_closed_server_refuses_connections():
     llm = llm_of(server)
     with pytest.raises(openai.APIConnectionError):
         llm.complete("Hello")
-
-
-@pytest.fixture
-def transformers_log(caplog):
-    logger = logging.getLogger("transformers")
-    logger.addHandler(caplog.handler)
-    yield caplog
-    logger.removeHandler(caplog.handler)
 
 
 @pytest.mark.parametrize("save", [save_tiny_bart, save_tiny_t5])

@@ -12,6 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
+from histories import WORDS
 from loopback import LoopbackServer, names_words
 from processes import started
 
@@ -20,11 +21,7 @@ from hierindex import HierarchyStore
 CONCURRENCY = 4
 LATENCY = 0.05  # seconds, so that kills meet requests in flight
 PATIENCE = 120  # seconds of one build
-N_DOCUMENTS = 40
-WORDS = (
-    "anchor bell boat crew dough flour gate grain harbour island keel keeper lamp letter market "
-    "mast mill oven pier rope rudder sail salt school snow storm tide tower wind winter yeast"
-).split()
+N_DOCUMENTS = 20
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +115,7 @@ def check_killed(folder: Path, index: Path, undisturbed, *, n_kills: int, seed: 
 
 
 def test_only_what_was_in_flight_is_asked_again(folder, undisturbed, tmp_path) -> None:
-    check_killed(folder, tmp_path / "index", undisturbed, n_kills=3, seed=0)
+    check_killed(folder, tmp_path / "index", undisturbed, n_kills=2, seed=0)
 
 
 @pytest.mark.slow

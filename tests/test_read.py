@@ -18,7 +18,6 @@ from llama_index.core.schema import Document, MetadataMode
 from pypdf import PdfReader, PdfWriter
 
 from hierindex.embed.embedder import Embedder
-from hierindex.embed.load import load_embed_model
 from hierindex.errors import SourceError
 from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read import (
@@ -505,11 +504,6 @@ def test_surrogates_become_characters():
     assert mended.metadata == {"k\ufffd": ["v\ufffd"]}
     assert document.text == values["text"]
     assert well_formed(mended) is mended
-
-
-@pytest.fixture(scope="module")
-def embed_model():
-    return load_embed_model()
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,8 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
+torch.set_num_threads(1)  # two on small tensors spend their time waiting for each other
+
 SENTENCES = (
     "The keeper of the lighthouse wrote a letter to the harbour every morning.",
     "A storm from the north broke the window and the lamp went out.",

@@ -60,7 +60,7 @@ FLAGS: dict[str, tuple[Any, str]] = {
     "beam": (int, "Nodes that a traversal keeps at each step."),
     "n_documents": (int, "Number of documents in mode document."),
     "whole_documents": (bool, "In mode document: whole documents."),
-    "merge": (bool, "Replace children by a parent if over half are found."),
+    "merge": (bool, "Add all chunks of a parent if over half of its children are found."),
     "mmr": (float, "Rerank from 1 (by similarity) to 0 (by diversity)."),
     "partial_summaries": (bool, "With --where, include summaries with only some matching chunks."),
     "response_mode": (str, "extractive, or a mode of LlamaIndex."),

@@ -100,6 +100,7 @@ class OnnxEmbedding(BaseEmbedding):
         return [vectors[i] for i in range(len(texts))]
 
     def _vector(self, text: str) -> list[float]:
+        text = text.encode("utf-8", "replace").decode()  # the tokenizer refuses lone surrogates
         ids = np.array([self._cutting_tokenizer.encode(text).ids], dtype=np.int64)
         (found,) = self._session.run([TEXT], {INPUT: ids})
         vector: list[float] = found[0].tolist()

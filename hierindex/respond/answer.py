@@ -21,6 +21,7 @@ from hierindex.llm.checks import check_said
 from hierindex.llm.record import Call, Calls
 from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
+from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.extractive_synthesizer import CITATIONS, NO_ANSWER, REFUSED, SCORE
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.selection import token_counter
@@ -59,7 +60,9 @@ class Answer:
     `citations` has one entry per sentence of an extractive answer. `why` is the reason for the
     searched levels, if they were chosen for the question. `score` is that of an extractive
     answer, see `ExtractiveSynthesizer`, and `refused` is True if nothing in the index answers.
-    `calls` are the prompts sent to a language model, with its answers.
+    `summaries` are the ids of summaries that a language model read instead of their children,
+    which are among the sources. `calls` are the prompts sent to a language model, with its
+    answers.
     """
 
     answer: str
@@ -71,6 +74,7 @@ class Answer:
     why: str | None = None
     score: float | None = None
     refused: bool = False
+    summaries: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list, repr=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -101,6 +105,7 @@ def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbeddin
     """
     if not question.strip():
         raise InputError("The question is empty; pass some text.")
+    question = question.encode("utf-8", "replace").decode()  # a shell passes on any byte
     watch = Stopwatch()
     with watch("embed"), named_errors(embed_model):
         query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
@@ -141,6 +146,7 @@ def answered(
         why=next((node.why for node in found.nodes if isinstance(node, RetrievedNode)), None),
         score=metadata.get(SCORE),
         refused=metadata.get(REFUSED, not found.nodes),
+        summaries=metadata.get(SUMMARIES, []),
         calls=calls.made,
     )
 

@@ -18,11 +18,13 @@ from hierindex.errors import InputError
 from hierindex.llm.checks import check_said
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served, service_of
-from hierindex.respond.passages import Passage
+from hierindex.respond.passages import Passage, condensed
 from hierindex.respond.rounds import Window, rounds
-from hierindex.threads import each
+from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import each, wait_for
 
-CALLS = "calls"
+CALLS, SUMMARIES = "calls", "summaries"
 
 
 class BoundedTreeSummarize(TreeSummarize):
@@ -34,13 +36,17 @@ class BoundedTreeSummarize(TreeSummarize):
     each round has at most half as many calls as the one before: n prompts take fewer than
     2n + log2(n) + 1 calls, whatever the model answers.
 
-    `response.metadata` has `calls`, each prompt with its answer and their tokens.
+    `response.metadata` has `calls`, each prompt with its answer and their tokens, and `summaries`,
+    the ids of the summaries that were read instead of their children.
 
     Parameters
     ----------
     concurrency : int, optional
         Maximum number of concurrent calls, for all questions together, by default 4. Open
         streams do not count.
+    store : HierarchyStore, optional
+        The store of the nodes. If given, a summary is read instead of its children if all of them
+        were found and it saves a prompt.
     **options
         As in `TreeSummarize`, except `multimodal`. `use_async` has no effect.
 
@@ -53,7 +59,14 @@ class BoundedTreeSummarize(TreeSummarize):
         If the model answers nothing, or repeats its prompt; streams are not checked.
     """
 
-    def __init__(self, llm: LLM, *, concurrency: int | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        llm: LLM,
+        *,
+        concurrency: int | None = None,
+        store: HierarchyStore | None = None,
+        **options: Any,
+    ) -> None:
         within = concurrency is None or is_whole(concurrency, 1)
         require(within, "concurrency", "an integer of at least 1", concurrency)
         if options.get("multimodal"):
@@ -61,6 +74,7 @@ class BoundedTreeSummarize(TreeSummarize):
         # LlamaIndex's default would replace the model's.
         options.setdefault("callback_manager", llm.callback_manager)
         super().__init__(llm=served(llm, concurrency=concurrency), **options)
+        self._store = store
 
     def synthesize(
         self,
@@ -70,10 +84,10 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes; `variables` fill the template."""
-        calls = Calls()
-        given = {"passages": list(map(Passage.of, nodes)), "calls": calls, **variables}
+        read, calls = wait_for(self._read(query, nodes, variables)), Calls()
+        given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
         response = super().synthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, calls)
+        return _traced(response, nodes, read, calls)
 
     async def asynthesize(
         self,
@@ -83,10 +97,10 @@ class BoundedTreeSummarize(TreeSummarize):
         **variables: Any,
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
-        calls = Calls()
-        given = {"passages": list(map(Passage.of, nodes)), "calls": calls, **variables}
+        read, calls = await self._read(query, nodes, variables), Calls()
+        given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
         response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
-        return _traced(response, calls)
+        return _traced(response, nodes, read, calls)
 
     def get_response(
         self,
@@ -149,6 +163,24 @@ class BoundedTreeSummarize(TreeSummarize):
         beside = "" if form is None else PydanticOutputParser(form).format("")
         return Window.of(self._prompt_helper, template, llm, beside)
 
+    async def _read(
+        self, query: str | QueryBundle, nodes: list[NodeWithScore], variables: dict[str, Any]
+    ) -> list[NodeWithScore]:
+        """Return the nodes, with some replaced by summaries if this saves calls."""
+        if self._store is None or not nodes:
+            return nodes
+        question = query if isinstance(query, str) else query.query_str
+        window = self._window(question, variables, self._llm)
+        found_in = (node.snapshot for node in nodes if isinstance(node, RetrievedNode))
+        snapshot = next(found_in, None) or await self._store.asnapshot()
+        read = await condensed(nodes, snapshot, window.n_tokens, window.room)
+        if read == nodes:
+            return nodes
+        n_read, n_found = (
+            len(next(rounds(window, list(map(Passage.of, some))), [])) for some in (read, nodes)
+        )
+        return read if n_read < n_found else nodes
+
 
 async def _aeach(asked: Iterable[Coroutine[Any, Any, str]]) -> list[str]:
     """Await all answers in order; the first failure cancels the others."""
@@ -168,7 +200,14 @@ def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:
     return answer
 
 
-def _traced(response: RESPONSE_TYPE, calls: Calls) -> RESPONSE_TYPE:
-    """Add calls to the metadata of the response; a stream adds its call when it ends."""
-    response.metadata = {**(response.metadata or {}), CALLS: calls.made}
+def _traced(
+    response: RESPONSE_TYPE,
+    found: Sequence[NodeWithScore],
+    read: Sequence[NodeWithScore],
+    calls: Calls,
+) -> RESPONSE_TYPE:
+    """Add calls and summaries to the response; a stream adds its call when it ends."""
+    ids = {node.node_id for node in found}
+    summaries = [node.node_id for node in read if node.node_id not in ids]
+    response.metadata = {**(response.metadata or {}), CALLS: calls.made, SUMMARIES: summaries}
     return response

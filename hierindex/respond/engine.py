@@ -28,6 +28,7 @@ from hierindex.llm.served import served
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.respond.reading import ReadingOrderEngine
+from hierindex.retrieve.retriever import HierarchyRetriever
 
 EXTRACTIVE = "extractive"
 MODES = [EXTRACTIVE, *(mode.value for mode in ResponseMode)]
@@ -88,6 +89,10 @@ def query_engine(
             f"response_mode {mode!r} has no option {wrong[0]!r}; it has {', '.join(known)}."
         )
     _check_templates(synthesizer)
+    if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
+        # Parents may violate a restriction to a level or to filters.
+        restricted = retriever.names_level or retriever.filters
+        synthesizer.setdefault("store", None if restricted else retriever.store)
     if mode == EXTRACTIVE:
         made_with: dict[str, Any] = {"embed_model": embed_model}
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's

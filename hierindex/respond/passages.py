@@ -1,15 +1,16 @@
 """Passages for a language model: texts with their positions in the tree."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 import numpy as np
-from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
 from hierindex.core.membership import Ints1d
 from hierindex.record import NodeRecord
 from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.store.snapshot import Snapshot
 
 BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
 
@@ -29,13 +30,11 @@ class Passage:
     @classmethod
     def of(cls, found: NodeWithScore) -> "Passage":
         """Convert a node, with the text that a language model is shown."""
-        record = NodeRecord.from_metadata(found.metadata)
-        parents = [node_id for node_id, _ in record.parents[:1]]
-        ancestors = found.path if isinstance(found, RetrievedNode) else parents
+        spans = NodeRecord.from_metadata(found.metadata).citations
         return cls(
-            found.node.get_content(MetadataMode.LLM),
-            tuple(reversed(ancestors)),
-            next(((span.document, span.start) for span in record.citations), ("", 0)),
+            _shown(found.node),
+            tuple(reversed(_ancestors(found))),
+            (spans[0].document, spans[0].start) if spans else ("", 0),
         )
 
 
@@ -70,3 +69,58 @@ def joined(passages: Sequence[Passage]) -> Passage:
 def _shared(passages: Sequence[Passage]) -> tuple[str, ...]:
     levels = zip(*(passage.path for passage in passages), strict=False)
     return tuple(ids[0] for ids in takewhile(lambda ids: len(set(ids)) == 1, levels))
+
+
+async def condensed(
+    found: Sequence[NodeWithScore],
+    snapshot: Snapshot,
+    n_tokens: Callable[[BaseNode], int],
+    room: int,
+) -> list[NodeWithScore]:
+    """Replace some nodes by their summaries in the index, to save prompts.
+
+    A summary replaces its children if all of them were found, unchanged, and if it is shorter.
+    Children of the lowest rank are replaced first, and only as many as save a prompt of `room`
+    tokens. `n_tokens` is called once for each node.
+    """
+    nodes = {node.node_id: node for node in found}
+    costs = {node_id: n_tokens(node.node) for node_id, node in nodes.items()}
+    total = sum(costs.values())
+    best, fewest = list(found), -(-total // room)
+    if fewest <= 1:
+        return best
+    rank: dict[str, int] = {}
+    for i, node in enumerate(found):
+        for node_id in (node.node_id, *_ancestors(node)[:1]):
+            rank.setdefault(node_id, i)
+    parents = await snapshot.nodes(sorted(rank.keys() - nodes.keys()))
+    stored = {node.node_id: _shown(node) for node in await snapshot.nodes(sorted(nodes))}
+    as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(node.node)}
+    for parent in sorted(parents, key=lambda node: -rank[node.node_id]):
+        children = [child.node_id for child in parent.child_nodes or ()]
+        if not children or not all(child in nodes and child in as_stored for child in children):
+            continue
+        cost, of_children = n_tokens(parent), sum(costs[child] for child in children)
+        if cost >= of_children:
+            continue
+        score = max(nodes.pop(child).get_score() for child in children)
+        nodes[parent.node_id] = NodeWithScore(node=parent, score=score)
+        costs[parent.node_id] = cost
+        total += cost - of_children
+        if -(-total // room) < fewest:
+            best = sorted(nodes.values(), key=lambda node: rank[node.node_id])
+            fewest = -(-total // room)
+        if fewest == 1:
+            break
+    return best
+
+
+def _shown(node: BaseNode) -> str:
+    return node.get_content(MetadataMode.LLM)
+
+
+def _ancestors(found: NodeWithScore) -> list[str]:
+    """Return the known ancestors of a node, from its strongest parent up."""
+    if isinstance(found, RetrievedNode):
+        return found.path
+    return [parent for parent, _ in NodeRecord.from_metadata(found.metadata).parents[:1]]

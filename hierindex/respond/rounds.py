@@ -9,6 +9,7 @@ import numpy as np
 from llama_index.core.indices.prompt_helper import DEFAULT_PADDING, PromptHelper
 from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate
+from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.core.packing import pack
 from hierindex.errors import InputError, ModelError
@@ -68,6 +69,10 @@ class Window(NamedTuple):
     def length(self, text: str) -> int:
         """Count the tokens of a text, as the helper does when it packs."""
         return self.helper._token_counter.get_string_tokens(text)
+
+    def n_tokens(self, node: BaseNode) -> int:
+        """Count the tokens of a node as a language model is shown it."""
+        return self.length(node.get_content(MetadataMode.LLM))
 
     def shortened(self, text: str) -> str:
         """Truncate a text at the end of a sentence, so that two such texts fit one prompt."""

@@ -7,7 +7,7 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.cut import Forest, Mask, select_cut, told
+from hierindex.core.cut import Forest, Mask, select_cut, select_margin, told
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
@@ -21,6 +21,7 @@ from hierindex.store.snapshot import Snapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
+COUNTED = 256  # rows at the margin of a cut, whose tokens are counted
 MANY = 1000  # documents; for nodes of more, all rows are read
 COLUMNS = ("id", "level", "n_tokens", "parent_ids", "documents")
 
@@ -175,29 +176,40 @@ async def _fitting(
     value: Floats1d,
     budget: int,
 ) -> list[NodeWithScore]:
-    """Return the best cut by the tokens that an LLM reads, which are counted for chosen nodes.
+    """Return the best cut by the tokens that an LLM reads.
 
-    The others have as many times the tokens of the embedding model as those counted so far.
+    They are counted for the rows that may be chosen; the others are taken to have as many times
+    the tokens of the embedding model as those have.
     """
     count, tokens, nodes = token_counter(), n_tokens.copy(), dict[int, NodeWithScore]()
-    shortest = np.argsort(np.where(value > 0, n_tokens, np.inf), kind="stable")[:SHORTEST]
-    while True:
-        chosen = select_cut(forest, tokens, value, budget)
-        rows = chosen if len(chosen) else shortest[value[shortest] > 0]
-        new = [row for row in rows.tolist() if row not in nodes]
-        if not new:
-            break
+    admitted = np.flatnonzero(value > 0)
+    shortest = admitted[np.argsort(n_tokens[admitted], kind="stable")[:SHORTEST]]
+
+    async def counted(rows: Ints1d) -> None:
+        new = np.setdiff1d(rows, np.array([*nodes], dtype=np.int64))
         found = await snapshot.nodes(ids.take(new).to_pylist())
-        for row, node in zip(new, found, strict=True):
+        for row, node in zip(new.tolist(), found, strict=True):
             nodes[row] = NodeWithScore(node=node, score=float(share[row]))
-        counted = [*nodes]
-        n_counted = np.array([max(1, count(node)) for node in nodes.values()])
-        tokens = np.maximum(n_tokens * (n_counted.sum() / n_tokens[counted].sum()), 1)
-        tokens = tokens.astype(np.int64)
-        tokens[counted] = n_counted
-    if nodes and not len(chosen):
-        least = min(map(count, nodes.values()))
-        raise InputError(f"No node fits budget={budget}; the shortest has {least} tokens.")
+        known = [*nodes]
+        tokens[known] = [max(1, count(node)) for node in nodes.values()]
+        others = np.setdiff1d(admitted, known)
+        ratio = tokens[known].sum() / max(1, n_tokens[known].sum())
+        tokens[others] = np.maximum(n_tokens[others] * ratio, 1)
+
+    def cut() -> Ints1d:
+        known = np.zeros(len(value))
+        known[[*nodes]] = value[[*nodes]]
+        return select_cut(forest, tokens, known, budget)
+
+    for _ in range(2):  # the second time by what was counted first
+        margin = select_margin(forest, tokens, value, budget, COUNTED)
+        await counted(margin if len(margin) else shortest)
+    chosen = cut()
+    if not len(chosen) and len(shortest):
+        await counted(shortest)
+        least, chosen = tokens[[*nodes]].min(), cut()
+        if not len(chosen):
+            raise InputError(f"No node fits budget={budget}; the shortest has {least} tokens.")
     return sorted((nodes[row] for row in chosen.tolist()), key=_place)
 
 

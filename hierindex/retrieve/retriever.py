@@ -102,7 +102,8 @@ class HierarchyRetriever(BaseRetriever):
         Whether mode "document" returns all chunks of its documents in reading order, within
         the token budget, instead of the best `top_k`.
     merge : bool
-        Whether a parent replaces its children if more than half of them are found.
+        Whether all chunks of a parent are added if more than half of its children are found; see
+        `merged`.
     mmr : float in [0, 1], optional
         Weight of relevance in reranking by maximal marginal relevance, from 0 (diversity only) to 1
         (relevance only). If None, results are not reranked.

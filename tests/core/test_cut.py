@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.core import cut
-from hierindex.core.cut import Forest, select_cut, told
+from hierindex.core.cut import Forest, select_cut, select_margin, told
 from hierindex.errors import InputError
 
 
@@ -65,20 +65,34 @@ def test_no_antichain_is_worth_more(problem):
     assert value[rows].sum() == highest(forest, n_tokens, value, budget)
 
 
-@given(problems(max_rows=40), st.sampled_from([0, 30, 100, 300]))
-def test_a_small_table_loses_no_more_than_stated(problem, cells):
+@given(problems(max_rows=40), st.sampled_from([0, 30, 100, 300]), st.sampled_from([1, cut.N_STEPS]))
+def test_a_small_table_loses_no_more_than_stated(problem, cells, n_steps):
     forest, n_tokens, value, budget = problem
     best = value[select_cut(forest, n_tokens, value, budget)].sum()
-    fitting = np.where(n_tokens <= budget, value, 0.0)
-    rate, base = cut._relaxed(forest, n_tokens, fitting, budget)
-    unused = budget - n_tokens[base].sum()
-    assert best <= value[base].sum() + rate * unused + 1e-9
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cut, "CELLS", cells)
+        patch.setattr(cut, "N_STEPS", n_steps)
         rows = select_cut(forest, n_tokens, value, budget)
+        fitting = np.where(n_tokens <= budget, value, 0.0)
+        rate, base = cut._relaxed(forest, n_tokens, fitting, budget)
     assert is_antichain(forest, rows)
     assert n_tokens[rows].sum() <= budget
     assert value[base].sum() <= value[rows].sum() <= best
+    if n_steps > 1:
+        unused = budget - n_tokens[base].sum()
+        assert best <= value[base].sum() + rate * unused + 1e-9
+
+
+@given(problems(max_rows=40), st.integers(0, 40))
+def test_the_margin_has_the_relaxation_and_as_many_rows_as_asked(problem, n):
+    forest, n_tokens, value, budget = problem
+    rows = select_margin(forest, n_tokens, value, budget, n)
+    possible = np.flatnonzero((value > 0) & (n_tokens <= budget))
+    assert {*rows.tolist()} <= {*possible.tolist()}
+    assert len(rows) >= min(n, len(possible))
+    best = select_cut(forest, n_tokens, value, budget)
+    if n >= len(possible):
+        assert {*best.tolist()} <= {*rows.tolist()}
 
 
 @given(forests(30))

@@ -49,7 +49,7 @@ def all_feasible(X, n_tokens, caps):
                 yield M
 
 
-@given(problems(most_rows=12), st.integers(1, 12))
+@given(problems(most_rows=10), st.integers(1, 10))
 def test_of_a_number_it_equals_brute_force(problem, rows):
     X, n_tokens, caps = problem
     M = segments(X, Optimal(rows=rows), caps, n_tokens)

@@ -2,6 +2,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from tiny_models import save_tiny_sentence_transformer
 
 from hierindex import load_embed_model
@@ -20,10 +21,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="package")
-def tiny(folder, tmp_path_factory):
-    """The model in that folder, exported to a cache of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+def tiny(folder, of_all_workers):
+    """The model in that folder, exported once to a cache of its own."""
+    cache = of_all_workers / "exported"
+    with pytest.MonkeyPatch.context() as patch, FileLock(f"{cache}.lock"):
+        patch.setenv("XDG_CACHE_HOME", str(cache))
         return load_embed_model(folder)
 
 

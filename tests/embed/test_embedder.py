@@ -10,7 +10,6 @@ from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.utils import get_tokenizer
 from tiny_models import SENTENCES
 
-from hierindex import load_embed_model
 from hierindex.embed.embedder import (
     TEXTS_PER_CALL,
     Embedder,
@@ -26,15 +25,10 @@ from hierindex.errors import InputError, WindowWarning
 WINDOW = 32
 
 
-@pytest.fixture(scope="module")
-def bundled():
-    return load_embed_model()
-
-
-def test_the_bundled_model(bundled):
-    embedder = Embedder(bundled)
+def test_the_bundled_model(embed_model):
+    embedder = Embedder(embed_model)
     assert (embedder.window, embedder.n_special_tokens) == (256, 2)
-    assert embedder.name == model_name(bundled) == DEFAULT_EMBED_MODEL
+    assert embedder.name == model_name(embed_model) == DEFAULT_EMBED_MODEL
     X = embedder.embed(["A cat sat on the mat.", "Stocks fell.", "The cat lay on a rug."])
     assert X.shape == (3, 384)
     assert X.dtype == np.float32
@@ -42,15 +36,15 @@ def test_the_bundled_model(bundled):
     assert X[0] @ X[2] > X[0] @ X[1] + 0.2
 
 
-def test_what_is_beyond_the_window_does_not_count(bundled):
+def test_what_is_beyond_the_window_does_not_count(embed_model):
     at_most = "salt " * 254
-    X = Embedder(bundled).embed([at_most, at_most + "ice", "salt " * 253 + "ice"])
+    X = Embedder(embed_model).embed([at_most, at_most + "ice", "salt " * 253 + "ice"])
     np.testing.assert_allclose(X[0], X[1], atol=1e-6)
     assert np.abs(X[0] - X[2]).max() > 1e-4
 
 
-def test_tokens_are_those_of_the_model(bundled):
-    embedder = Embedder(bundled)
+def test_tokens_are_those_of_the_model(embed_model):
+    embedder = Embedder(embed_model)
     assert embedder.count_tokens(["", "salt", "salt " * 1000]).tolist() == [2, 3, 1002]
     assert len(embedder.tokens_of("salt ice")) == 2
     assert embedder.count_tokens([]).shape == (0,)

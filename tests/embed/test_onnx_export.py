@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
-from tiny_models import SENTENCES, save_tiny_sentence_transformer
+from tiny_models import SENTENCES
 
 from hierindex import OnnxEmbedding, load_embed_model
 from hierindex.embed import onnx_export
@@ -54,13 +54,6 @@ def test_a_damaged_export_is_made_again(folder, tiny, own_cache, loads, file, da
     assert len(loads) == 1
     again = OnnxEmbedding(folder=str(copy))
     assert again.get_text_embedding("salt") == tiny.get_text_embedding("salt")
-
-
-def test_other_weights_are_another_export(tiny, own_cache, tmp_path):
-    save_tiny_sentence_transformer(tmp_path / "other", window=16)
-    other = load_embed_model(str(tmp_path / "other"))
-    assert Path(other.folder).name != Path(tiny.folder).name
-    assert (other.max_length, tiny.max_length) == (16, 32)
 
 
 @pytest.mark.usefixtures("graph_of_tiny")

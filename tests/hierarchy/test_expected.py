@@ -40,7 +40,7 @@ def chunks_of(sizes, seed=0):
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @settings(max_examples=5, deadline=None)
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=16))
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=8))
 def test_a_tree_is_between_the_least_and_the_most(kind, sizes):
     hierarchy, chunks = kind(embed_model=HashingEmbedding()), chunks_of(sizes)
     least, most = hierarchy.expected(chunks)

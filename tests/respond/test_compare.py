@@ -6,7 +6,7 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core.response_synthesizers import ResponseMode
 from loopback import NO_QUOTA, Fault, names_words
-from respond.asking import QUESTION, asked_of, log_of, serve, usage_of
+from respond.asking import QUESTION, asked_of, count_tokens, log_of, serve, usage_of
 from store.trees import tree
 from test_doubles import llm_of
 
@@ -208,8 +208,8 @@ def test_json_is_of_one_shape(index, server):
         assert {*source} == {"id", "level", "score", "text", "citations", "path"}
     extractive, failed, refine = comparison["modes"]
     common = ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
-    assert [*extractive] == [*common, "score", "refused"]
-    assert [*refine] == [*common, "refused"]
+    assert [*extractive] == [*common, "score", "refused", "summaries"]
+    assert [*refine] == [*common, "refused", "summaries"]
     assert min(extractive["seconds"], refine["seconds"]) >= 0
     assert (extractive["answer_kind"], refine["answer_kind"]) == ("extractive", "llm")
     assert extractive["citations"]
@@ -237,6 +237,17 @@ def test_options_are_for_the_modes_that_have_them(index, server):
     assert asked.answer.answer
     with pytest.raises(InputError, match="No response mode has an option 'least'"):
         index.compare(QUESTION, synthesizer={"least": 1}, **options)
+
+
+def test_summaries_stand_in_as_they_do_alone(index, server):
+    """Prompts of tree summarise are the same, compared or alone."""
+    llm = llm_of(server, context_window=600)
+    alone = index.ask(QUESTION, llm=llm, **EVERYTHING)
+    modes = ["tree_summarize"]
+    (compared,) = index.compare(QUESTION, llm=llm, response_modes=modes, **EVERYTHING).attempts
+    assert asked_of(compared.answer.calls) == asked_of(alone.calls)
+    assert len(alone.calls) > 1
+    assert all(count_tokens(call.prompt) < 600 for call in alone.calls)
 
 
 def test_an_empty_question(index):

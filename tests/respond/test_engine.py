@@ -8,6 +8,7 @@ from fakes import HashingEmbedding
 from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.schema import MetadataMode
@@ -174,6 +175,7 @@ def test_tree_summarize_reads_a_documents_chunks_and_no_summary_of_them(
     response = query_engine(retriever, embed_model, llm=llm).query(QUESTION)
     prompts = "\n".join(request.prompt for request in server.requests)
     assert len(server.requests) > 2
+    assert response.metadata["summaries"] == []
     assert all(node.node.text in prompts for node in response.source_nodes)
 
 
@@ -325,6 +327,22 @@ def test_a_chat_that_is_a_completion_is_one_call(store, embed_model):
     given = ask(store, embed_model, ChatByCompletion(), response_mode="compact")
     assert (given.answer, given.usage.llm_calls) == ("Once.", 1)
     assert QUESTION in given.calls[0].prompt
+
+
+def test_what_a_postprocessor_hid_comes_back_in_no_summary(store, embed_model):
+    class Masked(BaseNodePostprocessor):
+        def _postprocess_nodes(self, nodes, query_bundle=None):
+            for found in nodes:
+                found.node.set_content(found.node.text.replace("falcon", "bird"))
+            return nodes
+
+    retriever = HierarchyRetriever(store, embed_model, top_k=100, token_budget=None)
+    with LoopbackServer(reply=lambda prompt: "Two.") as server:
+        engine = query_engine(retriever, embed_model, llm=llm_of(server, context_window=900))
+        engine._node_postprocessors = [Masked()]
+        engine.query("Who met whom?")
+    assert len(server.requests) > 2
+    assert not any("falcon" in request.prompt for request in server.requests)
 
 
 def test_a_model_that_was_asked_in_another_loop_is_asked_in_this(store, embed_model, server):

@@ -127,7 +127,7 @@ def test_an_answer_of_nothing_or_of_the_prompt_is_none(index, mode, reply):
     options = {} if mode.endswith("accumulate") else {"synthesizer": {"streaming": True}}
     for each in ({}, options):
         with serve(reply) as server, pytest.raises(ModelError, match="answered nothing"):
-            index.ask(QUESTION, llm=llm_of(server), response_mode=mode, **each)
+            index.ask(QUESTION, llm=llm_of(server), response_mode=mode, top_k=2, **each)
 
 
 def test_an_answer_without_text_is_empty(index):

@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
 import pytest
 from fakes import HashingEmbedding
@@ -15,6 +16,7 @@ from llama_index.core.indices.prompt_helper import PromptHelper
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import TreeSummarize
 from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import Fault, names_words
 from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
@@ -36,6 +38,7 @@ from hierindex.llm.failures import RequestError
 from hierindex.respond.engine import query_engine
 
 NODES = tree()
+BY_ID = {node.node_id: node for node in NODES}
 
 
 def words(n, start=0):
@@ -113,6 +116,10 @@ def test_never_more_calls_than_llama_index(server, lengths, window, fifths):
     assert asked_of(response.metadata["calls"]) == log_of(server, ours)
     if n_stock == 1:
         assert prompts_of(server, ours) == prompts_of(server, stock)[:1]
+
+
+def word_of(text):
+    return lambda prompt: text
 
 
 ENDLESS = {
@@ -203,6 +210,18 @@ def test_no_room_is_one_sentence():
             made.synthesize("Why? " * 50, found("A text."))
         assert server.requests == []
     assert "\n" not in str(caught.value)
+
+
+def paths():
+    """Each node's ancestors, by the first line of its text."""
+    above = {}
+    for node in NODES:
+        path, at = [], node
+        while record(at).parents:
+            at = BY_ID[record(at).parents[0][0]]
+            path.append(at.node_id)
+        above[node.node_id] = path
+    return above
 
 
 def test_families_are_read_together(store, embed_model):
@@ -376,12 +395,110 @@ class TestFailures:
                 index.ask(QUESTION, **options)
 
 
+class TestSummariesStandIn:
+    def ask(self, store, embed_model, window, **options):
+        retriever = retriever_of(store, embed_model, **{"level": None} | options)
+        with serve(window=window - NUM_OUTPUT) as server:
+            engine = query_engine(retriever, embed_model, llm=llm_with(server, window))
+            return engine.query(QUESTION), prompts_of(server)
+
+    @pytest.mark.parametrize("window", [600, 700, 8192])
+    def test_where_whole_families_were_found_and_a_prompt_is_saved(
+        self, store, embed_model, window
+    ):
+        nodes = [node for node in NODES if record(node).level == 0]
+        given = [NodeWithScore(node=node, score=1.0) for node in nodes]
+        with serve(window=window - NUM_OUTPUT) as server:
+            llm = llm_with(server, window)
+            without = BoundedTreeSummarize(llm).synthesize(QUESTION, given)
+            start = len(server.requests)
+            response = BoundedTreeSummarize(llm, store=store).synthesize(QUESTION, given)
+            prompts = prompts_of(server, start)
+        summaries = response.metadata["summaries"]
+        assert without.metadata["summaries"] == []
+        assert bool(summaries) == (window < 8192)
+        shown = "\n".join(prompts)
+        gone = {child.node_id for i in summaries for child in BY_ID[i].child_nodes}
+        told = [BY_ID[i].text for i in summaries]
+        for node in nodes:
+            quoted = any(node.text in text for text in told)
+            assert (node.text in shown) == (node.node_id not in gone or quoted)
+        for node_id in summaries:
+            assert BY_ID[node_id].text in shown
+            assert {child.node_id for child in BY_ID[node_id].child_nodes} <= {
+                n.node_id for n in nodes
+            }
+        n_without = len(without.metadata["calls"])
+        assert (len(prompts) < n_without) if summaries else (len(prompts) == n_without)
+        assert response.source_nodes == given
+
+    def test_never_where_no_call_is_saved(self, store):
+        """In windows of all lengths: some where prompts are full to the brim."""
+        leaves = [NodeWithScore(node=node, score=1.0) for node in NODES if record(node).level == 0]
+        saved = Counter()
+        with serve(lambda prompt: "Done.") as server:
+            for window, n in product((580, 604, 640, 700), (3, 5, 7, 10, 11)):
+                given, llm = leaves[:n], llm_with(server, window)
+                responses = [
+                    BoundedTreeSummarize(llm, store=some).synthesize(QUESTION, given)
+                    for some in (None, store)
+                ]
+                n_without, n_with = (len(r.metadata["calls"]) for r in responses)
+                read_summaries = bool(responses[1].metadata["summaries"])
+                assert (n_with < n_without) == read_summaries
+                saved[read_summaries] += 1
+        assert min(saved[True], saved[False]) > 2
+
+    def test_not_where_a_child_is_missing(self, store):
+        """Of each family all but one."""
+        nodes = [node for node in NODES if record(node).level == 0]
+        last = {record(node).parents[0][0]: node.node_id for node in nodes}
+        given = [NodeWithScore(node=n, score=1.0) for n in nodes if n.node_id not in last.values()]
+        with serve() as server:
+            made = BoundedTreeSummarize(llm_with(server, 450), store=store)
+            response = made.synthesize(QUESTION, given)
+            assert len(server.requests) > 1
+        assert given
+        assert response.metadata["summaries"] == []
+
+    def test_in_an_engine_that_asks_all_levels(self, store, embed_model):
+        """Of which the summaries are passed over by a postprocessor."""
+
+        def chunks(found, query):
+            return [node for node in found if record(node.node).level == 0]
+
+        class Chunks:
+            postprocess_nodes = staticmethod(chunks)
+
+        retriever = retriever_of(store, embed_model, level=None, postprocessors=[Chunks()])
+        with serve(window=600 - NUM_OUTPUT) as server:
+            engine = query_engine(retriever, embed_model, llm=llm_with(server, 600))
+            response = engine.query(QUESTION)
+        assert response.metadata["summaries"]
+        assert {record(node.node).level for node in response.source_nodes} == {0}
+
+    @pytest.mark.parametrize(
+        "options", [{"level": 0}, {"level": [0, 1]}, {"mode": "level", "level": 0}], ids=str
+    )
+    def test_never_when_a_level_was_asked(self, store, embed_model, options):
+        response, prompts = self.ask(store, embed_model, 450, **options)
+        assert response.metadata["summaries"] == []
+        assert len(prompts) > 2
+
+    def test_never_when_filters_were_given(self, store, embed_model):
+        filters = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
+        response, prompts = self.ask(store, embed_model, 450, filters=filters)
+        assert {record(n.node).level for n in response.source_nodes} == {0}
+        assert response.metadata["summaries"] == []
+        assert len(prompts) > 2
+
+
 class TestWhatGoesIn:
     def test_sources_are_what_was_retrieved_and_as_it_was(self, store, embed_model):
         nodes = retriever_of(store, embed_model, level=None).retrieve(QUESTION)
         before = [node.model_dump_json() for node in nodes]
         with serve() as server:
-            made = BoundedTreeSummarize(llm_with(server, 450))
+            made = BoundedTreeSummarize(llm_with(server, 450), store=store)
             extra = found("Something else.")
             response = made.synthesize(QUESTION, nodes, extra)
         assert response.source_nodes == [*nodes, *extra]
@@ -393,7 +510,7 @@ class TestWhatGoesIn:
                 response = asked(server, BoundedTreeSummarize, [], way)
                 assert str(response) == "Empty Response"
                 assert response.source_nodes == []
-                assert response.metadata["calls"] == []
+                assert (response.metadata["calls"], response.metadata["summaries"]) == ([], [])
             assert server.requests == []
 
     @pytest.mark.parametrize("texts", [[""], [" \n ", ""]])

@@ -132,11 +132,12 @@ def test_a_question_that_is_empty(index):
         index.outline(question=" ")
 
 
-def test_what_is_like_the_question_is_told_in_detail(index, nodes):
-    leaf = next(n for n in nodes if record(n).documents == ("b.txt",) and record(n).level == 0)
-    found = index.outline(250, leaf.text)
-    assert leaf.node_id in ids(found)
-    assert {d for each in found for d in record(each.node).documents} > {"b.txt"}
+def test_what_is_like_the_question_counts_for_more(index, nodes):
+    text = next(n.text for n in nodes if record(n).documents == ("b.txt",) and record(n).level == 0)
+    asked, plain = index.outline(PLENTY, text), index.outline(PLENTY)
+    gain = {one.text: one.score / other.score for one, other in zip(asked, plain, strict=True)}
+    assert max(gain, key=gain.__getitem__) == text
+    assert gain[text] > 1 > min(gain.values()) > 0
 
 
 def test_without_a_question_no_model_is_loaded(store):

@@ -1,5 +1,4 @@
 import asyncio
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
 )
+from store.oracle import Oracle
 from store.oracle import passing as passing_ids
 from store.trees import NOUNS, SIZES, record, tree
 
@@ -25,6 +25,7 @@ from hierindex.errors import HierindexError, InputError, LevelError
 from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
+from hierindex.retrieve.merging import merged
 from hierindex.retrieve.retriever import TOP_K, HierarchyRetriever
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
@@ -60,13 +61,6 @@ def cut(nodes, level):
 def all_children_in(node, ids):
     children = node.child_nodes
     return bool(children) and all(child.node_id in ids for child in children)
-
-
-def descent(nodes, node):
-    """Ids of all nodes under one."""
-    by_id = {n.node_id: n for n in nodes}
-    below = [by_id[child.node_id] for child in node.child_nodes or ()]
-    return [i for n in below for i in [n.node_id, *descent(nodes, n)]]
 
 
 def highest(nodes):
@@ -462,36 +456,41 @@ class TestAuto:
 
 
 class TestMerging:
-    def test_most_of_a_parents_children_are_their_parent(self, store, nodes, embed_model):
-        parent = next(n for n in nodes if len(n.child_nodes or ()) > 2)
-        children = [child.node_id for child in parent.child_nodes]
-        others = [n.node_id for n in cut(nodes, 0) if n.node_id not in children[:-1]]
-        most = MetadataFilters(
-            filters=[MetadataFilter(key="id", value=others, operator=FilterOperator.NIN)]
-        )
-        options = {"filters": most, "level": 0, **ALL}
-        apart = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
-        assert sorted(ids(apart)) == sorted(children[:-1])
-        found = HierarchyRetriever(store, embed_model, merge=True, **options).retrieve(QUESTION)
-        assert len(found) == 1
-        assert parent.node_id in [found[0].node.node_id, *descent(nodes, found[0].node)]
-        assert found[0].score == apart[0].score
+    def test_most_of_a_parents_children_bring_the_others(self, store, nodes, embed_model):
+        chunks = {n.node_id: n for n in cut(nodes, 0)}
+        for parent in nodes:
+            under = [c.node_id for c in parent.child_nodes or ()]
+            own = [
+                i
+                for i in under
+                if i in chunks and record(chunks[i]).parents[0][0] == parent.node_id
+            ]
+            n_most = max(2, len(under) // 2 + 1)
+            if n_most < len(own) == len(under):
+                break
+        search = HierarchyRetriever(store, embed_model).search(QueryBundle(QUESTION))
+        found = [
+            NodeWithScore(node=chunks[i], score=1 / (2 + n)) for n, i in enumerate(own[:n_most])
+        ]
+        together = wait_for(merged(found, search))
+        assert sorted(ids(together)) == sorted(own)
+        assert [each for each in together if each.node_id in ids(found)] == found
+        brought = [each for each in together if each.node_id not in ids(found)]
+        assert ids(brought) == own[n_most:]  # in reading order
+        mean = sum(each.score for each in found) / n_most
+        assert [each.score for each in brought] == [pytest.approx(mean)] * len(brought)
+        assert ids(wait_for(merged(found[:-1], search))) == own[: n_most - 1]
 
     def test_merging_goes_on_as_long_as_most_are_there(self, store, nodes, embed_model):
-        by_id = {n.node_id: n for n in nodes}
-        above = {n.node_id: record(n).parents[0][0] for n in nodes if record(n).parents}
-        kept = {n.node_id for n in cut(nodes, 0)}
-        while True:
-            below = Counter(above[i] for i in kept if i in above)
-            most = {i for i, n in below.items() if n > max(1, len(by_id[i].child_nodes) / 2)}
-            if not most:
-                break
-            lowest = min(record(by_id[i]).level for i in most)
-            most = {i for i in most if record(by_id[i]).level == lowest}
-            kept = {i for i in kept if above.get(i) not in most} | most
-        options = {"level": 0, "merge": True, **ALL}
-        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
-        assert sorted(ids(found)) == sorted(kept)
+        """Of all summaries of the first level, the chunks under them remain."""
+        summaries = [n for n in nodes if record(n).level == 1]
+        search = HierarchyRetriever(store, embed_model).search(QueryBundle(QUESTION))
+        found = [NodeWithScore(node=n, score=1.0) for n in summaries]
+        together = wait_for(merged(found, search))
+        assert {*ids(together)} >= {
+            i for n in summaries for i in Oracle(nodes).chunks_under(n.node_id)
+        }
+        assert not {*ids(together)} & {n.node_id for n in summaries}
 
     def test_less_than_most_stay(self, store, nodes, embed_model):
         options = {"level": 0, "merge": True, "top_k": 1, "token_budget": None}
@@ -597,12 +596,13 @@ def test_merging_keeps_to_filters(small, embed_model):
     options = {"merge": True, "filters": where(tenant="x")}
     found = HierarchyRetriever(small, embed_model, **options).retrieve("kettle")
     assert sorted(ids(found)) == ["c0", "c1"]
-    assert "p" in ids(HierarchyRetriever(small, embed_model, merge=True).retrieve("kettle"))
+    partial = HierarchyRetriever(small, embed_model, **options, partial_summaries=True)
+    assert sorted(ids(partial.retrieve("kettle"))) == ["c0", "c1"]
 
 
-def test_a_parent_does_not_lose_by_merging(small, embed_model):
-    retriever = HierarchyRetriever(small, embed_model, mode="collapsed", merge=True)
-    assert retriever.retrieve("kettles")[0].score == pytest.approx(1, abs=1e-5)
+def test_what_is_merged_is_its_chunks(small, embed_model):
+    found = HierarchyRetriever(small, embed_model, merge=True).retrieve("kettles")
+    assert sorted(ids(found)) == ["alone", "c0", "c1", "c2"]
 
 
 def test_a_traversal_begins_at_every_root(small, embed_model):

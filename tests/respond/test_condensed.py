@@ -1,15 +1,19 @@
 """Where passages stand in the tree decides which are read together."""
 
+import asyncio
 import random
+from collections import Counter
+from itertools import chain
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from store.trees import record, tree
 
-from hierindex.respond.passages import Passage, along_the_tree, joined, together
+from hierindex.respond.passages import Passage, along_the_tree, condensed, joined, together
 from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.store.vector_store import HierarchyStore
 
 NODES = tree()
 
@@ -115,3 +119,54 @@ def test_the_leaves_of_a_tree_are_walked_as_their_documents_are_read():
     walked = along_the_tree([Passage.of(leaf) for leaf in leaves])
     places = [p.place for p in walked]
     assert places == sorted(places)
+
+
+BY_ID = {node.node_id: node for node in NODES}
+LEAVES = [NodeWithScore(node=n, score=1.0) for n in NODES if record(n).level == 0]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = HierarchyStore(tmp_path_factory.mktemp("index"))
+    store.add(NODES)
+    return store
+
+
+def n_words(node):
+    return len(node.get_content(MetadataMode.LLM).split())
+
+
+TOTAL = sum(n_words(leaf.node) for leaf in LEAVES)
+
+
+@pytest.mark.parametrize("room", [30, 60, 120, TOTAL - 1, TOTAL])
+@pytest.mark.parametrize("n_found", [0, 1, 5, len(LEAVES)])
+def test_summaries_stand_in_for_all_their_children_where_a_prompt_is_saved(store, room, n_found):
+    counted = Counter()
+
+    def n_tokens(node):
+        counted[node.node_id] += 1
+        return n_words(node)
+
+    found = LEAVES[:n_found]
+    read = asyncio.run(condensed(found, store.snapshot(), n_tokens, room))
+    assert set(counted.values()) <= {1}
+    fewer, before = (-(-sum(n_words(n.node) for n in some) // room) for some in (read, found))
+    assert fewer < before or read == found
+    ids = [leaf.node.node_id for leaf in found]
+    stands_for = [
+        [node.node.node_id]
+        if node in found
+        else [child.node_id for child in BY_ID[node.node.node_id].child_nodes]
+        for node in read
+    ]
+    assert sorted(chain(*stands_for)) == sorted(ids)
+
+
+def test_no_more_summaries_than_save_a_prompt(store):
+    (one,) = [
+        n
+        for n in asyncio.run(condensed(LEAVES, store.snapshot(), n_words, TOTAL - 1))
+        if n not in LEAVES
+    ]
+    assert record(one.node).level == 1
