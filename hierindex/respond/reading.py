@@ -1,6 +1,7 @@
 """A query engine whose synthesizer reads nodes in the order of their documents."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
@@ -42,14 +43,14 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         return response
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked = {EventPayload.QUERY_STR: query_bundle.query_str}
+        asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
         with self.callback_manager.event(CBEventType.QUERY, payload=asked) as event:
             response = self.synthesize(query_bundle, self.retrieve(query_bundle))
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked = {EventPayload.QUERY_STR: query_bundle.query_str}
+        asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
         with self.callback_manager.event(CBEventType.QUERY, payload=asked) as event:
             response = await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
             event.on_end(payload={EventPayload.RESPONSE: response})

@@ -6,6 +6,7 @@ from fakes import HashingEmbedding
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
     NodeRelationship,
+    NodeWithScore,
     QueryBundle,
     RelatedNodeInfo,
     TextNode,
