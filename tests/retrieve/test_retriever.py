@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 
 import numpy as np
 import pytest
@@ -33,7 +34,6 @@ from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
 QUESTION = "the lantern of b3 met a falcon"
-PART = "lantern b3 falcon"
 WHOLE = "What is this about?"
 ALL = {"top_k": 1000, "token_budget": None}
 
@@ -393,57 +393,69 @@ class TestDocuments:
             HierarchyRetriever(store, embed_model, mode="document").retrieve(QUESTION)
 
 
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """An index whose embedding model knows a question about the whole."""
+    model, store = load_embed_model(), HierarchyStore(tmp_path_factory.mktemp("index"))
+    chunks = [node for node in tree() if record(node).level == 0]
+    own = [
+        TextNode(text=n.text, relationships=n.relationships, metadata={"author": author})
+        for n, author in zip(chunks, itertools.cycle(["Ada", "Bo"]))
+    ]
+    for node in own:
+        node.relationships = {NodeRelationship.SOURCE: node.source_node}
+    store.add(SemanticHierarchy(embed_model=model)(own))
+    return HierarchicalIndex(store, model)
+
+
 class TestAuto:
     def test_a_question_about_a_part_is_answered_by_chunks_in_context(self, store, embed_model):
-        found = HierarchyRetriever(store, embed_model, top_k=3).retrieve(PART)
+        found = HierarchyRetriever(store, embed_model, top_k=3).retrieve(QUESTION)
         level = HierarchyRetriever(store, embed_model, level=0, by="context", top_k=3)
         assert [(n.node_id, n.score) for n in found] == [
-            (n.node_id, n.score) for n in level.retrieve(PART)
+            (n.node_id, n.score) for n in level.retrieve(QUESTION)
         ]
         assert {n.why for n in found} == {found[0].why}
         assert found[0].why.startswith("level 0 by context: the question's similarity")
 
     @pytest.mark.parametrize("by", ["dense", "hybrid", "text"])
     def test_the_way_to_search_is_obeyed(self, store, embed_model, by):
-        found = HierarchyRetriever(store, embed_model, by=by).retrieve(PART)
-        level = HierarchyRetriever(store, embed_model, level=0, by=by).retrieve(PART)
+        found = HierarchyRetriever(store, embed_model, by=by).retrieve(QUESTION)
+        level = HierarchyRetriever(store, embed_model, level=0, by=by).retrieve(QUESTION)
         assert ids(found) == ids(level)
         assert f"level 0 by {by}: " in found[0].why
 
-    @pytest.mark.parametrize("question", ["What is this about?", "Give me a summary, please."])
-    def test_a_question_about_the_whole_is_answered_by_an_outline(self, tmp_path, question):
-        model, store = load_embed_model(), HierarchyStore(tmp_path)
-        chunks = [n for n in tree() if record(n).level == 0]
-        texts = [TextNode(text=n.text, relationships=n.relationships) for n in chunks]
-        store.add(SemanticHierarchy(embed_model=model)(texts))
-        found = HierarchyRetriever(store, model, token_budget=150).retrieve(question)
-        index = HierarchicalIndex(store, model)
+    @pytest.mark.parametrize("question", [WHOLE, "Give me a summary, please."])
+    def test_a_question_about_the_whole_is_answered_by_an_outline(self, index, question):
+        found = index.as_retriever(token_budget=150).retrieve(question)
         assert sorted(ids(found)) == sorted(ids(index.outline(150)))
         scores = [n.score for n in found]
         assert scores == sorted(scores, reverse=True)
         assert found[0].why.startswith("all levels for an outline: ")
-        assert (
-            not HierarchyRetriever(store, model)
-            .retrieve("Who met a falcon?")[0]
-            .why.startswith("all levels")
-        )
+        assert asyncio.run(index.as_retriever(token_budget=150).aretrieve(question)) == found
+        part = index.as_retriever().retrieve("Who met a falcon?")
+        assert part[0].why.startswith("level 0 by context: ")
 
-    def test_an_outline_keeps_to_filters_and_top_k(self, store, embed_model, nodes):
-        everything = HierarchyRetriever(store, embed_model, token_budget=None)
-        assert len(everything.retrieve(WHOLE)) > TOP_K
-        few = HierarchyRetriever(store, embed_model, token_budget=None, top_k=2)
-        assert ids(few.retrieve(WHOLE)) == ids(everything.retrieve(WHOLE))[:2]
+    def test_an_outline_keeps_to_filters_and_top_k(self, index):
+        everything = index.as_retriever(token_budget=None).retrieve(WHOLE)
+        assert len(everything) > TOP_K
+        few = index.as_retriever(token_budget=None, top_k=2).retrieve(WHOLE)
+        assert ids(few) == ids(everything)[:2]
         filters = where(author="Bo")
-        found = HierarchyRetriever(store, embed_model, filters=filters).retrieve(WHOLE)
+        found = index.as_retriever(filters=filters).retrieve(WHOLE)
         assert found
-        assert set(ids(found)) <= passing_ids(filters, nodes)
+        assert set(ids(found)) <= passing_ids(filters, index.store.get_nodes())
 
-    def test_options_of_ranking_do_not_change_an_outline(self, store, embed_model):
-        plain = HierarchyRetriever(store, embed_model).retrieve(WHOLE)
-        for options in ({"merge": True}, {"mmr": 0.5}, {"by": "dense"}):
-            assert HierarchyRetriever(store, embed_model, **options).retrieve(WHOLE) == plain
+    @pytest.mark.parametrize("options", [{"merge": True}, {"mmr": 0.5}, {"by": "dense"}], ids=str)
+    def test_options_of_ranking_do_not_change_an_outline(self, index, options):
+        plain = index.as_retriever().retrieve(WHOLE)
+        assert index.as_retriever(**options).retrieve(WHOLE) == plain
 
-    @pytest.mark.parametrize("question", [PART, WHOLE])
+    def test_a_model_that_does_not_tell_questions_apart_finds_chunks(self, store, embed_model):
+        found = HierarchyRetriever(store, embed_model).retrieve(WHOLE)
+        assert found[0].why.startswith("level 0 by context: ")
+
+    @pytest.mark.parametrize("question", [QUESTION, WHOLE])
     def test_nothing_to_choose_from(self, tmp_path, embed_model, question):
         retriever = HierarchyRetriever(HierarchyStore(tmp_path), embed_model)
         assert retriever.retrieve(question) == []
@@ -451,7 +463,7 @@ class TestAuto:
     def test_known_questions_are_embedded_once_for_a_model(self, store):
         model = HashingEmbedding()
         retriever = HierarchyRetriever(store, model)
-        for question in (PART, WHOLE):
+        for question in (QUESTION, WHOLE):
             retriever.retrieve(question)
         assert len(model.batches) == 1
 
