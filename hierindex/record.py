@@ -8,7 +8,7 @@ rest, as some stores take only scalars.
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
@@ -141,22 +141,27 @@ class NodeRecord:
         details = json.loads(metadata[DETAILS])
         details["documents"] = tuple(details["documents"])
         details["parents"] = tuple((node_id, weight) for node_id, weight in details["parents"])
-        details["quotes"] = tuple(
-            Quote(
-                at,
-                to,
-                None if source is None else Span(*source),
-                verbatim,
-                *(tuple(Span(*span) for span in spans) for spans in beside),
-            )
-            for at, to, source, verbatim, *beside in details["quotes"]
-        )
+        details["quotes"] = quotes_of(details["quotes"])
         return cls(
             level=metadata[level],
             level_max=metadata[level_max],
             grounding=metadata.get(grounding),
             **details,
         )
+
+
+def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
+    """Return quotes from their JSON lists."""
+    return tuple(
+        Quote(
+            at,
+            to,
+            None if source is None else Span(*source),
+            verbatim,
+            *(tuple(Span(*span) for span in spans) for spans in beside),
+        )
+        for at, to, source, verbatim, *beside in lists
+    )
 
 
 DETAIL_FIELDS = [field.name for field in fields(NodeRecord) if field.name not in NUMBERS]

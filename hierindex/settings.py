@@ -47,10 +47,10 @@ class Settings(BaseSettings):
     strict: bool = False
     prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
     completion_price: float | None = Field(default=None, ge=0)
-    mode: Literal["collapsed", "level", "traversal", "document", "auto"] | None = None
+    mode: Literal["auto", "collapsed", "level", "traversal", "document"] | None = None
     level: int | list[int] | None = None
-    by: Literal["dense", "hybrid", "text", "context"] = "dense"
-    top_k: int = Field(default=10, ge=1)
+    by: Literal["dense", "hybrid", "text", "context"] | None = None
+    top_k: int | None = Field(default=None, ge=1)
     token_budget: int = Field(default=2000, ge=1)
     beam: int | None = Field(default=None, ge=1)
     n_documents: int = Field(default=3, ge=1)

@@ -13,18 +13,17 @@ from hierindex import HierarchicalIndex, NodeRecord, RetrievedNode
 
 SUMMARIES = MetadataFilters(filters=[MetadataFilter(key="kind", value="extractive")])
 WAYS: dict[str, dict[str, Any]] = {
-    "all levels": {},
-    "all levels, by words": {"by": "text"},
-    "all levels, by both": {"by": "hybrid"},
+    "the chunks in context, or an outline": {},
+    "all levels": {"mode": "collapsed"},
+    "all levels, by words": {"mode": "collapsed", "by": "text"},
+    "all levels, by both": {"mode": "collapsed", "by": "hybrid"},
     "the chunks": {"level": 0},
-    "the chunks in context": {"level": 0, "by": "context"},
     "two levels": {"level": [0, 1]},
     "from the top down": {"mode": "traversal", "beam": 3},
     "from the top down to level 1": {"mode": "traversal", "level": 1},
     "the best chunks of two documents": {"mode": "document", "n_documents": 2},
     "one whole document": {"mode": "document", "n_documents": 1, "whole_documents": True},
-    "levels chosen for the question": {"mode": "auto"},
-    "summaries alone": {"filters": SUMMARIES},
+    "summaries alone": {"mode": "collapsed", "filters": SUMMARIES},
     "parents for most of their children": {"level": 0, "merge": True, "top_k": 30},
     "few alike": {"mmr": 0.3},
     "in 500 tokens": {"token_budget": 500},

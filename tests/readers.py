@@ -24,7 +24,7 @@ WAYS = [
     {"mode": "traversal", "level": 1},
     {"mode": "document"},
     {"mode": "document", "whole_documents": True},
-    {"mode": "auto"},
+    {"mode": "collapsed"},
     {"merge": True},
     {"mmr": 0.5},
     {"filters": OF_A},

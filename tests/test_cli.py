@@ -678,7 +678,8 @@ def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
         ["--mode", "document", "--n-documents", 1],
         ["--mode", "document", "--n-documents", 1, "--whole-documents"],
         ["--level", 0, "--level", 1, "--merge"],
-        ["--mmr", 0.5],
+        ["--level", 0, "--mmr", 0.5],
+        ["--mode", "collapsed", "--by", "hybrid"],
     ],
     ids=str,
 )
@@ -689,10 +690,19 @@ def test_each_way_to_ask(hierindex, index, options) -> None:
     assert "why" not in answer
 
 
-def test_levels_chosen_for_the_question_are_explained(hierindex, index) -> None:
-    question = ("query", "What did the storm break?", "--index", index, "--mode", "auto")
-    assert "stand" in json.loads(hierindex(*question, "--json")[1])["why"]
-    assert "Searched level" in hierindex(*question)[1]
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What did the storm break?", "level 0 by context: "),
+        ("What is this about?", "all levels for an outline: "),
+    ],
+)
+def test_the_default_says_what_it_searched_and_why(hierindex, index, question, said) -> None:
+    asked = ("query", question, "--index", index)
+    answer = json.loads(hierindex(*asked, "--json")[1])
+    assert answer["sources"]
+    assert answer["why"].startswith(said)
+    assert f"Searched {said}" in hierindex(*asked)[1]
 
 
 @pytest.mark.parametrize(
@@ -709,6 +719,7 @@ def test_levels_chosen_for_the_question_are_explained(hierindex, index) -> None:
 def test_where(hierindex, index, conditions, there) -> None:
     flags = [part for condition in conditions for part in ("--where", condition)]
     question = ("query", "What did the storm break?", "--index", index, "--json", "--top-k", 99)
+    question += ("--mode", "collapsed")
     levels = {s["level"] for s in json.loads(hierindex(*question, *flags)[1])["sources"]}
     assert levels <= there
     assert bool(levels) == bool(there)

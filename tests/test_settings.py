@@ -15,7 +15,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("flag", "environment", "file", "expected"),
     [
-        (None, None, None, 10),
+        (None, None, None, None),
         (None, None, 4, 4),
         (None, 3, None, 3),
         (None, 3, 4, 3),

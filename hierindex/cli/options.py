@@ -45,16 +45,17 @@ FLAGS: dict[str, tuple[Any, str]] = {
     "seed": (int, "Random seed."),
     "mode": (
         str,
-        "collapsed (all levels), level, traversal (from the roots down), document (documents by "
-        "their summaries, then their chunks) or auto (levels chosen for the question).",
+        "auto (the default: the chunks, or an outline if the question is about the whole), "
+        "collapsed (all levels), level, traversal (from the roots down) or document (documents by "
+        "their summaries, then their chunks).",
     ),
     "level": (list[int], "Level to search, 0 for chunks; may be repeated."),
     "by": (
         str,
-        "dense (embeddings, the default), text (BM25), hybrid (both) or context (both, and the "
-        "neighbours in reading order).",
+        "dense (embeddings), text (BM25), hybrid (both) or context (both, and the "
+        "neighbours in reading order; the default of mode auto, the others' is dense).",
     ),
-    "top_k": (int, "Maximum number of nodes."),
+    "top_k": (int, "Maximum number of nodes; by default 10, of an outline no limit."),
     "token_budget": (int, "Maximum tokens of all nodes together."),
     "beam": (int, "Nodes that a traversal keeps at each step."),
     "n_documents": (int, "Number of documents in mode document."),

@@ -27,6 +27,7 @@ from hierindex.errors import InputError
 from hierindex.llm.served import served
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
+from hierindex.respond.reading import ReadingOrderEngine
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 EXTRACTIVE = "extractive"
@@ -60,6 +61,8 @@ def query_engine(
     **synthesizer: Any,
 ) -> RetrieverQueryEngine:
     """Return a query engine; "tree_summarize" uses `BoundedTreeSummarize`.
+
+    Answers are written from the nodes in reading order, see `ReadingOrderEngine`.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ def query_engine(
     except (TypeError, ValueError) as error:
         reason = str(error).rstrip(".")
         raise InputError(f"response_mode {mode!r} rejects its options: {reason}.") from error
-    return RetrieverQueryEngine(retriever, response_synthesizer)
+    return ReadingOrderEngine(retriever, response_synthesizer)
 
 
 def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.record import NodeRecord
-from hierindex.respond.known_answers import ANSWERS
+from hierindex.retrieve.known_questions import known_vectors
 from hierindex.summarize.extractive import fitting_sentences
 from hierindex.summarize.sentences import TOKEN, Sentence, split_all, telling
 from hierindex.summarize.summary import Budget
@@ -65,7 +65,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     min_score : float in [0, 1], optional
         Minimum score of an answer; 0 and None answer whenever there is a sentence. The score is
         the similarity of the question to the nearest sentence, scaled so that 0 is chance and
-        1 is a known answer, see `known_answers`. A question about the whole ("What is this
+        1 is a known answer, see `known_questions`. A question about the whole ("What is this
         about?") is recognised by its similarity to such questions, and answered by the most
         central sentences.
 
@@ -150,12 +150,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         S = self._embedder.embed([sentence.text for sentence in pool])  # (n_sentences, n_dims)
         nearest = np.sort(np.argsort(-(S @ q), kind="stable")[:MOST_COMPARED])
         pool, S = [pool[i] for i in nearest], S[nearest]
-        # Known questions are embedded as texts, in one batch instead of a request each.
-        known = ANSWERS.vectors(self._embedder.embed_model, self._embedder.embed)
-        Q, A, whole = (X.astype(np.float64) for X in known)
+        Q, A, whole = known_vectors(self._embedder.embed_model)
         scale = Scale.of(Q @ A.T)
-        near = scale.shares(S @ q)
-        about_the_whole = scale.shares(whole @ q).max()
+        near, about_the_whole = scale.shares(S @ q), scale.shares(whole @ q).max()
         score = float(np.clip(max(near.max(), about_the_whole), 0, 1))
         if score < self._min_score:
             return Extract([], score)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self, get_args
 
+import numpy as np
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import (
     FilterCondition,
@@ -16,7 +17,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import LEVEL, LEVEL_MAX
-from hierindex.retrieve.context import Candidate, rank_in_context
+from hierindex.retrieve.context import COLUMNS, candidates_of, rank_in_context
 from hierindex.store.snapshot import Snapshot
 
 By = Literal["dense", "hybrid", "text", "context"]
@@ -26,7 +27,7 @@ MODES = {
     "hybrid": VectorStoreQueryMode.HYBRID,
     "text": VectorStoreQueryMode.TEXT_SEARCH,
 }
-CANDIDATES = 100  # of each search, before they are ranked in context
+CANDIDATES = 50  # of each search, before they are ranked in context; 100 find no more
 
 Part = MetadataFilter | MetadataFilters
 """A part of the tree that a search is restricted to."""
@@ -54,8 +55,13 @@ class Search:
         if among is not None and not among:
             return []
         if self.by == "context":
-            return (await self._in_context(filters, among))[:n]
-        return await self._asked(MODES[self.by], n, filters, among)
+            return await self._in_context(n, filters, among)
+        result = await self.snapshot.query(
+            self._query(MODES[self.by], n, filters, among),
+            partial_summaries=self.partial_summaries,
+        )
+        pairs = zip(result.nodes or (), result.similarities or (), strict=True)
+        return [NodeWithScore(node=node, score=score) for node, score in pairs]
 
     def filters_within(self, *parts: Part) -> MetadataFilters | None:
         """Combine the filters of the question with parts of the tree."""
@@ -63,49 +69,52 @@ class Search:
         return MetadataFilters(filters=filters) if filters else None
 
     async def _in_context(
-        self, filters: MetadataFilters | None, among: Sequence[str] | None
+        self, n: int, filters: MetadataFilters | None, among: Sequence[str] | None
     ) -> list[NodeWithScore]:
         by_meaning, by_words = await asyncio.gather(
-            self._asked(MODES["dense"], CANDIDATES, filters, among),
-            self._asked(MODES["text"], CANDIDATES, filters, among),
+            *(
+                self.snapshot.found(
+                    self._query(MODES[by], CANDIDATES, filters, among),
+                    *COLUMNS,
+                    partial_summaries=self.partial_summaries,
+                )
+                for by in ("dense", "text")
+            )
         )
-        dense = {node.node_id: node.get_score() for node in by_meaning}
-        lexical = {node.node_id: node.get_score() for node in by_words}
-        nodes = {node.node_id: node.node for node in [*by_meaning, *by_words]}
-        candidates = [
-            Candidate(node, dense.get(node_id), lexical.get(node_id, 0.0))
-            for node_id, node in nodes.items()
-        ]
+        scores = zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True)
+        question, lexical = np.asarray(self.embedding), dict(scores)
+        candidates = {
+            candidate.id: candidate
+            for rows in (by_meaning, by_words)
+            for candidate in candidates_of(rows, question, lexical)
+        }
         ranked = await rank_in_context(
             self.snapshot,
-            candidates,
+            list(candidates.values()),
             self.embedding,
             filters=filters,
             partial_summaries=self.partial_summaries,
         )
         allowed = None if among is None else set(among)
-        return [node for node in ranked if allowed is None or node.node_id in allowed]
+        best = dict([pair for pair in ranked if allowed is None or pair[0] in allowed][:n])
+        nodes = await self.snapshot.nodes(list(best)) if best else []
+        return [NodeWithScore(node=node, score=best[node.node_id]) for node in nodes]
 
-    async def _asked(
+    def _query(
         self,
         mode: VectorStoreQueryMode,
         n: int,
         filters: MetadataFilters | None,
         among: Sequence[str] | None,
-    ) -> list[NodeWithScore]:
-        result = await self.snapshot.query(
-            VectorStoreQuery(
-                query_embedding=self.embedding,
-                query_str=self.question,
-                mode=mode,
-                similarity_top_k=n,
-                filters=filters,
-                node_ids=None if among is None else list(among),
-            ),
-            partial_summaries=self.partial_summaries,
+    ) -> VectorStoreQuery:
+        return VectorStoreQuery(
+            query_embedding=self.embedding,
+            query_str=self.question,
+            mode=mode,
+            similarity_top_k=n,
+            filters=filters,
+            node_ids=None if among is None else list(among),
         )
-        pairs = zip(result.nodes or (), result.similarities or (), strict=True)
-        return [NodeWithScore(node=node, score=score) for node, score in pairs]
 
     def by_meaning(self) -> Self:
         """Return the same search scored by cosine similarity, comparable between parts."""

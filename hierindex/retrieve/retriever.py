@@ -14,10 +14,11 @@ from hierindex.core.ranking import diversified
 from hierindex.embed.embedder import check_same_model, unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.errors import InputError
-from hierindex.retrieve.auto import choose_levels
+from hierindex.retrieve.auto import choose
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import check_levels, check_mode, levels_of
 from hierindex.retrieve.merging import merged
+from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import BY, By, Search, cuts
 from hierindex.retrieve.retrieved import RetrievedNode, path_to_root
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
@@ -26,7 +27,7 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
-Mode = Literal["collapsed", "level", "traversal", "document", "auto"]
+Mode = Literal["auto", "collapsed", "level", "traversal", "document"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
@@ -35,15 +36,18 @@ SPARE = 2  # candidates per result, where merging or overlap drops some
 
 
 class Asked(NamedTuple):
-    """Candidates with their snapshot, the reason for their levels and the summaries' parents."""
+    """Candidates with their snapshot, the reason for the way of "auto", and summaries' parents."""
 
     found: list[NodeWithScore]
+    top_k: int | None
     snapshot: Snapshot
     why: str | None
     parents: Mapping[str, Sequence[str]]
 
-    def placed(self, nodes: Sequence[NodeWithScore]) -> list[RetrievedNode]:
-        """Return some of the candidates with their paths."""
+    def selected(
+        self, nodes: Sequence[NodeWithScore], token_budget: int | None
+    ) -> list[NodeWithScore]:
+        """Select results from the candidates, or what is left of them, with their paths."""
         return [
             RetrievedNode(
                 node=node.node,
@@ -52,7 +56,7 @@ class Asked(NamedTuple):
                 why=self.why,
                 snapshot=self.snapshot,
             )
-            for node in nodes
+            for node in selected(nodes, self.top_k, token_budget)
         ]
 
 
@@ -66,28 +70,30 @@ class HierarchyRetriever(BaseRetriever):
     store : HierarchyStore
     embed_model : BaseEmbedding
         The model that the tree was built with.
-    mode : {"collapsed", "level", "traversal", "document", "auto"}, optional
-        What to search: "collapsed", all levels; "level", the nodes at `level`; "traversal", those
+    mode : {"auto", "collapsed", "level", "traversal", "document"}, optional
+        What to search: "auto", the chunks, unless the question is about the whole, which an
+        outline answers; "collapsed", all levels; "level", the nodes at `level`; "traversal", those
         under the best nodes above, from the roots down; "document", the chunks of the documents
-        with the best summaries; "auto", levels chosen from the scores. By default "collapsed", or
-        "level" if `level` is given.
+        with the best summaries. By default "auto", or "level" if `level` is given.
     level : int or sequence of int, optional
         Levels to search, 0 for the chunks; several only with mode "level". A node promoted to a
         higher level belongs to it, too.
-    top_k : int
-        Maximum number of results.
+    top_k : int, optional
+        Maximum number of results; by default 10, and of an outline what fits the token budget.
     token_budget : int, optional
-        Maximum total tokens of the results, which are added best first; None for no limit.
+        Maximum total tokens of the results, which are added best first; None for no limit, which
+        for an outline is 2,000.
     filters : MetadataFilters, optional
         Metadata filters that every result must pass. A summary passes if every chunk under it
         does; see `HierarchyStore`.
     partial_summaries : bool
         Whether one passing chunk is enough for a summary. Its text may then reveal excluded
         chunks.
-    by : {"dense", "hybrid", "text", "context"}
+    by : {"dense", "hybrid", "text", "context"}, optional
         "dense" scores by vectors, "text" by words, "hybrid" by both, "context" also by neighbours
-        in reading order (single level only). See `HierarchyStore` (modes `default`, `text_search`
-        and `hybrid`) and `hierindex.core.context`.
+        in reading order (single level only). By default "context" in mode "auto", otherwise
+        "dense". See `HierarchyStore` (modes `default`, `text_search` and `hybrid`) and
+        `hierindex.core.context`.
     beam : int, optional
         Number of nodes that a traversal keeps at each step; `top_k` by default.
     n_documents : int
@@ -119,11 +125,11 @@ class HierarchyRetriever(BaseRetriever):
         *,
         mode: Mode | None = None,
         level: int | Sequence[int] | None = None,
-        top_k: int = TOP_K,
+        top_k: int | None = None,
         token_budget: int | None = TOKEN_BUDGET,
         filters: MetadataFilters | None = None,
         partial_summaries: bool = False,
-        by: By = "dense",
+        by: By | None = None,
         beam: int | None = None,
         n_documents: int = N_DOCUMENTS,
         whole_documents: bool = False,
@@ -133,14 +139,15 @@ class HierarchyRetriever(BaseRetriever):
     ) -> None:
         super().__init__()
         levels = levels_of(level)
-        self._mode = mode or ("level" if levels else "collapsed")
+        self._mode = mode or ("level" if levels else "auto")
         require(self._mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
         check_mode(self._mode, levels)
-        require(by in BY, "by", f"one of {', '.join(BY)}", by)
-        if by == "context" and (self._mode in ("collapsed", "auto") or len(levels) > 1):
-            raise InputError("by='context' needs one level, or mode 'traversal' or 'document'.")
-        counts = {"top_k": top_k, "n_documents": n_documents}
-        given = {"token_budget": token_budget, "beam": beam}
+        self._by: By = by or ("context" if self._mode == "auto" else "dense")
+        require(self._by in BY, "by", f"one of {', '.join(BY)}", by)
+        if by == "context" and (self._mode == "collapsed" or len(levels) > 1):
+            raise InputError("by='context' cannot search several levels; name one, or omit mode.")
+        counts = {"n_documents": n_documents}
+        given = {"top_k": top_k, "token_budget": token_budget, "beam": beam}
         counts |= {name: count for name, count in given.items() if count is not None}
         for name, count in counts.items():
             require(is_whole(count, 1), name, "an integer of at least 1", count)
@@ -155,8 +162,7 @@ class HierarchyRetriever(BaseRetriever):
         self._token_budget = token_budget
         self.filters = filters if filters and filters.filters else None
         self.partial_summaries = partial_summaries
-        self._by = by
-        self._beam = beam or top_k
+        self._beam = beam or top_k or TOP_K
         self._n_documents = n_documents
         self._whole_documents = self._mode == "document" and whole_documents
         self._merge = merge
@@ -186,7 +192,7 @@ class HierarchyRetriever(BaseRetriever):
         found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return [*asked.placed(self._selected(found))]
+        return asked.selected(found, self._token_budget)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
@@ -199,7 +205,7 @@ class HierarchyRetriever(BaseRetriever):
         found = asked.found
         for postprocessor in self._postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return [*asked.placed(self._selected(found))]
+        return asked.selected(found, self._token_budget)
 
     async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""
@@ -219,42 +225,43 @@ class HierarchyRetriever(BaseRetriever):
 
     async def _asked(self, search: Search) -> Asked:
         """Find the candidates for the results, best first."""
-        choice = None
+        choice, parents = None, await search.snapshot.parents_of_summaries()
         if self._mode == "auto":
-            choice = await choose_levels(search)
-        found = await self._found(search, choice.levels if choice else self.levels)
+            choice = await choose(search, self._embed_model)
+            if choice.outline and search.snapshot.exists:
+                found = await outline(search, self._token_budget or TOKEN_BUDGET, question=False)
+                found.sort(key=NodeWithScore.get_score, reverse=True)
+                return Asked(found, self._top_k, search.snapshot, choice.why, parents)
+        found = await self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)
         if self._merge:
             found = await merged(found, search)
         if self._mmr is not None:
             found = await _diverse(found, search, self._mmr)
-        parents = await search.snapshot.parents_of_summaries()
-        return Asked(found, search.snapshot, choice and choice.why, parents)
+        top_k = None if self._whole_documents else self._top_k or TOP_K
+        return Asked(found, top_k, search.snapshot, choice and choice.why, parents)
 
-    async def _found(self, search: Search, levels: Sequence[int]) -> list[NodeWithScore]:
+    async def _found(self, search: Search) -> list[NodeWithScore]:
         """Return the best nodes, and spare ones if some may be dropped."""
-        spare = SPARE * self._top_k
+        top_k = self._top_k or TOP_K
         if self._merge or self._mmr is not None or self._postprocessors:
-            return await self._best(search, levels, spare)
-        found = await self._best(search, levels, self._top_k)
-        return await self._best(search, levels, spare) if complete_parents(found) else found
+            return await self._best(search, SPARE * top_k)
+        found = await self._best(search, top_k)
+        return await self._best(search, SPARE * top_k) if complete_parents(found) else found
 
-    async def _best(self, search: Search, levels: Sequence[int], n: int) -> list[NodeWithScore]:
+    async def _best(self, search: Search, n: int) -> list[NodeWithScore]:
         match self._mode:
             case "traversal":
-                return await traversal(search, n, beam=self._beam, level=max(levels, default=0))
+                level = max(self.levels, default=0)
+                return await traversal(search, n, beam=self._beam, level=level)
             case "document" if self._whole_documents:
                 return await all_of_documents(search, n_documents=self._n_documents)
             case "document":
                 return await best_of_documents(search, n, n_documents=self._n_documents)
             case "collapsed":
                 return await search.best(n)
-        return await search.best(n, cuts(levels))
-
-    def _selected(self, found: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-        top_k = None if self._whole_documents else self._top_k
-        return selected(found, top_k, self._token_budget)
+        return await search.best(n, cuts(self.levels or (0,)))
 
 
 async def _diverse(

@@ -23,7 +23,7 @@ from llama_index.core.schema import (
 )
 
 from hierindex.errors import FormatError, InputError
-from hierindex.record import NodeRecord, as_metadata, record_keys
+from hierindex.record import NodeRecord, Span, as_metadata, quotes_of, record_keys
 from hierindex.store.hashed_metadata import row_digests
 
 FORMAT = "3"
@@ -288,6 +288,12 @@ def node_of(row: Mapping[str, Any]) -> TextNode:
             "embedding": row.get("vector"),
         }
     )
+
+
+def citations_of(record: str) -> list[Span]:
+    """Return the citations of a node from its column `record`."""
+    quotes = json.loads(record)["quotes"] if record else ()
+    return NodeRecord(quotes=quotes_of(quotes)).citations
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,11 +35,14 @@ class Scope:
         The rows that pass the query's filters.
     most : int, optional
         Upper bound on the rows that can pass, if known.
+    columns : tuple of str
+        Columns to return beside the score, with those that the filters read.
     """
 
     snapshot: "Snapshot"
     passes: Passing
     most: int | None = None
+    columns: tuple[str, ...] = tuple(NODE_COLUMNS)
 
     def query(self) -> "AsyncQuery":
         """Return a query of the rows that meet LanceDB's condition."""
@@ -71,7 +74,7 @@ async def nearest(
             query = query.bypass_vector_index()
         elif everywhere:
             query = query.nprobes(ALL_PARTITIONS)
-        return await query.select([*NODE_COLUMNS, *columns, "_distance"]).limit(limit).to_arrow()
+        return await query.select([*scope.columns, *columns, "_distance"]).limit(limit).to_arrow()
 
     rows = await _first(scope, search, n_rows)
     return _scored(rows, 1.0 - rows["_distance"].to_numpy().astype(np.float64))
@@ -82,7 +85,7 @@ async def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
 
     async def search(limit: int) -> "pa.Table":
         query = scope.query().nearest_to_text(_words(text))
-        return await query.select([*NODE_COLUMNS, "_score"]).limit(limit).to_arrow()
+        return await query.select([*scope.columns, "_score"]).limit(limit).to_arrow()
 
     rows = await _first(scope, search, n_rows)
     return _scored(rows, rows["_score"].to_numpy().astype(np.float64))
@@ -100,7 +103,7 @@ async def fused(
 
     found = await asyncio.gather(nearest(scope, vector, dense), matching(scope, text, sparse))
     scores = reciprocal_ranks([rows["id"].to_pylist() for rows in found], (alpha, 1.0 - alpha))
-    rows = pa.concat_tables([table.select([*NODE_COLUMNS, "score"]) for table in found])
+    rows = pa.concat_tables([table.select([*scope.columns, "score"]) for table in found])
     ids = rows["id"].to_pylist()
     at = {node_id: i for i, node_id in reversed(list(enumerate(ids)))}
     best = sorted((i for i in at if scores[i] > 0), key=lambda i: (-scores[i], at[i]))

@@ -1,6 +1,6 @@
 """One version of the table, from which a question is answered."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
@@ -17,7 +17,7 @@ from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
 from hierindex.store.failing import FILTERED
 from hierindex.store.filters import filters_of
 from hierindex.store.modes import answer, check_query
-from hierindex.store.passing import passing
+from hierindex.store.passing import Passing, passing
 from hierindex.store.prefilter import SUMMARIES, Prefilter, beginning, by_ids
 from hierindex.store.schema import NODE_COLUMNS, check_dimension, node_of, report_of, to_nodes
 from hierindex.store.search import Scope
@@ -32,7 +32,7 @@ MOST_KEPT = 10_000  # places in memory: 15 MB of vectors
 
 
 class Place(NamedTuple):
-    """The part of a node that a traversal of the tree reads."""
+    """The part of a node that ranking and traversal of the tree read."""
 
     id: str
     level: int
@@ -146,19 +146,30 @@ class Snapshot:
         **options: Any,
     ) -> VectorStoreQueryResult:
         """Return the best nodes that pass the query's filters; see `HierarchyStore.aquery`."""
-        check_query(query)
-        if self._table is None:
-            return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
-        if query.query_embedding:
-            self.check_dimension(len(query.query_embedding))
-        passes = await passing(self, filters_of(query), partial=partial_summaries)
-        most = len(query.node_ids) if query.node_ids else None
-        rows = await answer(Scope(self, passes, most), query, **options)
+        rows = await self.found(query, partial_summaries=partial_summaries, **options)
         return VectorStoreQueryResult(
             nodes=to_nodes(rows),
             similarities=rows["score"].to_pylist(),
             ids=rows["id"].to_pylist(),
         )
+
+    async def found(
+        self,
+        query: VectorStoreQuery,
+        *columns: str,
+        partial_summaries: bool = False,
+        **options: Any,
+    ) -> "pa.Table":
+        """Return columns, by default those of nodes, and the `score` of the rows of `query`."""
+        check_query(query)
+        columns = columns or (*NODE_COLUMNS,)
+        if self._table is None:
+            return (await self.select(*columns)).append_column("score", [[]])
+        if query.query_embedding:
+            self.check_dimension(len(query.query_embedding))
+        passes = await passing(self, filters_of(query), partial=partial_summaries)
+        most = len(query.node_ids) if query.node_ids else None
+        return await answer(Scope(self, passes, most, _read_by(passes, columns)), query, **options)
 
     async def nodes(
         self,
@@ -177,18 +188,29 @@ class Snapshot:
         filters: MetadataFilters | None = None,
         *,
         partial_summaries: bool = False,
-        columns: Iterable[str] = (*NODE_COLUMNS, "vector"),
+        columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
     ) -> list[dict[str, Any]]:
-        """Return columns of the rows of `nodes`; filters need at least `NODE_COLUMNS`."""
-        if self._table is None:
-            return []
-        passes = await passing(self, filters, partial=partial_summaries)
-        where = passes.where
-        if node_ids is not None:
-            where &= by_ids(node_ids)
-        rows = passes.rows(await self.select(*columns, where=where)).to_pylist()
-        by_id = {row["id"]: row for row in rows}
+        """Return columns of the rows of `nodes`, `id` among them."""
+        table = await self.passing(
+            node_ids, filters, partial_summaries=partial_summaries, columns=columns
+        )
+        by_id = {row["id"]: row for row in table.to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
+
+    async def passing(
+        self,
+        node_ids: Collection[str] | None,
+        filters: MetadataFilters | None,
+        *,
+        partial_summaries: bool,
+        columns: Sequence[str],
+    ) -> "pa.Table":
+        """Return at least these columns of the rows of `nodes`, in any order."""
+        if self._table is None:
+            return await self.select(*columns)
+        passes = await passing(self, filters, partial=partial_summaries)
+        where = passes.where if node_ids is None else passes.where & by_ids(node_ids)
+        return passes.rows(await self.select(*_read_by(passes, columns), where=where))
 
     async def ids(
         self,
@@ -315,3 +337,8 @@ class Snapshot:
         X = np.stack(rows["vector"].to_numpy(zero_copy_only=False)) if len(rows) else ()
         columns = (rows[name].to_pylist() for name in ("id", "level", "child_ids"))
         return list(map(Place, *columns, X))
+
+
+def _read_by(passes: Passing, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns to read: the given ones, and those that the filters read in Python."""
+    return tuple(dict.fromkeys((*columns, *(() if passes.where.exact else FILTERED))))

@@ -1,4 +1,4 @@
-"""Milliseconds of a question at 100,000 and 1,000,000 nodes, beside a bare LanceDB search.
+"""Milliseconds of a question at 100,000 and 1,000,000 nodes, beside bare LanceDB searches.
 
 The nodes are those of a tree over FOLDER, again and again: ids of their own, vectors with noise,
 a tree for each copy, level by level as a build writes them. The question's embedding is not in
@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from lancedb.query import MatchQuery
+from lancedb.rerankers import RRFReranker
 from lancedb.table import AsyncTable
 from llama_index.core.schema import QueryBundle
 from llama_index.core.vector_stores.types import (
@@ -43,18 +45,19 @@ MOST = MetadataFilters(
     condition=FilterCondition.NOT,
 )
 MODES: dict[str, dict[str, Any]] = {
-    "collapsed": {},
+    "auto": {},
+    "collapsed": {"mode": "collapsed"},
     "level 0": {"level": 0},
     f"level {UPPER}": {"level": UPPER},
     "traversal": {"mode": "traversal"},
     "document": {"mode": "document"},
-    "auto": {"mode": "auto"},
-    "collapsed, hybrid": {"by": "hybrid"},
-    "collapsed, text": {"by": "text"},
-    "collapsed, merge": {"merge": True},
-    "collapsed, mmr": {"mmr": 0.5},
+    "collapsed, hybrid": {"mode": "collapsed", "by": "hybrid"},
+    "collapsed, text": {"mode": "collapsed", "by": "text"},
+    "collapsed, merge": {"mode": "collapsed", "merge": True},
+    "collapsed, mmr": {"mode": "collapsed", "mmr": 0.5},
+    "auto, filtered": {"filters": MOST},
     "level 0, filtered": {"level": 0, "filters": MOST},
-    "collapsed, filtered": {"filters": MOST},
+    "collapsed, filtered": {"mode": "collapsed", "filters": MOST},
     f"level {UPPER}, filtered": {"level": UPPER, "filters": MOST},
 }
 Ask = Callable[[QueryBundle], Awaitable[Any]]
@@ -113,6 +116,15 @@ def bare(table: AsyncTable) -> Ask:
     return ask
 
 
+def hybrid(table: AsyncTable) -> Ask:
+    async def ask(question: QueryBundle) -> None:
+        search = table.query().nearest_to(question.embedding).distance_type("cosine")
+        both = search.nearest_to_text(MatchQuery(question.query_str, "text"))
+        await both.rerank(RRFReranker()).select(NODE_COLUMNS).limit(TOP_K).to_arrow()
+
+    return ask
+
+
 async def measured(ways: dict[str, Ask], questions: list[QueryBundle]) -> dict[str, np.ndarray]:
     """Milliseconds of each way for each question, in turn."""
     took = {name: list[float]() for name in ways}
@@ -135,11 +147,16 @@ async def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: 
     alone = HierarchyStore(Path(folder) / "upper")
     level = await written(alone, upper, n * upper.num_rows // rows.num_rows)
     model = HierarchicalIndex.open(store.uri).embed_model
-    ways = {"bare search": bare(table), f"bare, level {UPPER} alone": bare(level)}
+    ways = {
+        "bare search": bare(table),
+        "bare hybrid": hybrid(table),
+        f"bare, level {UPPER} alone": bare(level),
+    }
     for name, options in MODES.items():
         ways[name] = HierarchyRetriever(store, model, top_k=TOP_K, **options).aretrieve
     start = time.perf_counter()
-    await HierarchyRetriever(store, model, filters=MOST).aretrieve(questions[0])
+    collapsed = HierarchyRetriever(store, model, mode="collapsed", filters=MOST)
+    await collapsed.aretrieve(questions[0])
     filtering = 1000 * (time.perf_counter() - start)
     took = await measured(ways, questions)
     start = time.perf_counter()
@@ -150,7 +167,8 @@ async def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: 
     print(f"the first question with a filter, which reads the chunks that fail: {filtering:.0f} ms")
     print(f"{'ms':<24}{'median':>9}{'99th':>9}{'by bare':>9}")
     for name, each in took.items():
-        peer = "bare search" if str(UPPER) not in name else f"bare, level {UPPER} alone"
+        peer = "bare hybrid" if "auto" in name or "hybrid" in name else "bare search"
+        peer = f"bare, level {UPPER} alone" if str(UPPER) in name else peer
         ratio = np.median(each) / np.median(took[peer])
         print(f"{name:<24}{np.median(each):9.1f}{np.quantile(each, 0.99):9.1f}{ratio:9.2f}")
 

@@ -41,7 +41,7 @@ WAYS = [
     {"mode": "traversal", "beam": 1},
     {"mode": "document", "n_documents": 9},
     {"mode": "document", "whole_documents": True},
-    {"mode": "auto"},
+    {"mode": "collapsed"},
     {"merge": True},
     {"merge": True, "level": 0},
     {"mmr": 0.5},

@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 
 import numpy as np
 import pytest
@@ -21,18 +22,19 @@ from store.oracle import Oracle
 from store.oracle import passing as passing_ids
 from store.trees import NOUNS, SIZES, record, tree
 
+from hierindex.embed.load import load_embed_model
 from hierindex.errors import HierindexError, InputError, LevelError
-from hierindex.hierarchy.transforms import DocumentHierarchy
+from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
+from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
-from hierindex.retrieve.auto import choose_levels
 from hierindex.retrieve.merging import merged
-from hierindex.retrieve.question import Search
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.retriever import TOP_K, HierarchyRetriever
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
 QUESTION = "the lantern of b3 met a falcon"
+WHOLE = "What is this about?"
 ALL = {"top_k": 1000, "token_budget": None}
 
 
@@ -102,12 +104,11 @@ def test_a_row_that_passed_up_is_in_each_of_its_cuts(tmp_path, embed_model):
         assert [n.node_id in ids(found) for n in passed] == [there] * len(passed)
 
 
-@pytest.mark.parametrize("mode", ["collapsed", None])
-def test_collapsed_sees_all_levels_best_first(store, nodes, embed_model, mode):
+def test_collapsed_sees_all_levels_best_first(store, nodes, embed_model):
     question = embed_model.get_query_embedding(QUESTION)
     cosine = {n.node_id: np.dot(n.embedding, question) for n in nodes}
     for level in range(highest(nodes) + 1):
-        options = {"mode": mode, "filters": where(level=level), **ALL}
+        options = {"mode": "collapsed", "filters": where(level=level), **ALL}
         found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
         assert sorted(ids(found)) == sorted(n.node_id for n in nodes if record(n).level == level)
         scores = [n.score for n in found]
@@ -117,7 +118,7 @@ def test_collapsed_sees_all_levels_best_first(store, nodes, embed_model, mode):
 
 @pytest.mark.parametrize("top_k", [3, 9, 1000])
 def test_no_parent_is_found_with_all_its_children(store, nodes, embed_model, top_k):
-    options = {"top_k": top_k, "token_budget": None}
+    options = {"mode": "collapsed", "top_k": top_k, "token_budget": None}
     found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
     assert len(found) == min(top_k, sum(record(n).level == 0 for n in nodes))
     for n in found:
@@ -169,10 +170,12 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
         pytest.param({"mode": "auto", "level": [0, 1]}, "got mode 'auto'", id="level of auto"),
         pytest.param({"mode": "document", "level": 0}, "got mode 'document'", id="of documents"),
         pytest.param({"mode": "traversal", "level": (0, 1)}, "takes one level", id="two ends"),
-        pytest.param({"mode": "nearest"}, "mode must be one of collapsed, .*'nearest'", id="mode"),
+        pytest.param({"mode": "nearest"}, "mode must be one of auto, .*'nearest'", id="mode"),
         pytest.param({"by": "sparse"}, "by must be one of dense, hybrid, text, context", id="by"),
-        pytest.param({"by": "context"}, "'context' needs one level", id="context of all levels"),
-        pytest.param({"by": "context", "level": [0, 1]}, "needs one level", id="of two levels"),
+        pytest.param(
+            {"by": "context", "mode": "collapsed"}, "'context' cannot search several", id="context"
+        ),
+        pytest.param({"by": "context", "level": [0, 1]}, "cannot search several", id="two levels"),
         pytest.param({"level": "1"}, "level must be a whole number", id="level in words"),
         pytest.param({"level": [0, True]}, "level must be a whole number", id="level of truth"),
         pytest.param({"top_k": 0}, "top_k must be an integer of at least 1, got 0", id="no top_k"),
@@ -207,7 +210,8 @@ FILTERS = {
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name):
     def found(level):
-        options = {"level": level, "filters": FILTERS[name], **ALL}
+        mode = "collapsed" if level is None else "level"
+        options = {"mode": mode, "level": level, "filters": FILTERS[name], **ALL}
         return ids(HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION))
 
     passes = passing_ids(FILTERS[name], nodes)
@@ -224,11 +228,11 @@ def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name
     "options",
     [
         {},
+        {"mode": "collapsed"},
         {"level": 1},
         {"level": [0, 2], "top_k": 3},
         {"token_budget": 60},
         {"mode": "traversal", "beam": 2},
-        {"mode": "auto"},
         {"merge": True},
         {"mmr": 0.5},
         {"by": "hybrid"},
@@ -247,7 +251,7 @@ def test_async_finds_the_same(store, embed_model, options):
 
 @pytest.mark.parametrize("embedding", [[1.0] * 64, [0.1, -0.2] * 32])
 def test_an_embedding_that_is_there_is_not_computed_again(store, nodes, embed_model, embedding):
-    retriever = HierarchyRetriever(store, embed_model, top_k=1)
+    retriever = HierarchyRetriever(store, embed_model, mode="collapsed", top_k=1)
     query = QueryBundle(QUESTION, embedding=embedding)
     cosines = np.array([n.embedding for n in nodes]) @ embedding / np.linalg.norm(embedding)
     for (found,) in (retriever.retrieve(query), asyncio.run(retriever.aretrieve(query))):
@@ -259,7 +263,7 @@ def test_an_embedding_that_is_there_is_not_computed_again(store, nodes, embed_mo
 def test_a_question_is_embedded_once(store, embed_model):
     HierarchyRetriever(store, embed_model, level=1).retrieve(QUESTION)
     assert embed_model.queries == [QUESTION]
-    asyncio.run(HierarchyRetriever(store, embed_model).aretrieve(QUESTION))
+    asyncio.run(HierarchyRetriever(store, embed_model, level=0).aretrieve(QUESTION))
     assert embed_model.queries == [QUESTION] * 2
     assert embed_model.batches == []
 
@@ -389,47 +393,79 @@ class TestDocuments:
             HierarchyRetriever(store, embed_model, mode="document").retrieve(QUESTION)
 
 
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """An index whose embedding model knows a question about the whole."""
+    model, store = load_embed_model(), HierarchyStore(tmp_path_factory.mktemp("index"))
+    chunks = [node for node in tree() if record(node).level == 0]
+    own = [
+        TextNode(text=n.text, relationships=n.relationships, metadata={"author": author})
+        for n, author in zip(chunks, itertools.cycle(["Ada", "Bo"]))
+    ]
+    for node in own:
+        node.relationships = {NodeRelationship.SOURCE: node.source_node}
+    store.add(SemanticHierarchy(embed_model=model)(own))
+    return HierarchicalIndex(store, model)
+
+
 class TestAuto:
-    def test_a_question_in_the_words_of_a_root_goes_to_its_level(self, store, nodes, embed_model):
-        root = next(n for n in nodes if record(n).level == highest(nodes))
-        retriever = HierarchyRetriever(store, embed_model, mode="auto")
-        found = retriever.retrieve(QueryBundle("?", embedding=root.embedding))
-        assert root.node_id in ids(found)
-        assert f"level {highest(nodes)} by " in found[0].why
-
-    @pytest.mark.parametrize(
-        ("scores", "sizes", "levels"),
-        [
-            pytest.param([(0, 0.9), (0, 0.3), (1, 0.2)], {0: 9, 1: 9}, (0,), id="far nearer"),
-            pytest.param([(1, 0.9), (0, 0.3), (0, 0.2)], {0: 9, 1: 9}, (1,), id="a summary is"),
-            pytest.param([(0, 0.9), (1, 0.9), (0, 0.2)], {0: 9, 1: 9}, (0, 1), id="as near"),
-            pytest.param([(0, 0.9), (1, 0.9), (0, 0.2)], {0: 900, 1: 9}, (1,), id="by chance"),
-            pytest.param([(0, 0.5)], {0: 1}, (0,), id="alone"),
-            pytest.param([(0, 0.5), (0, 0.5)], {0: 2}, (0,), id="all alike"),
-        ],
-    )
-    def test_the_level_whose_best_stands_out_is_taken(
-        self, tmp_path, monkeypatch, scores, sizes, levels
-    ):
-        found = [
-            NodeWithScore(node=TextNode(metadata=NodeRecord(level=n).to_metadata()), score=score)
-            for n, score in scores
+    def test_a_question_about_a_part_is_answered_by_chunks_in_context(self, store, embed_model):
+        found = HierarchyRetriever(store, embed_model, top_k=3).retrieve(QUESTION)
+        level = HierarchyRetriever(store, embed_model, level=0, by="context", top_k=3)
+        assert [(n.node_id, n.score) for n in found] == [
+            (n.node_id, n.score) for n in level.retrieve(QUESTION)
         ]
+        assert {n.why for n in found} == {found[0].why}
+        assert found[0].why.startswith("level 0 by context: the question's similarity")
 
-        async def best(self, n):
-            return found
+    @pytest.mark.parametrize("by", ["dense", "hybrid", "text"])
+    def test_the_way_to_search_is_obeyed(self, store, embed_model, by):
+        found = HierarchyRetriever(store, embed_model, by=by).retrieve(QUESTION)
+        level = HierarchyRetriever(store, embed_model, level=0, by=by).retrieve(QUESTION)
+        assert ids(found) == ids(level)
+        assert f"level 0 by {by}: " in found[0].why
 
-        async def level_sizes(self):
-            return sizes
+    @pytest.mark.parametrize("question", [WHOLE, "Give me a summary, please."])
+    def test_a_question_about_the_whole_is_answered_by_an_outline(self, index, question):
+        found = index.as_retriever(token_budget=150).retrieve(question)
+        assert sorted(ids(found)) == sorted(ids(index.outline(150)))
+        scores = [n.score for n in found]
+        assert scores == sorted(scores, reverse=True)
+        assert found[0].why.startswith("all levels for an outline: ")
+        assert asyncio.run(index.as_retriever(token_budget=150).aretrieve(question)) == found
+        part = index.as_retriever().retrieve("Who met a falcon?")
+        assert part[0].why.startswith("level 0 by context: ")
 
-        monkeypatch.setattr(Search, "best", best)
-        monkeypatch.setattr(Snapshot, "level_sizes", level_sizes)
-        choice = asyncio.run(choose_levels(Search(Snapshot("index"), "?", [1.0])))
-        assert choice.levels == levels
+    def test_an_outline_keeps_to_filters_and_top_k(self, index):
+        everything = index.as_retriever(token_budget=None).retrieve(WHOLE)
+        assert len(everything) > TOP_K
+        few = index.as_retriever(token_budget=None, top_k=2).retrieve(WHOLE)
+        assert ids(few) == ids(everything)[:2]
+        filters = where(author="Bo")
+        found = index.as_retriever(filters=filters).retrieve(WHOLE)
+        assert found
+        assert set(ids(found)) <= passing_ids(filters, index.store.get_nodes())
 
-    def test_nothing_to_choose_from(self, tmp_path, embed_model):
-        retriever = HierarchyRetriever(HierarchyStore(tmp_path), embed_model, mode="auto")
-        assert retriever.retrieve(QUESTION) == []
+    @pytest.mark.parametrize("options", [{"merge": True}, {"mmr": 0.5}, {"by": "dense"}], ids=str)
+    def test_options_of_ranking_do_not_change_an_outline(self, index, options):
+        plain = index.as_retriever().retrieve(WHOLE)
+        assert index.as_retriever(**options).retrieve(WHOLE) == plain
+
+    def test_a_model_that_does_not_tell_questions_apart_finds_chunks(self, store, embed_model):
+        found = HierarchyRetriever(store, embed_model).retrieve(WHOLE)
+        assert found[0].why.startswith("level 0 by context: ")
+
+    @pytest.mark.parametrize("question", [QUESTION, WHOLE])
+    def test_nothing_to_choose_from(self, tmp_path, embed_model, question):
+        retriever = HierarchyRetriever(HierarchyStore(tmp_path), embed_model)
+        assert retriever.retrieve(question) == []
+
+    def test_known_questions_are_embedded_once_for_a_model(self, store):
+        model = HashingEmbedding()
+        retriever = HierarchyRetriever(store, model)
+        for question in (QUESTION, WHOLE):
+            retriever.retrieve(question)
+        assert len(model.batches) == 1
 
 
 class TestMerging:
@@ -484,9 +520,9 @@ def test_mmr_finds_what_is_less_alike(tmp_path, embed_model):
     texts = ["the lantern of b3 met a falcon", "the lantern of b3 met a falcon.", "b3 of granite"]
     nodes = [TextNode(text=text, embedding=embed_model._vector(text)) for text in texts]
     (store := HierarchyStore(tmp_path)).add(nodes)
-    found = HierarchyRetriever(store, embed_model, top_k=2, mmr=0.4).retrieve(QUESTION)
+    found = HierarchyRetriever(store, embed_model, level=0, top_k=2, mmr=0.4).retrieve(QUESTION)
     assert nodes[2].node_id in ids(found)
-    plain = HierarchyRetriever(store, embed_model, top_k=2).retrieve(QUESTION)
+    plain = HierarchyRetriever(store, embed_model, level=0, top_k=2).retrieve(QUESTION)
     assert nodes[2].node_id not in ids(plain)
 
 
@@ -500,7 +536,8 @@ def test_mmr_compares_with_all_that_stands_before(tmp_path):
     store = HierarchyStore(tmp_path)
     store.add([TextNode(id_=i, text=i, embedding=[*map(float, v)]) for i, v in vectors.items()])
     question = QueryBundle("?", embedding=[1.0, 0.0, 0.0])
-    found = HierarchyRetriever(store, HashingEmbedding(dim=3), top_k=4, mmr=0.4).retrieve(question)
+    options = {"level": 0, "top_k": 4, "mmr": 0.4}
+    found = HierarchyRetriever(store, HashingEmbedding(dim=3), **options).retrieve(question)
     assert [node.node.node_id for node in found] == ["a", "b", "c", "again"]
 
 

@@ -1,0 +1,57 @@
+"""A query engine whose synthesizer reads nodes in the order of their documents."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.callbacks.schema import CBEventType, EventPayload
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from hierindex.retrieve.context import in_reading_order
+
+
+class ReadingOrderEngine(RetrieverQueryEngine):
+    """A query engine that answers from nodes in reading order; its sources stay best first.
+
+    Laitenberger, Manning and Liu (EMNLP 2025) measured better answers from chunks in the order of
+    their document than from chunks by rank.
+    """
+
+    def synthesize(
+        self,
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> RESPONSE_TYPE:
+        """Return the answer to a question from nodes, which are best first."""
+        ordered = in_reading_order(nodes)
+        response = super().synthesize(query_bundle, ordered, additional_source_nodes)
+        response.source_nodes = [*nodes, *(additional_source_nodes or ())]
+        return response
+
+    async def asynthesize(
+        self,
+        query_bundle: QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+    ) -> RESPONSE_TYPE:
+        """Do what `synthesize` does, without blocking the event loop."""
+        ordered = in_reading_order(nodes)
+        response = await super().asynthesize(query_bundle, ordered, additional_source_nodes)
+        response.source_nodes = [*nodes, *(additional_source_nodes or ())]
+        return response
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=asked) as event:
+            response = self.synthesize(query_bundle, self.retrieve(query_bundle))
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
+        with self.callback_manager.event(CBEventType.QUERY, payload=asked) as event:
+            response = await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response

@@ -1,0 +1,102 @@
+"""Known questions and answers, on which an embedding model's similarities are calibrated."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+from hierindex.core.calibration import Scale
+from hierindex.core.membership import Floats1d, Floats2d
+from hierindex.embed.embedder import unit_vectors
+from hierindex.summarize.known import KnownPairs
+
+ABOUT_THE_WHOLE = (
+    "What is this about?",
+    "What are the main points?",
+    "Give an overview.",
+    "Summarize this.",
+    "Summarize the whole text.",
+    "Give a summary of the documents.",
+    "What are the key takeaways?",
+    "Which topics are covered?",
+    "What was discussed in general?",
+    "What is the overall conclusion?",
+    "What are the main themes?",
+    "What does this collection contain?",
+    "What is the purpose of this document?",
+    "Describe the content in a few sentences.",
+    "What is the gist of it?",
+    "What happened overall?",
+)
+"""Questions that are similar to no sentence and can be answered from any text."""
+
+WHOLE = 0.9  # on the scale of `about_the_whole`; chosen on two thirds of the evaluation data
+
+ANSWERS = KnownPairs(
+    """
+When does the train to the coast leave?
+    The last service to the seaside departs shortly before noon.
+How do bees carry pollen?
+    Bees carry pollen from flower to flower on their hind legs.
+Who pays for repairs to the roof?
+    The landlord bears the cost of mending the roof.
+Why did the home team lose?
+    They were beaten because their goalkeeper had been sent off.
+What goes into the dough?
+    Flour, water, yeast and a little salt are kneaded together.
+What did the court decide about the contract?
+    The judge held that the agreement was void.
+How far away is the nearest star?
+    The closest star is a little over four light years from us.
+How is the printer restarted?
+    Hold the power button for ten seconds and the printer starts again.
+What did her grandmother keep in the drawer?
+    In the drawer lay the letters that her grandmother had kept.
+What do people think of the new bridge?
+    Most residents said that the bridge had made their journey shorter.
+How does the drug work?
+    The medicine lowers blood pressure by widening the vessels.
+Summarize the discussion about the price.
+    They agreed that it should cost no more than a dozen euros.
+""",
+    beside=ABOUT_THE_WHOLE,
+)
+"""Each on its own topic, so that no answer fits another question."""
+
+
+def known_vectors(model: BaseEmbedding) -> list[Floats2d]:
+    """Return the vectors of the known questions, their answers and those about the whole.
+
+    They are embedded as texts, in one batch instead of a request each, once for each model.
+    """
+
+    def embed(texts: Sequence[str]) -> Floats2d:
+        return unit_vectors(model.get_text_embedding_batch(list(texts)))
+
+    return [X.astype(np.float64) for X in ANSWERS.vectors(model, embed)]
+
+
+def about_the_whole(question: Floats1d, model: BaseEmbedding) -> float:
+    """Return how similar a question is to questions about the whole.
+
+    Parameters
+    ----------
+    question : (n_dims,) floats
+        A unit vector.
+    model : BaseEmbedding
+        The model of the vector.
+
+    Returns
+    -------
+    float
+        The similarity to the nearest question about the whole, on a scale where 0 is that of a
+        question about a detail and 1 that of another question about the whole. 0 if the model
+        does not tell them apart: if their means are not as far apart as their standard deviations.
+    """
+    details, _, whole = known_vectors(model)
+    others = whole @ whole.T - 2 * np.eye(len(whole))  # no question is its own nearest
+    chance, pairs = (details @ whole.T).max(axis=1), others.max(axis=1)
+    if pairs.mean() - pairs.std() < chance.mean() + chance.std():
+        return 0.0
+    scale = Scale(chance.mean(), pairs.mean())
+    return float(scale.shares((whole @ question).max(keepdims=True))[0])

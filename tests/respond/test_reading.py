@@ -1,0 +1,50 @@
+"""An answer is written from the nodes in reading order; its sources are best first."""
+
+import asyncio
+
+import pytest
+from llama_index.core.schema import NodeWithScore, TextNode
+from respond.asking import QUESTION, serve
+from test_doubles import async_llm_of, llm_of
+
+from hierindex.record import NodeRecord
+from hierindex.respond.engine import query_engine
+from hierindex.retrieve.context import in_reading_order
+from hierindex.retrieve.retriever import HierarchyRetriever
+
+
+def place(found):
+    span = NodeRecord.from_metadata(found.metadata).citations[0]
+    return span.document, span.start
+
+
+@pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_prompt_is_in_reading_order_and_sources_are_best_first(store, embed_model, mode, way):
+    retriever = HierarchyRetriever(store, embed_model, level=0, top_k=6)
+    found = retriever.retrieve(QUESTION)
+    assert [place(n) for n in found] != sorted(place(n) for n in found)
+    with serve() as server:
+        if way == "sync":
+            engine = query_engine(retriever, embed_model, llm=llm_of(server), response_mode=mode)
+            response = engine.query(QUESTION)
+        else:
+
+            async def ask():
+                async with async_llm_of(server) as llm:
+                    engine = query_engine(retriever, embed_model, llm=llm, response_mode=mode)
+                    return await engine.aquery(QUESTION)
+
+            response = asyncio.run(ask())
+        prompt = server.requests[0].prompt
+    assert [n.node_id for n in response.source_nodes] == [n.node_id for n in found]
+    documents = list(dict.fromkeys(place(n)[0] for n in found))  # the best first
+    read = sorted(found, key=lambda n: (documents.index(place(n)[0]), place(n)[1]))
+    at = [prompt.index(n.text) for n in read]
+    assert at == sorted(at)
+
+
+def test_nodes_without_a_place_stay_by_their_scores():
+    nodes = [NodeWithScore(node=TextNode(text=str(s)), score=s) for s in (0.9, None, 0.5)]
+    assert in_reading_order(nodes) == [nodes[0], nodes[2], nodes[1]]
+    assert in_reading_order([]) == []
