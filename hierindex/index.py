@@ -342,7 +342,7 @@ class HierarchicalIndex:
             search = self.as_retriever(filters=filters).search(QueryBundle(question))
         nodes = wait_for(outline(search, budget, of=named, question=question is not None))
         parents = wait_for(search.snapshot.parents_of_summaries())
-        return Asked(nodes, search.snapshot, None, parents).placed(nodes)
+        return Asked(nodes, None, search.snapshot, None, parents).selected(nodes)
 
     def info(self) -> dict[str, Any]:
         """Return the numbers of documents, nodes and tokens, the roots, models and usage."""

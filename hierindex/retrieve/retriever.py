@@ -45,9 +45,9 @@ class Asked(NamedTuple):
     parents: Mapping[str, Sequence[str]]
 
     def selected(
-        self, nodes: Sequence[NodeWithScore], token_budget: int | None
-    ) -> list[NodeWithScore]:
-        """Select results from the candidates, or what is left of them, with their paths."""
+        self, nodes: Sequence[NodeWithScore], token_budget: int | None = None
+    ) -> list[RetrievedNode]:
+        """Select results from the candidates, or from those that are left, with their paths."""
         return [
             RetrievedNode(
                 node=node.node,
@@ -192,7 +192,7 @@ class HierarchyRetriever(BaseRetriever):
         found = asked.found
         for postprocessor in self._postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return asked.selected(found, self._token_budget)
+        return [*asked.selected(found, self._token_budget)]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
@@ -205,7 +205,7 @@ class HierarchyRetriever(BaseRetriever):
         found = asked.found
         for postprocessor in self._postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return asked.selected(found, self._token_budget)
+        return [*asked.selected(found, self._token_budget)]
 
     async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""
