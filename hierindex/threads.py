@@ -29,15 +29,17 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
 def blocking(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Any, P], T]:
-    """Return the sync twin of an async method, which runs it by `wait_for`.
+    """Return the sync twin of an async method, or of what a subclass overrides it with.
 
-    A method that takes any keywords must mark `self` as positional-only.
+    A method that takes any keywords must mark `self` as positional-only, so that "self" is none.
     """
+    name = method.__name__
 
     @wraps(method)
     def waiting(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return wait_for(method(self, *args, **kwargs))
+        return wait_for(cast("Coroutine[Any, Any, T]", getattr(self, name)(*args, **kwargs)))
 
+    waiting.__name__ = name.removeprefix("async_" if name.startswith("async_") else "a")
     return waiting
 
 
