@@ -22,7 +22,7 @@ test-core: $(READY)  ## apart, as tracing branches makes all else slow
 	$(BIN)/pytest --cov -q tests/core hierindex/core
 
 test-rest: $(READY)
-	$(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
