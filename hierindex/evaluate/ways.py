@@ -150,7 +150,7 @@ def ours(tree: str = OURS, **options: Any) -> Way:
 def raptor(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
     """Return nodes of a RAPTOR tree, collapsed: of the document that is named, or of all."""
     tree = "raptor" if asked.question.within is None else "raptor-by-document"
-    return ours(tree)(asked, top_k, budget)
+    return ours(tree, mode="collapsed")(asked, top_k, budget)
 
 
 WAYS: dict[str, Way] = {
@@ -167,9 +167,9 @@ WAYS: dict[str, Way] = {
     "mmr": diverse,
     "auto-merging": auto_merging,
     "document-summary": document_summary,
-    "contiguous": ours("contiguous"),
+    "contiguous": ours("contiguous", mode="collapsed"),
     "raptor": raptor,
-    "collapsed": ours(),
+    "collapsed": ours(mode="collapsed"),
     "level-0": ours(level=0),
     "level-0-text": ours(level=0, by="text"),
     "level-0-hybrid": ours(level=0, by="hybrid"),
