@@ -1,4 +1,4 @@
-"""Export of a sentence-transformers model to ONNX, cached in the user's cache folder.
+"""Export of sentence-transformers models to ONNX, cached in the user's cache folder.
 
 Uses torch's exporter, because Optimum's requires transformers below 5.
 """
@@ -8,7 +8,8 @@ import logging
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -20,14 +21,15 @@ from platformdirs import user_cache_path
 from hierindex.core.membership import Floats2d
 from hierindex.embed.digests import FileDigests
 from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.onnx import INPUT, MODEL, TEXT, TOKENIZER, Card, OnnxEmbedding
+from hierindex.embed.onnx import INPUT, MODEL, TOKENIZER, TYPES, Card, OnnxEmbedding
 from hierindex.loading import quiet
 
 FORMAT = 5  # of the exported folder; a new number makes a new export
-SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a vector
+TEXT = "sentence_embedding"
+SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a result
 ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
 UNMASKED = "hierindex_unmasked"
-MIN_COSINE = 0.9999  # between the vectors of the graph and those of torch
+MAX_DISTANCE = 0.0141  # of the graph's results to torch's; for vectors, a cosine of 0.9999
 # The long texts vary throughout: some models attend to near tokens only.
 PROBES = (
     "salt",
@@ -45,43 +47,101 @@ UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError
 logger = logging.getLogger(__name__)
 
 
-def exported_folder(
-    source: Path, prompts_of: str, load: Callable[[], BaseEmbedding]
-) -> Path | None:
+@dataclass(frozen=True)
+class Exportable:
+    """A model on torch, and what its export has to know of it.
+
+    Parameters
+    ----------
+    name : str
+        Name under which the model was loaded.
+    network : torch.nn.Module
+        The layers that compute a result.
+    result : Callable
+        Computes the result from the features of one text without padding: from its token ids, and
+        from its token types if they are among the `inputs`.
+    encoder : torch.nn.Module or None
+        The part of the network that attends to tokens.
+    tokenizer : PreTrainedTokenizerFast
+    window : int
+        Most tokens that the model reads, special ones included.
+    torch_results, graph_results : Callable
+        Return the results of some probes, (n_probes, n_dims), by torch and by the export in a
+        folder.
+    """
+
+    name: str
+    network: Any
+    result: Callable[[dict[str, Any]], Any]
+    encoder: Any
+    tokenizer: Any
+    window: int
+    torch_results: Callable[[], Floats2d]
+    graph_results: Callable[[Path], Floats2d]
+    inputs: Sequence[str] = (INPUT,)
+    prompts: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def exportable_embedding(model: Any) -> Exportable:
+    """Return a `HuggingFaceEmbedding` as an `Exportable`."""
+    import torch
+
+    steps = model._model
+
+    def result(features: dict[str, Any]) -> Any:
+        for step in steps:
+            features = step(features)
+        return torch.nn.functional.normalize(features[TEXT], dim=-1)
+
+    return Exportable(
+        model.model_name,
+        network=steps,
+        result=result,
+        encoder=getattr(steps[0], "model", None),
+        tokenizer=steps.tokenizer,
+        window=model.max_length,
+        torch_results=lambda: _vectors(model),
+        graph_results=lambda folder: _vectors(OnnxEmbedding(folder=str(folder))),
+        prompts=steps.prompts,
+    )
+
+
+def exported_folder(source: Path, use: str, load: Callable[[], Exportable]) -> Path | None:
     """Return the folder of a model's export, which is created if it is missing or damaged.
 
     Parameters
     ----------
     source : Path
         Folder of the model's files, whose digest names the export.
-    prompts_of : str
-        Name by which LlamaIndex finds the model's prompts, if it has one.
+    use : str
+        Names the export, too: what the model is used as, or the name by which LlamaIndex finds its
+        prompts.
     load : Callable
         Loads the model on torch, if it has to be exported.
 
     Returns
     -------
     Path or None
-        None if the model cannot be exported, or its vectors would differ; that is recorded, and
+        None if the model cannot be exported, or its results would differ; that is recorded, and
         the export is not tried again.
     """
     cache = user_cache_path("hierindex", appauthor=False) / "onnx"
     try:
         with FileDigests(cache.parent) as digests:
-            folder = _found_or_made(cache / _digest(source, prompts_of, digests), digests, load)
+            folder = _found_or_made(cache / _digest(source, use, digests), digests, load)
     except OSError as error:
-        logger.warning("The embedding model runs on torch: %s cannot be used (%s).", cache, error)
+        logger.warning("The model runs on torch: %s cannot be used (%s).", cache, error)
         return None
     return None if (folder / _reason()).exists() else folder
 
 
-def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], BaseEmbedding]) -> Path:
+def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], Exportable]) -> Path:
     """Return the folder, with an export or with the reason why this torch cannot export."""
     if folder.exists() and not _is_whole(folder, digests):
         logger.info("The exported model in %s is damaged and exported again.", folder)
         shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
-        logger.info("Exporting the embedding model to %s, once.", folder)
+        logger.info("Exporting the model to %s, once.", folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
             _export(load(), Path(made), digests)
@@ -94,24 +154,21 @@ def _reason() -> str:
     return f"not-exportable-by-torch-{version('torch')}.txt"
 
 
-def _export(model: Any, folder: Path, digests: FileDigests) -> None:
+def _export(model: Exportable, folder: Path, digests: FileDigests) -> None:
     """Write the graph, tokenizer and card, or the reason why there are none."""
     try:
-        X = _vectors(model)
-        _write_graph(model._model, folder / MODEL)
-        tokenizer = model._model.tokenizer.backend_tokenizer
-        (folder / TOKENIZER).write_text(tokenizer.to_str(), "utf-8")
-        prompts = model._model.prompts
+        X = model.torch_results()
+        _write_graph(model, folder / MODEL)
+        (folder / TOKENIZER).write_text(model.tokenizer.backend_tokenizer.to_str(), "utf-8")
+        query, text = (model.prompts.get(kind) or "" for kind in ("query", "text"))
         files = {file: digests.of(folder / file) for file in (MODEL, TOKENIZER)}
-        Card(model.max_length, prompts.get("query") or "", prompts.get("text") or "", files).write(
-            folder
-        )
-        cosine = np.sum(X * _vectors(OnnxEmbedding(folder=str(folder))), axis=1).min()
-        if not cosine >= MIN_COSINE:
-            raise ValueError(f"a vector has a cosine similarity of {cosine:.6f} to torch's")
+        Card(model.window, query, text, files).write(folder)
+        distance = np.linalg.norm(X - model.graph_results(folder), axis=1).max()
+        if not distance <= MAX_DISTANCE:
+            raise ValueError(f"a result has a distance of {distance:.6f} to torch's")
     except UNEXPORTABLE + _refusals() as error:
         reason = f"{type(error).__name__}: {error}"
-        logger.info("%s runs on torch: %s", model.model_name, reason.splitlines()[0])
+        logger.info("%s runs on torch: %s", model.name, reason.splitlines()[0])
         (folder / _reason()).write_text(reason, "utf-8")
 
 
@@ -123,34 +180,33 @@ def _refusals() -> tuple[type[Exception], ...]:
     return cast(tuple[type[Exception], ...], refusals)
 
 
-def _write_graph(transformer: Any, path: Path) -> None:
-    """Export a graph from the token ids of one text, without padding, to its vector."""
+def _write_graph(model: Exportable, path: Path) -> None:
+    """Export a graph from the token ids of one text, without padding, to its result."""
     import torch
 
-    _drop_mask(getattr(transformer[0], "model", None))
+    _drop_mask(model.encoder)
+    length = torch.export.Dim("length", min=1, max=model.window)
 
     class FromIds(torch.nn.Module):  # type: ignore[misc]  # types of torch are not read
         def __init__(self) -> None:
             super().__init__()
-            self.steps = transformer
+            self.network = model.network
 
-        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-            features: dict[str, torch.Tensor] = {INPUT: input_ids}
-            for step in self.steps:
-                features = step(features)
-            return torch.nn.functional.normalize(features[TEXT], dim=-1)
+        def forward(
+            self, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None = None
+        ) -> torch.Tensor:
+            types = {} if token_type_ids is None else {TYPES: token_type_ids}
+            return model.result({INPUT: input_ids, **types})
 
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's, about its own code
         torch.onnx.export(
             FromIds().eval(),
-            (torch.ones((1, 7), dtype=torch.int64),),
+            tuple(torch.ones((1, 7), dtype=torch.int64) for _ in model.inputs),
             path,
-            input_names=[INPUT],
-            output_names=[TEXT],
-            dynamic_shapes={
-                INPUT: {1: torch.export.Dim("length", min=1, max=transformer.max_seq_length)}
-            },
+            input_names=[*model.inputs],
+            output_names=["result"],
+            dynamic_shapes={name: {1: length} for name in model.inputs},
             external_data=False,
             dynamo=True,
             verbose=False,
@@ -213,9 +269,9 @@ def _is_whole(folder: Path, digests: FileDigests) -> bool:
         return False
 
 
-def _digest(source: Path, prompts_of: str, digests: FileDigests) -> str:
-    """Return a digest of all that shapes the model's vectors, and of the format."""
-    whole = hashlib.sha256(f"{FORMAT}\0{prompts_of}".encode())
+def _digest(source: Path, use: str, digests: FileDigests) -> str:
+    """Return a digest of all that shapes the model's results, and of the format."""
+    whole = hashlib.sha256(f"{FORMAT}\0{use}".encode())
     for path in _shaping_files(source):
         whole.update(f"\0{path.relative_to(source).as_posix()}\0{digests.of(path)}".encode())
     return whole.hexdigest()
