@@ -104,6 +104,9 @@ def test_it_is_a_tool_of_an_agent(index):
         assert asyncio.run(acall()).content == "It did."
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pydantic.PydanticDeprecatedSince20", "ignore::pydantic.PydanticDeprecatedSince211"
+)  # of the agent
 def test_an_agent_asks_it(index):
     read = []
 
