@@ -4,13 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
-from hierindex.core.membership import Floats2d
-from hierindex.embed.onnx import INPUT, TYPES, Exported, without_surrogates
-from hierindex.embed.onnx_export import PROBES, Exportable
-
-LONGEST = 8192  # tokens of a question and a text, for models whose window is unknown
+from hierindex.embed.onnx import Exported, without_surrogates
 
 
 class Reranker(Protocol):
@@ -43,49 +37,21 @@ class TorchCrossEncoder:
 
     Parameters
     ----------
-    name : str
+    model : CrossEncoder
+    model_name : str
         Name under which the model was loaded.
-    model : PreTrainedModel
-        A sequence classification model with one label.
-    tokenizer : PreTrainedTokenizerBase
     """
 
-    def __init__(self, name: str, model: Any, tokenizer: Any) -> None:
-        self.name = name
-        self.model = model
-        self.tokenizer = tokenizer
-        positions = getattr(model.config, "max_position_embeddings", None) or LONGEST
-        self.window = min(tokenizer.model_max_length, positions, LONGEST)
+    def __init__(self, model: Any, model_name: str) -> None:
+        self._model = model
+        self.model_name = model_name
+        self.max_length = model.max_seq_length
 
     def rank(self, question: str, texts: Sequence[str]) -> list[float]:
         """See `Reranker`."""
         import torch
 
-        question, scores = without_surrogates(question), list[float]()
-        for text in map(without_surrogates, texts):
-            pair = self.tokenizer(
-                [(question, text)], truncation=True, max_length=self.window, return_tensors="pt"
-            )
-            with torch.inference_mode():
-                scores.append(self.model(**pair).logits.item())
-        return scores
-
-
-def exportable_cross_encoder(model: TorchCrossEncoder) -> Exportable:
-    """Return a cross-encoder as an `Exportable`."""
-    names = model.tokenizer.model_input_names
-    return Exportable(
-        model.name,
-        network=model.model,
-        result=lambda features: model.model(**features).logits,
-        encoder=model.model,
-        tokenizer=model.tokenizer,
-        window=model.window,
-        torch_results=lambda: _scores(model),
-        graph_results=lambda folder: _scores(OnnxCrossEncoder(folder)),
-        inputs=[name for name in (INPUT, TYPES) if name in names],
-    )
-
-
-def _scores(model: Reranker) -> Floats2d:
-    return np.array([model.rank(PROBES[1], PROBES)]).T
+        pairs = [(without_surrogates(question), without_surrogates(text)) for text in texts]
+        logits = torch.nn.Identity()
+        scores = self._model.predict(pairs, activation_fn=logits, show_progress_bar=False)
+        return [float(score) for score in scores]

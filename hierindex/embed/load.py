@@ -8,19 +8,14 @@ from typing import TypeVar, cast
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.device import accelerator
-from hierindex.embed.cross_encoder import (
-    OnnxCrossEncoder,
-    Reranker,
-    TorchCrossEncoder,
-    exportable_cross_encoder,
-)
+from hierindex.embed.cross_encoder import OnnxCrossEncoder, Reranker, TorchCrossEncoder
 from hierindex.embed.onnx import OnnxEmbedding
-from hierindex.embed.onnx_export import Exportable, exportable_embedding, exported_folder
+from hierindex.embed.onnx_export import exported_folder
 from hierindex.errors import ModelError
-from hierindex.loading import load_transformer, loading, only_local
+from hierindex.loading import loading, only_local
 
 MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model
-M = TypeVar("M")
+M = TypeVar("M", BaseEmbedding, TorchCrossEncoder)
 CONFIG = "config.json"  # of a transformer
 DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -55,7 +50,7 @@ def load_embed_model(
     if device != "cpu":
         return load()
     prompts_of = "" if Path(source).is_dir() else source
-    found = _exported(source, MODULES, prompts_of, load, exportable_embedding)
+    found = _exported(source, MODULES, prompts_of, load)
     return OnnxEmbedding(folder=str(found), model_name=name) if isinstance(found, Path) else found
 
 
@@ -71,40 +66,36 @@ def load_reranker(name: str) -> Reranker:
         classification model with one label.
     """
     load = partial(_cross_encoder, name)
-    found = _exported(name, CONFIG, "rerank", load, exportable_cross_encoder)
+    found = _exported(name, CONFIG, "rerank", load)
     return OnnxCrossEncoder(found) if isinstance(found, Path) else found
 
 
-def _exported(
-    source: str,
-    marker: str,
-    use: str,
-    load: Callable[[], M],
-    exportable: Callable[[M], Exportable],
-) -> Path | M:
+def _exported(source: str, marker: str, use: str, load: Callable[[], M]) -> Path | M:
     """Return the folder of a model's export, or the model on torch if it cannot be exported."""
     model = None if _folder(source, marker) else load()  # downloads its files
     if files := _folder(source, marker):
-        folder = exported_folder(files, use, lambda: exportable(load() if model is None else model))
+        folder = exported_folder(files, use, load)
         if folder is not None:
             return folder
     return load() if model is None else model
 
 
 def _cross_encoder(name: str) -> TorchCrossEncoder:
-    model, tokenizer = load_transformer(
-        "AutoModelForSequenceClassification",
-        name,
+    with loading(
         f"Cross-encoder {name!r} cannot be loaded: it is not a local folder of a "
-        "sequence classification model, and the hub did not provide it; name such a model.",
-    )
-    kinds, n_labels = model.config.architectures or (), model.config.num_labels
+        "sequence classification model, and the hub did not provide it; name such a model."
+    ):
+        from sentence_transformers import CrossEncoder
+
+        here = only_local(name)
+        model = CrossEncoder(name, device="cpu", trust_remote_code=False, local_files_only=here)
+    kinds, n_labels = model.model.config.architectures or (), model.num_labels
     if n_labels != 1 or not any("SequenceClassification" in kind for kind in kinds):
         raise ModelError(
             f"rerank takes a sequence classification model with one label, but {name!r} is a "
             f"{' or '.join(kinds) or 'model'} with {n_labels} labels; name a cross-encoder."
         )
-    return TorchCrossEncoder(name, model.eval(), tokenizer)
+    return TorchCrossEncoder(model, name)
 
 
 def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:

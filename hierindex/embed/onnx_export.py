@@ -8,8 +8,7 @@ import logging
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -19,13 +18,14 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from platformdirs import user_cache_path
 
 from hierindex.core.membership import Floats2d
+from hierindex.embed.cross_encoder import OnnxCrossEncoder, Reranker, TorchCrossEncoder
 from hierindex.embed.digests import FileDigests
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.onnx import INPUT, MODEL, TOKENIZER, TYPES, Card, OnnxEmbedding
 from hierindex.loading import quiet
 
 FORMAT = 5  # of the exported folder; a new number makes a new export
-TEXT = "sentence_embedding"
+TEXT, SCORES = "sentence_embedding", "scores"
 SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a result
 ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
 UNMASKED = "hierindex_unmasked"
@@ -44,69 +44,12 @@ PROBES = (
 UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError)
 """Errors of models and torch's exporter for a model that cannot be exported."""
 
+OnTorch = BaseEmbedding | TorchCrossEncoder
+
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Exportable:
-    """A model on torch, and what its export has to know of it.
-
-    Parameters
-    ----------
-    name : str
-        Name under which the model was loaded.
-    network : torch.nn.Module
-        The layers that compute a result.
-    result : Callable
-        Computes the result from the features of one text without padding: from its token ids, and
-        from its token types if they are among the `inputs`.
-    encoder : torch.nn.Module or None
-        The part of the network that attends to tokens.
-    tokenizer : PreTrainedTokenizerFast
-    window : int
-        Most tokens that the model reads, special ones included.
-    torch_results, graph_results : Callable
-        Return the results of some probes, (n_probes, n_dims), by torch and by the export in a
-        folder.
-    """
-
-    name: str
-    network: Any
-    result: Callable[[dict[str, Any]], Any]
-    encoder: Any
-    tokenizer: Any
-    window: int
-    torch_results: Callable[[], Floats2d]
-    graph_results: Callable[[Path], Floats2d]
-    inputs: Sequence[str] = (INPUT,)
-    prompts: Mapping[str, str | None] = field(default_factory=dict)
-
-
-def exportable_embedding(model: Any) -> Exportable:
-    """Return a `HuggingFaceEmbedding` as an `Exportable`."""
-    import torch
-
-    steps = model._model
-
-    def result(features: dict[str, Any]) -> Any:
-        for step in steps:
-            features = step(features)
-        return torch.nn.functional.normalize(features[TEXT], dim=-1)
-
-    return Exportable(
-        model.model_name,
-        network=steps,
-        result=result,
-        encoder=getattr(steps[0], "model", None),
-        tokenizer=steps.tokenizer,
-        window=model.max_length,
-        torch_results=lambda: _vectors(model),
-        graph_results=lambda folder: _vectors(OnnxEmbedding(folder=str(folder))),
-        prompts=steps.prompts,
-    )
-
-
-def exported_folder(source: Path, use: str, load: Callable[[], Exportable]) -> Path | None:
+def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path | None:
     """Return the folder of a model's export, which is created if it is missing or damaged.
 
     Parameters
@@ -135,7 +78,7 @@ def exported_folder(source: Path, use: str, load: Callable[[], Exportable]) -> P
     return None if (folder / _reason()).exists() else folder
 
 
-def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], Exportable]) -> Path:
+def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], OnTorch]) -> Path:
     """Return the folder, with an export or with the reason why this torch cannot export."""
     if folder.exists() and not _is_whole(folder, digests):
         logger.info("The exported model in %s is damaged and exported again.", folder)
@@ -154,21 +97,23 @@ def _reason() -> str:
     return f"not-exportable-by-torch-{version('torch')}.txt"
 
 
-def _export(model: Exportable, folder: Path, digests: FileDigests) -> None:
+def _export(model: Any, folder: Path, digests: FileDigests) -> None:
     """Write the graph, tokenizer and card, or the reason why there are none."""
     try:
-        X = model.torch_results()
-        _write_graph(model, folder / MODEL)
-        (folder / TOKENIZER).write_text(model.tokenizer.backend_tokenizer.to_str(), "utf-8")
-        query, text = (model.prompts.get(kind) or "" for kind in ("query", "text"))
+        X = _results(model)
+        _write_graph(model._model, folder / MODEL)
+        (folder / TOKENIZER).write_text(model._model.tokenizer.backend_tokenizer.to_str(), "utf-8")
+        query, text = (model._model.prompts.get(kind) or "" for kind in ("query", "text"))
         files = {file: digests.of(folder / file) for file in (MODEL, TOKENIZER)}
-        Card(model.window, query, text, files).write(folder)
-        distance = np.linalg.norm(X - model.graph_results(folder), axis=1).max()
+        Card(model.max_length, query, text, files).write(folder)
+        of_text = isinstance(model, BaseEmbedding)
+        made = OnnxEmbedding(folder=str(folder)) if of_text else OnnxCrossEncoder(folder)
+        distance = np.linalg.norm(X - _results(made), axis=1).max()
         if not distance <= MAX_DISTANCE:
             raise ValueError(f"a result has a distance of {distance:.6f} to torch's")
     except UNEXPORTABLE + _refusals() as error:
         reason = f"{type(error).__name__}: {error}"
-        logger.info("%s runs on torch: %s", model.name, reason.splitlines()[0])
+        logger.info("%s runs on torch: %s", model.model_name, reason.splitlines()[0])
         (folder / _reason()).write_text(reason, "utf-8")
 
 
@@ -180,41 +125,52 @@ def _refusals() -> tuple[type[Exception], ...]:
     return cast(tuple[type[Exception], ...], refusals)
 
 
-def _write_graph(model: Exportable, path: Path) -> None:
-    """Export a graph from the token ids of one text, without padding, to its result."""
+def _write_graph(transformer: Any, path: Path) -> None:
+    """Export a graph from the tokens of a text or pair, without padding, to its result."""
     import torch
+    from sentence_transformers import CrossEncoder
 
-    _drop_mask(model.encoder)
-    length = torch.export.Dim("length", min=1, max=model.window)
+    _drop_mask(getattr(transformer[0], "model", None))
+    length = torch.export.Dim("length", min=1, max=transformer.max_seq_length)
+    takes_types = TYPES in transformer.tokenizer.model_input_names
+    of_pairs = isinstance(transformer, CrossEncoder)
+    inputs = [INPUT, TYPES] if of_pairs and takes_types else [INPUT]
 
     class FromIds(torch.nn.Module):  # type: ignore[misc]  # types of torch are not read
         def __init__(self) -> None:
             super().__init__()
-            self.network = model.network
+            self.steps = transformer
 
         def forward(
             self, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None = None
         ) -> torch.Tensor:
             types = {} if token_type_ids is None else {TYPES: token_type_ids}
-            return model.result({INPUT: input_ids, **types})
+            features: dict[str, torch.Tensor] = {INPUT: input_ids, **types}
+            for step in self.steps:
+                features = step(features)
+            if of_pairs:
+                return features[SCORES]
+            return torch.nn.functional.normalize(features[TEXT], dim=-1)
 
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's, about its own code
         torch.onnx.export(
             FromIds().eval(),
-            tuple(torch.ones((1, 7), dtype=torch.int64) for _ in model.inputs),
+            tuple(torch.ones((1, 7), dtype=torch.int64) for _ in inputs),
             path,
-            input_names=[*model.inputs],
+            input_names=inputs,
             output_names=["result"],
-            dynamic_shapes={name: {1: length} for name in model.inputs},
+            dynamic_shapes={name: {1: length} for name in inputs},
             external_data=False,
             dynamo=True,
             verbose=False,
         )
 
 
-def _vectors(model: BaseEmbedding) -> Floats2d:
-    return unit_vectors([model.get_text_embedding(text) for text in PROBES])
+def _results(model: BaseEmbedding | Reranker) -> Floats2d:
+    if isinstance(model, BaseEmbedding):
+        return unit_vectors([model.get_text_embedding(text) for text in PROBES])
+    return np.array([model.rank(PROBES[1], PROBES)]).T
 
 
 def _drop_mask(encoder: Any) -> None:

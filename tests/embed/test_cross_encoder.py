@@ -52,7 +52,7 @@ def test_a_model_that_sentence_transformers_saved(pair_folder, own_cache, tmp_pa
     monkeypatch.setattr("hierindex.embed.load.exported_folder", lambda *_: None)
     model = load_reranker(str(tmp_path / "saved"))
     assert isinstance(model, TorchCrossEncoder)
-    assert model.window == 64
+    assert model.max_length == 64
     assert len(model.rank(QUESTION, TEXTS)) == len(TEXTS)
 
 

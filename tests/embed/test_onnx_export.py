@@ -23,8 +23,7 @@ def loads(folder):
     class Loads(list):
         def __call__(self):
             self.append(folder)
-            model = HuggingFaceEmbedding(folder, device="cpu")
-            return onnx_export.exportable_embedding(model)
+            return HuggingFaceEmbedding(folder, device="cpu")
 
     return Loads()
 
@@ -60,10 +59,9 @@ def test_a_damaged_export_is_made_again(folder, tiny, own_cache, loads, file, da
 @pytest.mark.usefixtures("graph_of_tiny")
 def test_what_a_model_is_given_before_a_text_is_part_of_it(folder, tiny, own_cache):
     def load():
-        model = HuggingFaceEmbedding(
+        return HuggingFaceEmbedding(
             folder, device="cpu", query_instruction="grain ", text_instruction="salt "
         )
-        return onnx_export.exportable_embedding(model)
 
     made = OnnxEmbedding(folder=str(onnx_export.exported_folder(Path(folder), "x/y", load)))
     assert Path(made.folder).name != Path(tiny.folder).name
@@ -95,7 +93,7 @@ def test_a_model_that_cannot_be_exported_runs_on_torch(folder, own_cache, monkey
 @pytest.mark.usefixtures("graph_of_tiny")
 def test_a_graph_with_other_vectors_is_not_used(folder, own_cache, loads, monkeypatch):
     slightly_off = iter([np.eye(2), [[1, 0], [0.0148, 0.99989]]])
-    monkeypatch.setattr(onnx_export, "_vectors", lambda _: np.array(next(slightly_off)))
+    monkeypatch.setattr(onnx_export, "_results", lambda _: np.array(next(slightly_off)))
     assert onnx_export.exported_folder(Path(folder), "", loads) is None
     monkeypatch.undo()
     (noted,) = own_cache.parent.rglob(onnx_export._reason())
