@@ -2,7 +2,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
-# The interpreters that tests start find modules compiled.
+# Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test types test-core test-rest test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses
@@ -18,11 +18,11 @@ test: $(READY)  ## everything that CI checks
 types: $(READY)
 	$(BIN)/mypy
 
-test-core: $(READY)  ## alone, as tracing branches makes all else slow
+test-core: $(READY)  ## apart, as tracing branches makes all else slow
 	$(BIN)/pytest --cov -q tests/core hierindex/core
 
 test-rest: $(READY)
-	$(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

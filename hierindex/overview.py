@@ -27,7 +27,7 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
             {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
             for level in sorted(nodes)
         ],
-        "roots": await snapshot.roots(),
+        "roots": [*await snapshot.roots()],
         "stale": sum(map(bool, columns["stale"])),
         "method": record.method,
         "embed_model": record.embed_model,

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from functools import wraps
 from threading import Event, Thread
@@ -29,50 +30,59 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
 def blocking(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[Any, P], T]:
-    """Return the sync twin of an async method, which runs it by `wait_for`.
+    """Return the sync twin of an async method, or of what a subclass overrides it with.
 
-    A method that takes any keywords must mark `self` as positional-only.
+    A method that takes any keywords must mark `self` as positional-only, so that "self" is none.
     """
+    name = method.__name__
 
     @wraps(method)
     def waiting(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return wait_for(method(self, *args, **kwargs))
+        return wait_for(cast("Coroutine[Any, Any, T]", getattr(self, name)(*args, **kwargs)))
 
+    waiting.__name__ = name.removeprefix("async_" if name.startswith("async_") else "a")
     return waiting
 
 
 def run_apart(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on a new event loop in a new thread; an interruption cancels it.
 
-    So it also works inside a running loop, such as a notebook's.
+    So it also works inside a running loop, such as a notebook's. Exceptions that end a loop, such
+    as `SystemExit`, are raised here like all others.
     """
-    loop, context = asyncio.new_event_loop(), copy_context()
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(coroutine)
 
-    async def inside() -> T:
-        return await asyncio.create_task(coroutine, context=context)
+    def work() -> T:
+        try:
+            return loop.run_until_complete(task)
+        finally:
+            while tasks := asyncio.all_tasks(loop):
+                for other in tasks:
+                    other.cancel()
+                with suppress(SystemExit, KeyboardInterrupt):  # of another task
+                    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            loop.run_until_complete(loop.shutdown_asyncgens())
 
-    thread = Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    future = asyncio.run_coroutine_threadsafe(inside(), loop)
+    future = started(work)
     try:
         return future.result()
     finally:
-        future.cancel()  # has an effect only if this thread was interrupted
-        asyncio.run_coroutine_threadsafe(_settled(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
+        loop.call_soon_threadsafe(task.cancel)  # has an effect only if this thread was interrupted
+        wait([future])
         loop.close()
-
-
-async def _settled() -> None:
-    """Wait for the other tasks, which were cancelled."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 async def in_daemon_thread(function: Callable[[], T]) -> T:
     """Run a blocking function in a thread that does not keep the process alive."""
-    return await asyncio.wrap_future(_begun(function))
+
+    def work() -> T:
+        try:
+            return function()
+        except StopIteration as error:  # which futures of asyncio cannot hold
+            raise RuntimeError("A function in a thread raised StopIteration.") from error
+
+    return await asyncio.wrap_future(started(work))
 
 
 def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
@@ -96,7 +106,7 @@ def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
     try:
         while waiting or running:
             while waiting and len(running) < n_threads:
-                results.append(_begun(waiting.popleft()))
+                results.append(started(waiting.popleft()))
                 running.add(results[-1])
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for result in done:
@@ -113,8 +123,8 @@ def is_given_up() -> bool:
     return given_up is not None and given_up.is_set()
 
 
-def _begun(function: Callable[[], T]) -> Future[T]:
-    """Start a function in a daemon thread."""
+def started(function: Callable[[], T]) -> Future[T]:
+    """Start a function in a daemon thread, in a copy of this context, and return its future."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
     context = copy_context()

@@ -100,7 +100,7 @@ def no_hub(monkeypatch):
 
 @pytest.fixture
 def transformers_log(caplog):
-    """Records of transformers, what it says once only included."""
+    """Records of transformers, including messages that it logs only once."""
     from transformers.utils.logging import warning_once
 
     warning_once.cache_clear()

@@ -34,7 +34,6 @@ from loopback import (
     Tokens,
     names_words,
 )
-from sentence_transformers import SentenceTransformer
 from tiny_models import (
     SENTENCES,
     save_tiny_bart,
@@ -406,6 +405,8 @@ def test_bert_returns_hidden_states(tmp_path, transformers_log):
 
 def test_sentence_transformer(tmp_path, transformers_log):
     save_tiny_sentence_transformer(tmp_path, window=32)
+    from sentence_transformers import SentenceTransformer
+
     model = SentenceTransformer(str(tmp_path), device="cpu")
     shorter = "The keeper of the lighthouse wrote a letter."
     X = model.encode([*SENTENCES, shorter])

@@ -11,8 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 from transformers import (
@@ -186,6 +184,9 @@ def save_cross_encoder(folder: Path, window: int = 64, **settings: object) -> No
 
 def save_tiny_sentence_transformer(folder: Path, window: int = 32) -> None:
     """Save a sentence-transformers model of 16 dimensions, unit vectors, that truncates."""
+    from sentence_transformers import SentenceTransformer  # takes seconds
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
     with TemporaryDirectory() as encoder:
         save_tiny_bert(Path(encoder), window)
         transformer = Transformer(

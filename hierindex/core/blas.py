@@ -13,6 +13,7 @@ def one_thread() -> Generator[None]:
 
     The limit applies to the whole process, so concurrent callers wait for each other.
     """
+    import sklearn  # noqa: F401 - loads OpenMP and BLAS, as libraries loaded later have no limit
     from threadpoolctl import threadpool_limits
 
     with _ALONE, threadpool_limits(1):

@@ -6,9 +6,7 @@ from hierindex.core.membership import Ints1d
 from hierindex.errors import InputError
 
 
-def pack(
-    n_tokens: Ints1d, together: Ints1d, *, max_tokens: int, max_rows: int | None = None
-) -> Ints1d:
+def pack(n_tokens: Ints1d, together: Ints1d, *, max_tokens: int) -> Ints1d:
     """Return the first rows of the fewest groups of consecutive rows within the bounds.
 
     Among cuts into that many groups, the one that separates related rows least is chosen, then
@@ -21,8 +19,6 @@ def pack(
     together : (n - 1,) int
         How strongly each row is related to the next, from 0.
     max_tokens : int
-        Per group.
-    max_rows : int, optional
         Per group.
 
     Returns
@@ -55,7 +51,6 @@ def pack(
     begins = np.zeros(n + 1, dtype=np.int64)  # first row of their last group
     for end in range(1, n + 1):
         first = int(np.searchsorted(ends, ends[end] - max_tokens))
-        first = max(first, end - (max_rows or n))
         size = (ends[end] - ends[first:end]) / max_tokens
         each = cost[first:end] + a_group + cuts[first:end] + size**2 / n
         best = int(each.argmin())

@@ -57,7 +57,8 @@ def umap_coordinates(X: Floats2d, n_dims: int, *, n_neighbors: int, seed: int) -
 def nearest_rows(X: Floats2d, n_neighbors: int) -> tuple[Ints1d, Floats2d]:
     """Return the indices and cosine distances of each unit vector's nearest rows.
 
-    Both are (n_rows, n_neighbors), the nearest first, beginning with the row itself.
+    Both are (n_rows, n_neighbors), the nearest first, beginning with the row itself;
+    `n_neighbors` is at least 2.
     """
     from sklearn.neighbors import NearestNeighbors
 

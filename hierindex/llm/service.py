@@ -29,7 +29,7 @@ from hierindex.llm.failures import (
 )
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import Call, Request, Response
-from hierindex.threads import in_daemon_thread, is_given_up, run_apart
+from hierindex.threads import in_daemon_thread, is_given_up, run_apart, started
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
 MAX_BUSY = 60.0  # seconds for which a service may reject all requests, or one prompt
@@ -63,7 +63,7 @@ class Service:
     wait : wait_base
         Tenacity's wait between attempts.
     tokens : TokenLimit, optional
-        Budget of its requests.
+        Budget of async requests.
     has_answered : bool
         Whether the service was ever reachable; if so, a refused connection is retried.
     """
@@ -117,13 +117,17 @@ class Service:
             prompt, partial(in_daemon_thread, begin), note, unchecked, is_stream=True
         )
         request, (pieces, piece) = run_apart(begun)
-        following = partial(in_daemon_thread, partial(next, pieces, None))
+
+        def following() -> R | None:
+            _asking.set(self)  # in the context of its thread
+            return next(pieces, None)
+
         with self._watched(request, note):
             request.response = piece
             while piece is not None:
                 request.response = piece
                 yield piece
-                piece = run_apart(self._bounded(following))
+                piece = started(following).result(self.timeout)
 
     async def astream(
         self, prompt: str, send: Callable[[], Awaitable[AsyncIterator[R]]], note: Note

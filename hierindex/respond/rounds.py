@@ -83,7 +83,9 @@ class Window(NamedTuple):
         fitting = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
         if fitting:
             return text[: fitting[-1]]
-        return text[: bisect_right(range(len(text)), most, key=lambda n: self.length(text[:n])) - 1]
+        lengths = range(len(text))  # of beginnings, in characters
+        too_long = bisect_right(lengths, most, key=lambda n: self.length(text[:n]))
+        return text[: too_long - 1]
 
 
 def rounds(window: Window, passages: Sequence[Passage]) -> Rounds:

@@ -134,7 +134,12 @@ class Table:
             If another version of hierindex wrote the table.
         """
         with self.named_refusals():
-            table = await self.open() or await self._created(new_table(rows[:0]))
+            table = await self.open()
+            if table is None and (created := await self._created(new_table(rows))):
+                await tend(created)
+                return
+            table = table or await self.open()
+            assert table is not None
             columns = await table.schema()
             check_format(columns, self.uri)
             check_dimension(columns, rows.schema.field("vector").type.list_size, "the nodes have")
@@ -158,12 +163,13 @@ class Table:
             if await self.open() is not None:
                 await (await self.connect()).drop_table(self.name)
 
-    async def _created(self, rows: "pa.Table") -> "AsyncTable":
-        """Create the table, or open it if another writer has created it by now."""
+    async def _created(self, rows: "pa.Table") -> "AsyncTable | None":
+        """Create the table in one commit, unless another writer has created it by now."""
         # LanceDB lets the second of two concurrent creations overwrite the first.
         async with turn(creating), self._alone():
-            connection = await self.connect()
-            return await self.open() or await connection.create_table(self.name, rows)
+            if await self.open() is not None:
+                return None
+            return await (await self.connect()).create_table(self.name, rows)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:

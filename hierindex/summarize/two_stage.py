@@ -90,7 +90,8 @@ class TwoStageSummarizer:
         `EmbeddingGrounding()`. With None, and outside of a hierarchy, sources are found by their
         words and not judged.
     min_grounding : float in [0, 1], optional
-        Share of a rewrite's sentences that must be supported; below it, the rewrite fails.
+        Share of a rewrite's sentences that must be supported; below it, the rewrite fails. It has
+        no effect outside of a hierarchy, where nothing is judged.
 
     Raises
     ------

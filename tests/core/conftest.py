@@ -11,6 +11,8 @@ def compiled():
     """UMAP compiles in a fresh environment, and for minutes where each line is traced."""
     tracer = sys.gettrace()
     sys.settrace(None)
-    reduce.umap_coordinates(unit_vectors("noise", 20, 4), 2, n_neighbors=5, seed=0)
-    sys.settrace(tracer)
+    try:
+        reduce.umap_coordinates(unit_vectors("noise", 20, 4), 2, n_neighbors=5, seed=0)
+    finally:
+        sys.settrace(tracer)
     reduce._umap_class.cache_clear()

@@ -23,19 +23,18 @@ def groups(starts, n):
     return [range(a, b) for a, b in itertools.pairwise([*starts, n])]
 
 
-def fits(group, n_tokens, max_rows):
-    within = max_rows is None or len(group) <= max_rows
-    return within and sum(n_tokens[i] for i in group) <= MAX_TOKENS
+def fits(group, n_tokens):
+    return sum(n_tokens[i] for i in group) <= MAX_TOKENS
 
 
-@given(rows(), st.one_of(st.none(), st.integers(1, 4)))
-def test_no_other_way_is_better(given_rows, max_rows):
+@given(rows())
+def test_no_other_way_is_better(given_rows):
     n_tokens, together = given_rows
     n = len(n_tokens)
-    starts = pack(n_tokens, together, max_tokens=MAX_TOKENS, max_rows=max_rows).tolist()
+    starts = pack(n_tokens, together, max_tokens=MAX_TOKENS).tolist()
     others = [[0, *cuts] for k in range(n) for cuts in itertools.combinations(range(1, n), k)]
     others = others or [[]]  # of no rows
-    possible = [s for s in others if all(fits(g, n_tokens, max_rows) for g in groups(s, n))]
+    possible = [s for s in others if all(fits(g, n_tokens) for g in groups(s, n))]
     assert starts in possible
 
     def worth(s):
@@ -55,10 +54,9 @@ def test_as_few_as_fit_though_a_family_is_cut():
     assert pack(n_tokens, together, max_tokens=10).tolist() == [0, 3]
 
 
-@pytest.mark.parametrize("max_rows", [None, 1, 2])
-def test_a_row_that_is_too_long_is_named(max_rows):
+def test_a_row_that_is_too_long_is_named():
     with pytest.raises(InputError, match=r"Row 1 has 11 tokens, more than max_tokens=10"):
-        pack(np.array([1, 11]), np.array([0]), max_tokens=10, max_rows=max_rows)
+        pack(np.array([1, 11]), np.array([0]), max_tokens=10)
 
 
 def test_many_rows_take_no_time():
@@ -67,36 +65,24 @@ def test_many_rows_take_no_time():
 
 
 @pytest.mark.parametrize(
-    ("n_tokens", "together", "max_rows", "starts"),
+    ("n_tokens", "together", "starts"),
     [
-        ([], [], None, []),
-        ([], [], 1, []),
-        ([10], [], 1, [0]),
-        ([0, 0, 0], [0, 0], None, [0]),
-        ([0, 0, 0], [1, 0], 2, [0, 2]),
-        ([10, 10], [9], None, [0, 1]),
-        ([1, 1, 1], [9, 9], 1, [0, 1, 2]),
-        ([5, 0, 5, 0], [0, 0, 0], None, [0]),
+        ([], [], []),
+        ([10], [], [0]),
+        ([0, 0, 0], [0, 0], [0]),
+        ([10, 10], [9], [0, 1]),
+        ([5, 0, 5, 0], [0, 0, 0], [0]),
     ],
-    ids=[
-        "no rows",
-        "no rows, bounded",
-        "one full row",
-        "rows of nothing",
-        "rows of nothing, bounded",
-        "no two fit",
-        "one row a group",
-        "exactly full",
-    ],
+    ids=["no rows", "one full row", "rows of nothing", "no two fit", "exactly full"],
 )
-def test_edges(n_tokens, together, max_rows, starts):
+def test_edges(n_tokens, together, starts):
     n_tokens, together = np.array(n_tokens, dtype=int), np.array(together, dtype=int)
-    found = pack(n_tokens, together, max_tokens=MAX_TOKENS, max_rows=max_rows)
+    found = pack(n_tokens, together, max_tokens=MAX_TOKENS)
     assert found.tolist() == starts
     assert found.dtype == np.int64
 
 
 def test_input_is_not_modified():
     n_tokens, together = np.array([4, 3, 3]), np.array([1, 0])
-    pack(n_tokens, together, max_tokens=7, max_rows=2)
+    pack(n_tokens, together, max_tokens=7)
     assert (n_tokens.tolist(), together.tolist()) == ([4, 3, 3], [1, 0])

@@ -26,6 +26,8 @@ from hierindex.llm.failures import RequestError
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served, service_of
 from hierindex.respond.engine import NEED_LLM, SYNTHESIZERS, options_of, query_engine
+from hierindex.summarize.llm import LLMRewriter
+from hierindex.threads import started
 
 STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
 TIMEOUT = 1.0  # seconds of a request: an answer without a delay takes some milliseconds
@@ -225,6 +227,72 @@ def test_a_model_that_asks_itself_is_asked_once_and_again(retriever, embed_model
     said = asyncio.run(answer()) if "async" in way else str(engine.query(QUESTION))
     assert said == "Once."
     assert [call.completion for call in calls.made] == ["", "Once."]
+
+
+class Ending(Failing):
+    """Raises what no event loop survives: instead of an answer, or after the first chunk."""
+
+    error: type[BaseException]
+    late: bool = False
+
+    def complete(self, prompt, formatted=False, **kwargs):
+        raise self.error
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        return self._chunks() if self.late else self.complete(prompt)
+
+    def _chunks(self):
+        yield CompletionResponse(text="Once.", delta="Once.")
+        raise self.error
+
+
+ENDINGS = {  # and what is raised
+    StopIteration: RuntimeError,
+    SystemExit: SystemExit,
+    KeyboardInterrupt: KeyboardInterrupt,
+}
+
+
+@pytest.mark.parametrize("error", ENDINGS)
+@pytest.mark.parametrize("way", ["plain", "stream", "late stream", "rewrite"])
+def test_what_would_end_a_loop_is_raised_at_once(error, way):
+    llm, calls = Ending(fails=[], error=error, late="late" in way), Calls()
+    ways = {
+        "plain": lambda: served(llm, calls).complete("Hello?"),
+        "rewrite": lambda: LLMRewriter(llm).rewrite(["Hello.", "Bye."], max_tokens=9),
+    }
+    ask = ways.get(way, lambda: list(served(llm, calls).stream_complete("Hello?")))
+    with pytest.raises(ENDINGS[error]):
+        started(ask).result(20)
+    assert len(calls.made) == (way != "rewrite")
+
+
+class Slow(Failing):
+    """Takes its time for the second chunk."""
+
+    timeout: float = 0.2
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        yield CompletionResponse(text="Once.", delta="Once.")
+        time.sleep(1)
+
+
+def test_a_chunk_that_does_not_come_in_time_ends_a_stream():
+    calls = Calls()
+    pieces = served(Slow(fails=[]), calls).stream_complete("Hello?")
+    assert next(pieces).delta == "Once."
+    with pytest.raises(RequestError, match="did not answer in time"):
+        next(pieces)
+    assert [call.completion for call in calls.made] == ["Once."]
+
+
+def test_a_stream_makes_one_event_loop(monkeypatch):
+    loops, new = [], asyncio.new_event_loop
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loops.append(new()) or loops[-1])
+    with serve(lambda prompt: "one two three four") as server:
+        pieces = list(served(llm_of(server)).stream_complete("Count."))
+    assert len(pieces) >= 4
+    assert len(loops) == 1
 
 
 class Broken(BaseNodePostprocessor):

@@ -514,3 +514,21 @@ def test_empty_filters_delete_nothing(tmp_path, condition):
     (store := HierarchyStore(tmp_path)).add(tree())
     with pytest.raises(InputError, match="Name the nodes"):
         store.delete_nodes(filters=MetadataFilters(filters=[], condition=condition))
+
+
+def test_the_first_write_is_one_commit(tmp_path):
+    (store := HierarchyStore(tmp_path)).add(tree())
+    assert len(store.client.open_table("nodes").list_versions()) <= 2  # rows and their indices
+
+
+def test_sync_methods_call_what_a_subclass_overrides(tmp_path):
+    class Counting(HierarchyStore):
+        async def async_add(self, nodes, **options):
+            counted.append(len(nodes))
+            return await super().async_add(nodes, **options)
+
+    counted = []
+    Counting(tmp_path).add(tree())
+    assert counted == [len(tree())]
+    assert HierarchyStore.add.__name__ == "add"
+    assert HierarchyStore.snapshot.__name__ == "snapshot"
