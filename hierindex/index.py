@@ -19,6 +19,7 @@ from hierindex.llm.served import served
 from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
+from hierindex.respond.llama_index_names import renamed, separated
 from hierindex.retrieve.levels import check_levels, levels_of
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
@@ -182,11 +183,14 @@ class HierarchicalIndex:
     def as_retriever(self, **options: Any) -> HierarchyRetriever:
         """Return a retriever with the given options of `HierarchyRetriever`.
 
+        LlamaIndex's names `similarity_top_k` and `node_postprocessors` are accepted, too.
+
         Raises
         ------
         InputError
             If an option does not exist or options cannot be combined.
         """
+        options = renamed(options)
         known = signature(HierarchyRetriever).parameters.keys() - {"store", "embed_model"}
         for name in options.keys() - known:
             raise InputError(
@@ -202,7 +206,7 @@ class HierarchicalIndex:
         response_mode: str | None = None,
         level: int | Sequence[int] | None = None,
         synthesizer: dict[str, Any] | None = None,
-        **retriever: Any,
+        **options: Any,
     ) -> RetrieverQueryEngine:
         """Return a query engine that quotes extracts or uses a LlamaIndex response mode.
 
@@ -215,15 +219,18 @@ class HierarchicalIndex:
             Levels to search.
         synthesizer : dict, optional
             Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
-        **retriever
-            Options of `HierarchyRetriever`.
+        **options
+            Options of `as_retriever`, and those of LlamaIndex's query engines: templates,
+            `streaming`, `use_async` and `output_cls`. With `text_qa_template` or
+            `refine_template`, the mode is by default "compact", which uses them.
 
         Raises
         ------
         InputError
             If the options cannot be combined, or no node fits the token budget.
         """
-        choose_mode(response_mode, llm)  # fails before the embedding model is loaded
+        # Fails before the embedding model is loaded.
+        mode, answering, retriever = separated(options, synthesizer or {}, response_mode, llm)
         for name in ("llm", "response_mode", "retriever", "embed_model"):
             if name in (synthesizer or {}):
                 raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
@@ -234,8 +241,8 @@ class HierarchicalIndex:
             made,
             self.embed_model,
             llm=llm,
-            response_mode=response_mode,
-            **(synthesizer or {}),
+            response_mode=mode,
+            **answering,
         )
 
     def ask(

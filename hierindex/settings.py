@@ -57,6 +57,7 @@ class Settings(BaseSettings):
     whole_documents: bool = False
     merge: bool = False
     mmr: float | None = Field(default=None, ge=0, le=1)
+    rerank: str | None = None
     partial_summaries: bool = False
     response_mode: str | None = None
     min_score: float = Field(default=0.75, ge=0, le=1)  # as in `ExtractiveSynthesizer`

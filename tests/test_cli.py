@@ -690,6 +690,32 @@ def test_each_way_to_ask(hierindex, index, options) -> None:
     assert "why" not in answer
 
 
+@pytest.mark.parametrize("command", ["query", "compare"])
+def test_rerank(hierindex, index, monkeypatch, command) -> None:
+    class AnyButTheFirst:
+        def rank(self, question, texts):
+            return [float(i > 0) for i in range(len(texts))]
+
+    loaded = dict[str, AnyButTheFirst]()
+    monkeypatch.setattr(
+        "hierindex.retrieve.retriever.load_reranker",
+        lambda name: loaded.setdefault(name, AnyButTheFirst()),
+    )
+    asked = (command, "What did the storm break?", "--index", index, "--top-k", 2, "--json")
+    without, reranked = (
+        [source["text"] for source in json.loads(hierindex(*asked, *flags)[1])["sources"]]
+        for flags in ((), ("--rerank", "some/model"))
+    )
+    assert loaded.keys() == {"some/model"}
+    assert reranked[0] != without[0]
+
+
+def test_an_unknown_cross_encoder_is_one_sentence(hierindex, index, no_hub) -> None:
+    status, out, err = hierindex("query", "?", "--index", index, "--rerank", "nowhere")
+    assert (status, out) == (2, "")
+    assert re.fullmatch(r"hierindex: Cross-encoder 'nowhere' cannot be loaded: [^\n]+\.\n", err)
+
+
 @pytest.mark.parametrize(
     ("question", "said"),
     [

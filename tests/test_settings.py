@@ -144,6 +144,7 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
         "whole_documents": True,
         "merge": True,
         "mmr": 0.5,
+        "rerank": "c",
         "partial_summaries": True,
         "response_mode": "tree",
         "min_score": 0.5,

@@ -17,6 +17,7 @@ from transformers import (
     BartConfig,
     BartForConditionalGeneration,
     BertConfig,
+    BertForSequenceClassification,
     BertModel,
     GenerationConfig,
     PreTrainedTokenizerFast,
@@ -153,6 +154,34 @@ def save_tiny_bert(folder: Path, window: int = 64) -> None:
     tokenizer.save_pretrained(folder)
 
 
+def save_cross_encoder(folder: Path, window: int = 64, **settings: object) -> None:
+    """Save a BERT of random weights with one score for a pair of texts; tiny by default."""
+    tokenizer = _tokenizer(
+        "[CLS] $A [SEP]",
+        window,
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+    tiny = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "vocab_size": len(tokenizer),
+        "num_labels": 1,
+        "initializer_range": 0.5,  # scores that differ
+    }
+    with _fixed_seed():
+        config = BertConfig(max_position_embeddings=window, **(tiny | settings))
+        model = BertForSequenceClassification(config).eval()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
 def save_tiny_sentence_transformer(folder: Path, window: int = 32) -> None:
     """Save a sentence-transformers model of 16 dimensions, unit vectors, that truncates."""
     from sentence_transformers import SentenceTransformer  # takes seconds
@@ -168,7 +197,9 @@ def save_tiny_sentence_transformer(folder: Path, window: int = 32) -> None:
     model.save(str(folder), create_model_card=False)
 
 
-def _tokenizer(template: str, window: int, **special: str) -> PreTrainedTokenizerFast:
+def _tokenizer(
+    template: str, window: int, pair: str = "$A:0 $B:1", **special: str
+) -> PreTrainedTokenizerFast:
     """Tokenizer whose special tokens have the first ids, in the order given."""
     pieces = [*special.values(), *CHARACTERS, *(f"##{c}" for c in CHARACTERS), *WORDS]
     vocabulary = {piece: i for i, piece in enumerate(dict.fromkeys(pieces))}
@@ -178,6 +209,7 @@ def _tokenizer(template: str, window: int, **special: str) -> PreTrainedTokenize
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.TemplateProcessing(
         single=template,
+        pair=pair,
         special_tokens=[(piece, vocabulary[piece]) for piece in template.split() if piece != "$A"],
     )
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=window, **special)

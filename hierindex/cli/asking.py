@@ -13,7 +13,7 @@ from hierindex.cli.output import print_result
 if TYPE_CHECKING:
     from hierindex.settings import Settings
 
-RETRIEVAL = "mode level by partial_summaries top_k token_budget"
+RETRIEVAL = "mode level by rerank partial_summaries top_k token_budget"
 EVERY_RETRIEVAL = f"{RETRIEVAL} beam n_documents whole_documents merge mmr"
 ANSWERING = "min_score llm llm_base_url llm_concurrency llm_timeout"
 """Settings of the commands that query an index."""

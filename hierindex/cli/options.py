@@ -62,6 +62,7 @@ FLAGS: dict[str, tuple[Any, str]] = {
     "whole_documents": (bool, "In mode document: whole documents."),
     "merge": (bool, "Add all chunks of a parent if over half of its children are found."),
     "mmr": (float, "Rerank from 1 (by similarity) to 0 (by diversity)."),
+    "rerank": (str, "Cross-encoder that reranks chunks, by name or folder."),
     "partial_summaries": (bool, "With --where, include summaries with only some matching chunks."),
     "response_mode": (str, "extractive, or a mode of LlamaIndex."),
     "min_score": (float, "Minimum score of an extractive answer, 0 (never refuse) to 1."),
@@ -72,7 +73,7 @@ NAMES = {
     "whole_documents": ["--whole-documents/--best-chunks"],
     "partial_summaries": ["--partial-summaries/--whole-summaries"],
 }
-METAVARS = {"llm_record": "FILE", "prompt": "NAME|FILE"}
+METAVARS = {"llm_record": "FILE", "prompt": "NAME|FILE", "rerank": "MODEL"}
 
 
 def with_settings(names: str) -> Callable[[Command], Command]:

@@ -13,15 +13,17 @@ DENSE_SHARE = 0.6  # best hit@1 on the sections of tech_books
 RRF = 60  # Cormack, Clarke and Buettcher 2009
 
 
-def blended(dense: Floats1d, lexical: Floats1d) -> Floats1d:
+def blended(dense: Floats1d, lexical: Floats1d, share: float = DENSE_SHARE) -> Floats1d:
     """Combine a question's dense and lexical scores of candidates into one score each.
 
     Parameters
     ----------
     dense : (n,) floats
-        Any similarity; weighs 0.6 after standardisation.
+        Any similarity; weighs `share` after standardisation.
     lexical : (n,) floats
-        For instance BM25, 0 for candidates without a match; weighs 0.4 after standardisation.
+        For instance BM25, 0 for candidates without a match; weighs 1 - `share` after
+        standardisation.
+    share : float in [0, 1]
 
     Returns
     -------
@@ -39,9 +41,7 @@ def blended(dense: Floats1d, lexical: Floats1d) -> Floats1d:
             f"Arrays must have the same length, got {len(dense)} dense scores, "
             f"{len(lexical)} lexical scores."
         )
-    return _standardised(
-        DENSE_SHARE * _standardised(dense) + (1 - DENSE_SHARE) * _standardised(lexical)
-    )
+    return _standardised(share * _standardised(dense) + (1 - share) * _standardised(lexical))
 
 
 def reciprocal_ranks(

@@ -1,17 +1,22 @@
-"""Loading of an embedding model by its name."""
+"""Loading of embedding models and cross-encoders by name."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.device import accelerator
+from hierindex.embed.cross_encoder import OnnxCrossEncoder, Reranker, TorchCrossEncoder
 from hierindex.embed.onnx import OnnxEmbedding
 from hierindex.embed.onnx_export import exported_folder
+from hierindex.errors import ModelError
 from hierindex.loading import loading, only_local
 
 MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model
+M = TypeVar("M", BaseEmbedding, TorchCrossEncoder)
+CONFIG = "config.json"  # of a transformer
 DEFAULT_EMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
@@ -41,15 +46,56 @@ def load_embed_model(
     """
     device = device or accelerator() or "cpu"
     source = _bundled(name) or name
+    load = partial(_on_torch, name, source, device)
     if device != "cpu":
-        return _on_torch(name, source, device)
-    model = None if _folder(source) else _on_torch(name, source, device)  # downloads its files
-    if files := _folder(source):
-        prompts_of = "" if files == Path(source) else source
-        load = partial(_on_torch, name, source, device)
-        if exported := exported_folder(files, prompts_of, load):
-            return OnnxEmbedding(folder=str(exported), model_name=name)
-    return model or _on_torch(name, source, device)
+        return load()
+    prompts_of = "" if Path(source).is_dir() else source
+    found = _exported(source, MODULES, prompts_of, load)
+    return OnnxEmbedding(folder=str(found), model_name=name) if isinstance(found, Path) else found
+
+
+def load_reranker(name: str) -> Reranker:
+    """Load a sentence-transformers cross-encoder by its name on the hub, or from a local folder.
+
+    It is exported and runs on ONNX Runtime as `load_embed_model` describes, on a CPU.
+
+    Raises
+    ------
+    ModelError
+        If the model is neither a local folder nor available from the hub, or is not a sequence
+        classification model with one label.
+    """
+    load = partial(_cross_encoder, name)
+    found = _exported(name, CONFIG, "rerank", load)
+    return OnnxCrossEncoder(found) if isinstance(found, Path) else found
+
+
+def _exported(source: str, marker: str, use: str, load: Callable[[], M]) -> Path | M:
+    """Return the folder of a model's export, or the model on torch if it cannot be exported."""
+    model = None if _folder(source, marker) else load()  # downloads its files
+    if files := _folder(source, marker):
+        folder = exported_folder(files, use, load)
+        if folder is not None:
+            return folder
+    return load() if model is None else model
+
+
+def _cross_encoder(name: str) -> TorchCrossEncoder:
+    with loading(
+        f"Cross-encoder {name!r} cannot be loaded: it is not a local folder of a "
+        "sequence classification model, and the hub did not provide it; name such a model."
+    ):
+        from sentence_transformers import CrossEncoder
+
+        here = only_local(name)
+        model = CrossEncoder(name, device="cpu", trust_remote_code=False, local_files_only=here)
+    kinds, n_labels = model.model.config.architectures or (), model.num_labels
+    if n_labels != 1 or not any("SequenceClassification" in kind for kind in kinds):
+        raise ModelError(
+            f"rerank takes a sequence classification model with one label, but {name!r} is a "
+            f"{' or '.join(kinds) or 'model'} with {n_labels} labels; name a cross-encoder."
+        )
+    return TorchCrossEncoder(model, name)
 
 
 def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
@@ -72,10 +118,10 @@ def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
     return cast(BaseEmbedding, model)
 
 
-def _folder(source: str) -> Path | None:
+def _folder(source: str, marker: str) -> Path | None:
     """Return the local folder of a model's files; None if they would have to be downloaded."""
     if Path(source).is_dir():
-        return Path(source) if (Path(source) / MODULES).exists() else None
+        return Path(source) if (Path(source) / marker).exists() else None
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 

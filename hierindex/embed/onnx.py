@@ -1,4 +1,4 @@
-"""Embedding with sentence-transformers models on ONNX Runtime, without torch."""
+"""Sentence-transformers models on ONNX Runtime, without torch."""
 
 import asyncio
 import hashlib
@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 MODEL, TOKENIZER, CARD = "model.onnx", "tokenizer.json", "card.json"
-INPUT, TEXT = "input_ids", "sentence_embedding"
+INPUT, TYPES = "input_ids", "token_type_ids"
 SLOWER = ["SkipLayerNormFusion"]  # on a CPU, slower than the operators that it fuses
 
 
@@ -47,12 +47,79 @@ class Card:
         (folder / CARD).write_text(json.dumps(asdict(self), indent=1), "utf-8")
 
 
+class Exported:
+    """An exported model, whose graph, tokenizer and card are read when they are first needed.
+
+    Each text is a run on one thread, and as many run at once as there are cores. So a result
+    depends only on its text, to the last bit, and nothing is computed for padding; on two cores
+    this is as fast as batches.
+
+    Parameters
+    ----------
+    folder : Path
+        Contains the graph, the tokenizer and the card of an export.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:
+        """Return the result of each text, or of each pair of the question and a text."""
+        _ = self._session, self._cutting_tokenizer  # created before the threads share them
+        # Longest first, so that no core is still busy with a long text at the end.
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        before = question and without_surrogates(question)
+        with ThreadPoolExecutor(_n_cores()) as pool:
+            found = pool.map(partial(self._result, before), (texts[i] for i in order))
+            results = dict(zip(order, found, strict=True))
+        return [results[i] for i in range(len(texts))]
+
+    def _result(self, question: str | None, text: str) -> list[float]:
+        text = without_surrogates(text)
+        first, second = (text, None) if question is None else (question, text)
+        encoding = self._cutting_tokenizer.encode(first, second)
+        features = {INPUT: encoding.ids, TYPES: encoding.type_ids}
+        names = [each.name for each in self._session.get_inputs()]
+        (found,) = self._session.run(
+            None, {name: np.array([features[name]], dtype=np.int64) for name in names}
+        )
+        result: list[float] = found[0].tolist()
+        return result
+
+    @cached_property
+    def card(self) -> Card:
+        """The model's card."""
+        return Card.read(self._folder)
+
+    @cached_property
+    def tokenizer(self) -> "Tokenizer":
+        """The model's tokenizer, without truncation."""
+        return whole_tokenizer((self._folder / TOKENIZER).read_text("utf-8"))
+
+    @cached_property
+    def _cutting_tokenizer(self) -> "Tokenizer":
+        """The model's tokenizer, with truncation to the window."""
+        tokenizer = whole_tokenizer(self.tokenizer.to_str())
+        tokenizer.enable_truncation(self.card.window)
+        return tokenizer
+
+    @cached_property
+    def _session(self) -> "InferenceSession":
+        from onnxruntime import InferenceSession, SessionOptions
+
+        options = SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3  # errors
+        path = str(self._folder / MODEL)
+        return InferenceSession(
+            path, options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOWER
+        )
+
+
 class OnnxEmbedding(BaseEmbedding):
     """An exported sentence-transformers model, which `load_embed_model` returns on a CPU.
 
-    Each text is a run on one thread, and as many run at once as there are cores. So a vector
-    depends only on its text, to the last bit, and nothing is computed for padding; on two cores
-    this is as fast as batches.
+    A vector depends only on its text, to the last bit; see `Exported`.
 
     Parameters
     ----------
@@ -73,7 +140,7 @@ class OnnxEmbedding(BaseEmbedding):
     @property
     def max_length(self) -> int:
         """Most tokens that the model reads, special ones included."""
-        return self._card.window
+        return self._exported.card.window
 
     @property
     def fingerprint(self) -> str | None:
@@ -83,60 +150,28 @@ class OnnxEmbedding(BaseEmbedding):
     @property
     def text_instruction(self) -> str:
         """The prompt that precedes every text."""
-        return self._card.text_prompt
+        return self._exported.card.text_prompt
 
-    @cached_property
+    @property
     def tokenizer(self) -> "Tokenizer":
         """The model's tokenizer, without truncation."""
-        return whole_tokenizer((Path(self.folder) / TOKENIZER).read_text("utf-8"))
+        return self._exported.tokenizer
+
+    @cached_property
+    def _exported(self) -> Exported:
+        return Exported(Path(self.folder))
 
     def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        _ = self._session, self._cutting_tokenizer  # created before the threads share them
-        # Longest first, so that no core is still busy with a long text at the end.
-        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        with ThreadPoolExecutor(_n_cores()) as pool:
-            found = pool.map(self._vector, (texts[i] for i in order))
-            vectors = dict(zip(order, found, strict=True))
-        return [vectors[i] for i in range(len(texts))]
-
-    def _vector(self, text: str) -> list[float]:
-        text = text.encode("utf-8", "replace").decode()  # the tokenizer refuses lone surrogates
-        ids = np.array([self._cutting_tokenizer.encode(text).ids], dtype=np.int64)
-        (found,) = self._session.run([TEXT], {INPUT: ids})
-        vector: list[float] = found[0].tolist()
-        return vector
-
-    @cached_property
-    def _cutting_tokenizer(self) -> "Tokenizer":
-        """The model's tokenizer, with truncation to the window."""
-        tokenizer = whole_tokenizer(self.tokenizer.to_str())
-        tokenizer.enable_truncation(self._card.window)
-        return tokenizer
-
-    @cached_property
-    def _card(self) -> Card:
-        return Card.read(Path(self.folder))
-
-    @cached_property
-    def _session(self) -> "InferenceSession":
-        from onnxruntime import InferenceSession, SessionOptions
-
-        options = SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3  # errors
-        path = str(Path(self.folder) / MODEL)
-        return InferenceSession(
-            path, options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOWER
-        )
+        return self._exported.results(texts)
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return self._vectors([self._card.text_prompt + text for text in texts])
+        return self._vectors([self._exported.card.text_prompt + text for text in texts])
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return self._get_text_embeddings([text])[0]
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self._vectors([self._card.query_prompt + query])[0]
+        return self._vectors([self._exported.card.query_prompt + query])[0]
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return await asyncio.to_thread(self._get_query_embedding, query)
@@ -156,6 +191,11 @@ def whole_tokenizer(content: str) -> "Tokenizer":
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def without_surrogates(text: str) -> str:
+    """Replace lone surrogates, which no tokenizer reads, by question marks."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _n_cores() -> int:

@@ -1,4 +1,4 @@
-"""Export of a sentence-transformers model to ONNX, cached in the user's cache folder.
+"""Export of sentence-transformers models to ONNX, cached in the user's cache folder.
 
 Uses torch's exporter, because Optimum's requires transformers below 5.
 """
@@ -18,16 +18,18 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from platformdirs import user_cache_path
 
 from hierindex.core.membership import Floats2d
+from hierindex.embed.cross_encoder import OnnxCrossEncoder, Reranker, TorchCrossEncoder
 from hierindex.embed.digests import FileDigests
 from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.onnx import INPUT, MODEL, TEXT, TOKENIZER, Card, OnnxEmbedding
+from hierindex.embed.onnx import INPUT, MODEL, TOKENIZER, TYPES, Card, OnnxEmbedding
 from hierindex.loading import quiet
 
 FORMAT = 5  # of the exported folder; a new number makes a new export
-SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a vector
+TEXT, SCORES = "sentence_embedding", "scores"
+SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a result
 ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
 UNMASKED = "hierindex_unmasked"
-MIN_COSINE = 0.9999  # between the vectors of the graph and those of torch
+MAX_DISTANCE = 0.0141  # of the graph's results to torch's; for vectors, a cosine of 0.9999
 # The long texts vary throughout: some models attend to near tokens only.
 PROBES = (
     "salt",
@@ -42,46 +44,47 @@ PROBES = (
 UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError, AssertionError)
 """Errors of models and torch's exporter for a model that cannot be exported."""
 
+OnTorch = BaseEmbedding | TorchCrossEncoder
+
 logger = logging.getLogger(__name__)
 
 
-def exported_folder(
-    source: Path, prompts_of: str, load: Callable[[], BaseEmbedding]
-) -> Path | None:
+def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path | None:
     """Return the folder of a model's export, which is created if it is missing or damaged.
 
     Parameters
     ----------
     source : Path
         Folder of the model's files, whose digest names the export.
-    prompts_of : str
-        Name by which LlamaIndex finds the model's prompts, if it has one.
+    use : str
+        Names the export, too: what the model is used as, or the name by which LlamaIndex finds its
+        prompts.
     load : Callable
         Loads the model on torch, if it has to be exported.
 
     Returns
     -------
     Path or None
-        None if the model cannot be exported, or its vectors would differ; that is recorded, and
+        None if the model cannot be exported, or its results would differ; that is recorded, and
         the export is not tried again.
     """
     cache = user_cache_path("hierindex", appauthor=False) / "onnx"
     try:
         with FileDigests(cache.parent) as digests:
-            folder = _found_or_made(cache / _digest(source, prompts_of, digests), digests, load)
+            folder = _found_or_made(cache / _digest(source, use, digests), digests, load)
     except OSError as error:
-        logger.warning("The embedding model runs on torch: %s cannot be used (%s).", cache, error)
+        logger.warning("The model runs on torch: %s cannot be used (%s).", cache, error)
         return None
     return None if (folder / _reason()).exists() else folder
 
 
-def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], BaseEmbedding]) -> Path:
+def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], OnTorch]) -> Path:
     """Return the folder, with an export or with the reason why this torch cannot export."""
     if folder.exists() and not _is_whole(folder, digests):
         logger.info("The exported model in %s is damaged and exported again.", folder)
         shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
-        logger.info("Exporting the embedding model to %s, once.", folder)
+        logger.info("Exporting the model to %s, once.", folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
             _export(load(), Path(made), digests)
@@ -97,18 +100,17 @@ def _reason() -> str:
 def _export(model: Any, folder: Path, digests: FileDigests) -> None:
     """Write the graph, tokenizer and card, or the reason why there are none."""
     try:
-        X = _vectors(model)
+        X = _results(model)
         _write_graph(model._model, folder / MODEL)
-        tokenizer = model._model.tokenizer.backend_tokenizer
-        (folder / TOKENIZER).write_text(tokenizer.to_str(), "utf-8")
-        prompts = model._model.prompts
+        (folder / TOKENIZER).write_text(model._model.tokenizer.backend_tokenizer.to_str(), "utf-8")
+        query, text = (model._model.prompts.get(kind) or "" for kind in ("query", "text"))
         files = {file: digests.of(folder / file) for file in (MODEL, TOKENIZER)}
-        Card(model.max_length, prompts.get("query") or "", prompts.get("text") or "", files).write(
-            folder
-        )
-        cosine = np.sum(X * _vectors(OnnxEmbedding(folder=str(folder))), axis=1).min()
-        if not cosine >= MIN_COSINE:
-            raise ValueError(f"a vector has a cosine similarity of {cosine:.6f} to torch's")
+        Card(model.max_length, query, text, files).write(folder)
+        of_text = isinstance(model, BaseEmbedding)
+        made = OnnxEmbedding(folder=str(folder)) if of_text else OnnxCrossEncoder(folder)
+        distance = np.linalg.norm(X - _results(made), axis=1).max()
+        if not distance <= MAX_DISTANCE:
+            raise ValueError(f"a result has a distance of {distance:.6f} to torch's")
     except UNEXPORTABLE + _refusals() as error:
         reason = f"{type(error).__name__}: {error}"
         logger.info("%s runs on torch: %s", model.model_name, reason.splitlines()[0])
@@ -124,41 +126,51 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _write_graph(transformer: Any, path: Path) -> None:
-    """Export a graph from the token ids of one text, without padding, to its vector."""
+    """Export a graph from the tokens of a text or pair, without padding, to its result."""
     import torch
+    from sentence_transformers import CrossEncoder
 
     _drop_mask(getattr(transformer[0], "model", None))
+    length = torch.export.Dim("length", min=1, max=transformer.max_seq_length)
+    takes_types = TYPES in transformer.tokenizer.model_input_names
+    of_pairs = isinstance(transformer, CrossEncoder)
+    inputs = [INPUT, TYPES] if of_pairs and takes_types else [INPUT]
 
     class FromIds(torch.nn.Module):  # type: ignore[misc]  # types of torch are not read
         def __init__(self) -> None:
             super().__init__()
             self.steps = transformer
 
-        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-            features: dict[str, torch.Tensor] = {INPUT: input_ids}
+        def forward(
+            self, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None = None
+        ) -> torch.Tensor:
+            types = {} if token_type_ids is None else {TYPES: token_type_ids}
+            features: dict[str, torch.Tensor] = {INPUT: input_ids, **types}
             for step in self.steps:
                 features = step(features)
+            if of_pairs:
+                return features[SCORES]
             return torch.nn.functional.normalize(features[TEXT], dim=-1)
 
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's, about its own code
         torch.onnx.export(
             FromIds().eval(),
-            (torch.ones((1, 7), dtype=torch.int64),),
+            tuple(torch.ones((1, 7), dtype=torch.int64) for _ in inputs),
             path,
-            input_names=[INPUT],
-            output_names=[TEXT],
-            dynamic_shapes={
-                INPUT: {1: torch.export.Dim("length", min=1, max=transformer.max_seq_length)}
-            },
+            input_names=inputs,
+            output_names=["result"],
+            dynamic_shapes={name: {1: length} for name in inputs},
             external_data=False,
             dynamo=True,
             verbose=False,
         )
 
 
-def _vectors(model: BaseEmbedding) -> Floats2d:
-    return unit_vectors([model.get_text_embedding(text) for text in PROBES])
+def _results(model: BaseEmbedding | Reranker) -> Floats2d:
+    if isinstance(model, BaseEmbedding):
+        return unit_vectors([model.get_text_embedding(text) for text in PROBES])
+    return np.array([model.rank(PROBES[1], PROBES)]).T
 
 
 def _drop_mask(encoder: Any) -> None:
@@ -213,9 +225,9 @@ def _is_whole(folder: Path, digests: FileDigests) -> bool:
         return False
 
 
-def _digest(source: Path, prompts_of: str, digests: FileDigests) -> str:
-    """Return a digest of all that shapes the model's vectors, and of the format."""
-    whole = hashlib.sha256(f"{FORMAT}\0{prompts_of}".encode())
+def _digest(source: Path, use: str, digests: FileDigests) -> str:
+    """Return a digest of all that shapes the model's results, and of the format."""
+    whole = hashlib.sha256(f"{FORMAT}\0{use}".encode())
     for path in _shaping_files(source):
         whole.update(f"\0{path.relative_to(source).as_posix()}\0{digests.of(path)}".encode())
     return whole.hexdigest()

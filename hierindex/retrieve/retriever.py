@@ -11,8 +11,10 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.ranking import diversified
+from hierindex.embed.cross_encoder import Reranker
 from hierindex.embed.embedder import check_same_model, unit_vectors
 from hierindex.embed.failures import named_errors
+from hierindex.embed.load import load_reranker
 from hierindex.errors import InputError
 from hierindex.retrieve.auto import choose
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
@@ -20,6 +22,7 @@ from hierindex.retrieve.levels import check_levels, check_mode, levels_of
 from hierindex.retrieve.merging import merged
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import BY, By, Search, cuts
+from hierindex.retrieve.reranking import CANDIDATES, reranked
 from hierindex.retrieve.retrieved import RetrievedNode, path_to_root
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
@@ -107,6 +110,11 @@ class HierarchyRetriever(BaseRetriever):
     mmr : float in [0, 1], optional
         Weight of relevance in reranking by maximal marginal relevance, from 0 (diversity only) to 1
         (relevance only). If None, results are not reranked.
+    rerank : str or Reranker, optional
+        A sentence-transformers cross-encoder, by name or folder, or an object with
+        `rank(question, texts) -> scores`. Chunks are then ordered by the mean of its score and
+        that of the search, of at least 25 candidates; see `reranked`. An outline is not reranked.
+        See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor
         Applied to `2 * top_k` candidates before the results are selected.
 
@@ -114,6 +122,8 @@ class HierarchyRetriever(BaseRetriever):
     ------
     InputError
         If options cannot be combined or a number is out of range.
+    ModelError
+        If the cross-encoder cannot be loaded.
     LevelError
         While retrieving, if the tree does not have the level.
     """
@@ -135,6 +145,7 @@ class HierarchyRetriever(BaseRetriever):
         whole_documents: bool = False,
         merge: bool = False,
         mmr: float | None = None,
+        rerank: str | Reranker | None = None,
         postprocessors: Sequence[BaseNodePostprocessor] = (),
     ) -> None:
         super().__init__()
@@ -155,6 +166,8 @@ class HierarchyRetriever(BaseRetriever):
             raise InputError("whole_documents cannot be combined with merge or mmr; omit them.")
         within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
         require(within, "mmr", "a number in [0, 1]", mmr)
+        if rerank is not None:
+            _check_rerank(rerank, self._mode, levels, whole_documents or mmr is not None)
         self.store = store
         self._embed_model = embed_model
         self.levels = levels
@@ -167,6 +180,7 @@ class HierarchyRetriever(BaseRetriever):
         self._whole_documents = self._mode == "document" and whole_documents
         self._merge = merge
         self._mmr = mmr
+        self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank
         self._postprocessors = postprocessors
 
     @property
@@ -245,8 +259,13 @@ class HierarchyRetriever(BaseRetriever):
     async def _found(self, search: Search) -> list[NodeWithScore]:
         """Return the best nodes, and spare ones if some may be dropped."""
         top_k = self._top_k or TOP_K
-        if self._merge or self._mmr is not None or self._postprocessors:
-            return await self._best(search, SPARE * top_k)
+        spares = self._merge or self._mmr is not None or self._postprocessors
+        n = SPARE * top_k if spares else top_k
+        if self._reranker is not None:
+            candidates = await self._best(search, max(n, CANDIDATES))
+            return await reranked(candidates, search.question, self._reranker)
+        if spares:
+            return await self._best(search, n)
         found = await self._best(search, top_k)
         return await self._best(search, SPARE * top_k) if complete_parents(found) else found
 
@@ -272,6 +291,17 @@ async def _diverse(
     X = unit_vectors([search.embedding, *(node.get_embedding() for node in nodes)])
     rows, _ = diversified(X[1:], X[1:] @ X[0], len(nodes), 1.0 - mmr)
     return [by_id[nodes[row].node_id] for row in rows]
+
+
+def _check_rerank(rerank: object, mode: Mode, levels: Sequence[int], reorders: bool) -> None:
+    """Raise InputError if an option is not a reranker, or cannot be combined with others."""
+    model = isinstance(rerank, str) or callable(getattr(rerank, "rank", None))
+    require(model, "rerank", "a model's name or an object with rank(question, texts)", rerank)
+    if mode == "collapsed" or any(levels):
+        given = f"mode={mode!r}" if mode == "collapsed" else f"level {max(levels)}"
+        raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
+    if reorders:
+        raise InputError("rerank cannot be combined with whole_documents or mmr; omit them.")
 
 
 def _check_question(query_bundle: QueryBundle) -> None:

@@ -60,7 +60,7 @@ def test_a_model_of_the_hub_is_exported_the_first_time(folder, own_cache, monkey
         asked.append(source)
         return HuggingFaceEmbedding(folder, device="cpu")
 
-    monkeypatch.setattr(load, "_folder", lambda source: next(found))
+    monkeypatch.setattr(load, "_folder", lambda *_: next(found))
     monkeypatch.setattr(load, "_on_torch", on_torch)
     model = load_embed_model("someone/tiny")
     assert (type(model), model.model_name) == (OnnxEmbedding, "someone/tiny")

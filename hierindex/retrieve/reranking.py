@@ -1,0 +1,51 @@
+"""Reranking of chunks by a cross-encoder."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+from llama_index.core.schema import MetadataMode, NodeWithScore
+
+from hierindex.core.membership import Floats1d
+from hierindex.core.ranking import blended
+from hierindex.embed.cross_encoder import Reranker
+from hierindex.errors import InputError
+
+CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
+SHARE = 0.5  # of the cross-encoder's score; not tuned
+
+
+async def reranked(
+    found: Sequence[NodeWithScore], question: str, reranker: Reranker
+) -> list[NodeWithScore]:
+    """Order nodes by the mean of a cross-encoder's scores and their own, both standardised.
+
+    The cross-encoder reads the text that was embedded. Returned scores are standard deviations
+    from the mean.
+
+    Raises
+    ------
+    InputError
+        If the reranker does not return one finite number per text.
+    """
+    if not found:
+        return []
+    texts = [node.get_content(MetadataMode.EMBED) for node in found]
+    scores = _checked(await asyncio.to_thread(reranker.rank, question, texts), len(texts))
+    mixed = blended(scores, np.array([node.get_score() for node in found]), SHARE)
+    return [
+        NodeWithScore(node=found[i].node, score=float(mixed[i]))
+        for i in np.argsort(-mixed, kind="stable")
+    ]
+
+
+def _checked(scores: Sequence[float], n: int) -> Floats1d:
+    try:
+        x = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        x = np.zeros(0)
+    if x.shape != (n,) or not np.isfinite(x).all():
+        raise InputError(
+            f"rerank must return a finite number for each of {n} texts, got {scores!r:.100}."
+        )
+    return x

@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+import torch
+from filelock import FileLock
+from sentence_transformers import CrossEncoder
+from tiny_models import SENTENCES, save_cross_encoder, save_tiny_bert
+
+from hierindex import load_reranker
+from hierindex.embed.cross_encoder import OnnxCrossEncoder, TorchCrossEncoder
+from hierindex.errors import ModelError
+
+QUESTION = "Who wrote a letter?"
+TEXTS = ["", "salt", *SENTENCES, " ".join(SENTENCES * 9), "灯台守。", "  Two\nlines  "]
+
+
+@pytest.fixture(scope="module")
+def pair_folder(tmp_path_factory):
+    """Of a tiny cross-encoder."""
+    folder = tmp_path_factory.mktemp("pair")
+    save_cross_encoder(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def exported(pair_folder, of_all_workers):
+    cache = of_all_workers / "pair-exported"
+    with pytest.MonkeyPatch.context() as patch, FileLock(f"{cache}.lock"):
+        patch.setenv("XDG_CACHE_HOME", str(cache))
+        yield load_reranker(pair_folder)
+
+
+def test_scores_are_those_of_sentence_transformers(exported, pair_folder):
+    assert isinstance(exported, OnnxCrossEncoder)
+    torchs = CrossEncoder(pair_folder, device="cpu", activation_fn=torch.nn.Identity())
+    expected = torchs.predict([(QUESTION, text) for text in TEXTS])
+    assert np.ptp(expected) > 0.1
+    scores = exported.rank(QUESTION, TEXTS)
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    assert np.argsort(scores).tolist() == np.argsort(expected).tolist()
+
+
+def test_a_score_depends_on_its_pair_alone(exported):
+    scores = exported.rank(QUESTION, TEXTS)
+    assert scores == [exported.rank(QUESTION, [text])[0] for text in TEXTS]
+    assert exported.rank("Where is the salt?", TEXTS) != scores
+    assert exported.rank(QUESTION, ["caf\udce9"]) == exported.rank(QUESTION, ["caf?"])
+    assert exported.rank(QUESTION, []) == []
+
+
+def test_a_model_that_sentence_transformers_saved(pair_folder, own_cache, tmp_path, monkeypatch):
+    CrossEncoder(pair_folder, device="cpu").save_pretrained(str(tmp_path / "saved"))
+    monkeypatch.setattr("hierindex.embed.load.exported_folder", lambda *_: None)
+    model = load_reranker(str(tmp_path / "saved"))
+    assert isinstance(model, TorchCrossEncoder)
+    assert model.max_length == 64
+    assert len(model.rank(QUESTION, TEXTS)) == len(TEXTS)
+
+
+def test_a_cross_encoder_that_cannot_be_exported_runs_on_torch(
+    exported, pair_folder, own_cache, monkeypatch
+):
+    monkeypatch.setattr(torch.onnx, "export", lambda *_, **__: {}["operator"])
+    model = load_reranker(pair_folder)
+    assert isinstance(model, TorchCrossEncoder)
+    np.testing.assert_allclose(
+        model.rank(QUESTION, TEXTS), exported.rank(QUESTION, TEXTS), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("name", ["nowhere", "no-one/no-such-model", ""])
+def test_an_unknown_cross_encoder(no_hub, name):
+    with pytest.raises(ModelError, match=repr(name)):
+        load_reranker(name)
+
+
+def test_a_model_of_several_labels_or_of_another_kind(no_hub, own_cache, tmp_path):
+    save_cross_encoder(tmp_path / "three", num_labels=3)
+    with pytest.raises(ModelError, match=r"one label, but '.*three' is a .* with 3 labels; name"):
+        load_reranker(str(tmp_path / "three"))
+    save_tiny_bert(tmp_path / "encoder")
+    with pytest.raises(ModelError, match=r"'.*encoder' is a BertModel"):
+        load_reranker(str(tmp_path / "encoder"))
+    assert list(own_cache.iterdir()) == []
