@@ -534,14 +534,12 @@ def test_a_token_limit_counts_what_was_spent_before(rewrite):
 
 @both
 def test_a_deadline_ends_it_and_leaves_what_was_written(rewrite):
-    kept = Kept()
-    server = LoopbackServer(latency=0.1)
-    with server, pytest.raises(LimitError, match=r"0\.35 s is over"):
-        rewrite(
-            server, TEXTS * 20, concurrency=2, deadline=0.35, resources=Resources(completions=kept)
-        )
-    assert 1 <= len(kept) <= 8
-    assert len(server.requests) <= 8
+    kept, server = Kept(), LoopbackServer(latency=0.1)
+    texts = [f"The number of this text is {i}." for i in range(100)]
+    with server, pytest.raises(LimitError, match=r"1\.5 s is over"):
+        rewrite(server, texts, concurrency=2, deadline=1.5, resources=Resources(completions=kept))
+    assert 1 <= len(kept) <= 30
+    assert len(server.requests) <= 32
 
 
 @both
@@ -598,11 +596,11 @@ except LimitError as error:
 
 
 @both
-@pytest.mark.parametrize("own", [{}, {"timeout": 1.0}], ids=["", "of the client"])
+@pytest.mark.parametrize("own", [{}, {"timeout": 3.0}], ids=["", "of the client"])
 def test_a_server_that_drips_is_timed_out(rewrite, own):
     """Which a client's own timeout, between bytes, does not see."""
     with LoopbackServer(faults={0: Fault(drips=True)}.get) as server:
-        rewrites = rewrite(server, TEXTS[:1], timeout=1.0, llm=own)
+        rewrites = rewrite(server, TEXTS[:1], timeout=3.0, llm=own)
     assert rewrites[0].text
     assert rewrites[0].usage.llm_calls == 2
 
