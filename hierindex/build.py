@@ -14,7 +14,7 @@ from llama_index.core.schema import BaseNode, Document
 
 from hierindex.cache.file import open_cache
 from hierindex.core.statistics import LevelStatistics
-from hierindex.embed.embedder import fingerprint
+from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import FormatError, InputError, SourceError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.usage import Usage

@@ -9,7 +9,7 @@ from llama_index.core.node_parser import NodeParser
 
 from hierindex.build import Source, read_and_split
 from hierindex.cache.file import cache_file, open_cache
-from hierindex.embed.embedder import fingerprint
+from hierindex.embed.model_identity import fingerprint
 from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.progress import Progress

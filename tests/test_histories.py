@@ -26,7 +26,7 @@ from hierindex import (
 )
 from hierindex.build import build_tree
 from hierindex.cache.file import Cache, cache_file, open_cache
-from hierindex.embed.embedder import fingerprint
+from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import FallbackWarning
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.client import load_llm

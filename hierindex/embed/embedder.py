@@ -1,15 +1,11 @@
 """An embedding model with its window, its tokenizer and a cache."""
 
 import asyncio
-import hashlib
-import json
-import re
 import sys
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -19,6 +15,7 @@ from numpy.typing import NDArray
 from hierindex.cache.vectors import VectorCache
 from hierindex.core.membership import Floats1d, Floats2d
 from hierindex.embed.failures import named_errors
+from hierindex.embed.model_identity import fingerprint, model_name
 from hierindex.embed.onnx import OnnxEmbedding, whole_tokenizer
 from hierindex.errors import InputError, WindowWarning
 from hierindex.progress import Progress, silent
@@ -28,96 +25,6 @@ if TYPE_CHECKING:
 
 TEXTS_PER_CALL = 128  # texts between progress reports; the model splits them into batches
 TEXTS_AT_ONCE = 1024  # texts whose batches an async model sends concurrently
-# Settings of LlamaIndex's models that do not shape vectors, or are secret.
-APART = re.compile(
-    "embed_batch_size|num_workers|callback_manager|embeddings_cache|rate_limiter|timeout"
-    "|max_retries|show_progress_bar|.*(key|token|secret|password|credentials?|headers?)"
-)
-DISTINCTIVE = (  # settings of LlamaIndex's models that shape vectors
-    "dim",
-    "dimensions",
-    "normalize",
-    "pooling",
-    "query_instruction",
-    "text_instruction",
-)
-
-
-def model_name(embed_model: BaseEmbedding) -> str:
-    """Return a model's name, as `load_embed_model` takes it, or its class if it has no name."""
-    name = embed_model.model_name
-    return embed_model.class_name() if name == "unknown" else name
-
-
-def fingerprint(embed_model: BaseEmbedding) -> str | None:
-    """Return a digest of all that shapes a model's vectors; None if that is unknown.
-
-    It is unknown for a folder, whose name does not identify the weights, and for a model without
-    a name.
-    """
-    if hasattr(embed_model, "fingerprint"):
-        return cast(str | None, embed_model.fingerprint)
-    if embed_model.model_name == "unknown" or Path(embed_model.model_name).is_dir():
-        return None
-    shaping = {k: v for k, v in embed_model.to_dict().items() if not APART.fullmatch(k)}
-    try:
-        return hashlib.sha256(json.dumps(shaping, sort_keys=True).encode()).hexdigest()
-    except TypeError:
-        return None
-
-
-def identity(embed_model: BaseEmbedding) -> str:
-    """Return the settings that distinguish models of one name, as JSON; empty if unknown.
-
-    Address, batch size, timeout and key are not among them, so an index and its questions may
-    differ in these.
-    """
-    keys = [key for key in DISTINCTIVE if key in type(embed_model).model_fields]
-    if embed_model.model_name == "unknown" and not keys:
-        return ""
-    return json.dumps({key: getattr(embed_model, key) or None for key in keys}, default=str)
-
-
-def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> None:
-    """Raise InputError if a model's vectors cannot be compared with those of an index.
-
-    Models are compared by name (for folders, the last part of the path) and by the settings that
-    both have, since the class may differ from the one that built the index. A model without a name
-    is identified by its class.
-
-    Parameters
-    ----------
-    embed_model : BaseEmbedding
-    name : str
-        Name of the model that built the index.
-    built_by : str
-        Its `identity`.
-    """
-    if not name:  # the nodes were not built by a hierarchy
-        return
-    asked = model_name(embed_model)
-    built, asks = (json.loads(each or "{}") for each in (built_by, identity(embed_model)))
-    differing = [key for key in built.keys() & asks.keys() if built[key] != asks[key]]
-    if not differing and _is_same_name(name, asked):
-        return
-    first, second = (
-        ", ".join([repr(each), *(f"{key}={settings[key]!r}" for key in sorted(differing))])
-        for each, settings in ((name, built), (asked, asks))
-    )
-    raise InputError(
-        f"The index was built with the embedding model {first}; the question is asked with "
-        f"{second}. Their vectors cannot be compared: use the first, or build the index again."
-    )
-
-
-def _is_same_name(one: str, other: str) -> bool:
-    """Return whether names may be of one model, from a hub, a folder or a short name."""
-    both_of_a_hub = all(name.count("/") == 1 and not Path(name).is_dir() for name in (one, other))
-    return one == other or (not both_of_a_hub and _last_part(one) == _last_part(other))
-
-
-def _last_part(name: str) -> str:
-    return re.split(r"[/\\]", name.rstrip("/\\"))[-1]
 
 
 class Embedder:

@@ -19,7 +19,8 @@ from hierindex.cache.file import cache_file
 from hierindex.core.bounds import Caps
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.mixture import Mixture
-from hierindex.embed.embedder import fingerprint, unit_vectors
+from hierindex.embed.embedder import unit_vectors
+from hierindex.embed.model_identity import fingerprint
 from hierindex.evaluate.datasets import Dataset, Question
 from hierindex.evaluate.measures import Passage, count_tokens
 from hierindex.hierarchy.hierarchy import Hierarchy

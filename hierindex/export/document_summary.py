@@ -29,7 +29,7 @@ from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import DETAILS, NodeRecord
 from hierindex.retrieve.documents import WHOLE
-from hierindex.store.schema import documents_of
+from hierindex.store.rows import documents_of
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
 

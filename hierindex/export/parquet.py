@@ -12,7 +12,8 @@ from hierindex.export.nodes import NO_NODES
 from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord, user_metadata
-from hierindex.store.schema import NODE_COLUMNS, to_nodes
+from hierindex.store.rows import to_nodes
+from hierindex.store.schema import NODE_COLUMNS
 
 PLACE = {"document": pa.string(), "start": pa.int64(), "end": pa.int64(), "page": pa.int32()}
 CITATIONS = pa.list_(pa.struct(list(PLACE.items())))

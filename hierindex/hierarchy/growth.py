@@ -18,7 +18,8 @@ from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import LevelStatistics, level_statistics
 from hierindex.core.tree import Grouper, grow_tree
-from hierindex.embed.embedder import Embedder, identity, unit_vectors
+from hierindex.embed.embedder import Embedder, unit_vectors
+from hierindex.embed.model_identity import identity
 from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent

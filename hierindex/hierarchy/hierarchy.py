@@ -19,8 +19,9 @@ from hierindex.core.bounds import Caps
 from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import Grouper
-from hierindex.embed.embedder import Embedder, fingerprint
+from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
+from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Models, adrive, drive
 from hierindex.hierarchy.expected import Expected, expected_trees

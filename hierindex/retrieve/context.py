@@ -12,7 +12,7 @@ from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.ranking import blended, reading_order
 from hierindex.record import NodeRecord, Span
-from hierindex.store.schema import citations_of
+from hierindex.store.rows import citations_of
 from hierindex.store.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter
 from hierindex.errors import InputError
 from hierindex.record import WHOLE_DOCUMENT, NodeRecord
 from hierindex.retrieve.question import Search, cuts, of
-from hierindex.store.schema import documents_of
+from hierindex.store.rows import documents_of
 
 WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
 

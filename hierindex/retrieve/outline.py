@@ -15,7 +15,7 @@ from hierindex.retrieve.question import Search
 from hierindex.retrieve.question import of as of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
-from hierindex.store.schema import documents_of
+from hierindex.store.rows import documents_of
 from hierindex.store.snapshot import Snapshot
 
 if TYPE_CHECKING:

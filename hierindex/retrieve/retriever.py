@@ -12,9 +12,10 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.ranking import diversified
 from hierindex.embed.cross_encoder import Reranker
-from hierindex.embed.embedder import check_same_model, unit_vectors
+from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.embed.load import load_reranker
+from hierindex.embed.model_identity import check_same_model
 from hierindex.errors import InputError
 from hierindex.retrieve.auto import choose
 from hierindex.retrieve.documents import all_of_documents, best_of_documents

@@ -15,7 +15,8 @@ from hierindex.store.filters import DOCUMENTS
 from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.indices import tend
 from hierindex.store.prefilter import SUMMARIES, prefilter
-from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES, as_table
+from hierindex.store.rows import as_table
+from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table, turn
 

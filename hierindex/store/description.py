@@ -5,7 +5,7 @@ from typing import Any
 from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.record import NodeRecord, user_metadata
-from hierindex.store.schema import documents_of
+from hierindex.store.rows import documents_of
 
 
 def describe(node: BaseNode) -> dict[str, Any]:

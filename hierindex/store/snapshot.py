@@ -19,7 +19,8 @@ from hierindex.store.filters import filters_of
 from hierindex.store.modes import answer, check_query
 from hierindex.store.passing import Passing, passing
 from hierindex.store.prefilter import SUMMARIES, Prefilter, beginning, by_ids
-from hierindex.store.schema import NODE_COLUMNS, check_dimension, node_of, report_of, to_nodes
+from hierindex.store.rows import node_of, to_nodes
+from hierindex.store.schema import NODE_COLUMNS, check_dimension, report_of
 from hierindex.store.search import Scope
 
 if TYPE_CHECKING:

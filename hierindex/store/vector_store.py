@@ -16,7 +16,8 @@ from llama_index.core.vector_stores.types import (
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.store.deletion import delete_document, delete_nodes
-from hierindex.store.schema import new_table, to_table
+from hierindex.store.rows import to_table
+from hierindex.store.schema import new_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.threads import blocking, wait_for

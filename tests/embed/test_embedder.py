@@ -10,16 +10,9 @@ from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.utils import get_tokenizer
 from tiny_models import SENTENCES
 
-from hierindex.embed.embedder import (
-    TEXTS_PER_CALL,
-    Embedder,
-    check_same_model,
-    fingerprint,
-    identity,
-    model_name,
-    unit_vectors,
-)
+from hierindex.embed.embedder import TEXTS_PER_CALL, Embedder, unit_vectors
 from hierindex.embed.load import DEFAULT_EMBED_MODEL
+from hierindex.embed.model_identity import check_same_model, fingerprint, identity, model_name
 from hierindex.errors import InputError, WindowWarning
 
 WINDOW = 32

@@ -12,7 +12,7 @@ from tiny_models import SENTENCES
 
 from hierindex import OnnxEmbedding, load_embed_model
 from hierindex.embed import onnx_export
-from hierindex.embed.embedder import fingerprint
+from hierindex.embed.model_identity import fingerprint
 from hierindex.embed.onnx import CARD, MODEL, TOKENIZER
 
 

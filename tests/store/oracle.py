@@ -3,7 +3,7 @@
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 
 from hierindex.store.filters import OF_NODE, filtered_by, holds
-from hierindex.store.schema import row_of
+from hierindex.store.rows import row_of
 
 
 def seen(node):

@@ -8,7 +8,8 @@ from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInf
 from store.trees import HIERARCHIES, tree
 
 from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span, user_metadata
-from hierindex.store.schema import schema, to_nodes, to_table
+from hierindex.store.rows import to_nodes, to_table
+from hierindex.store.schema import schema
 from hierindex.store.vector_store import HierarchyStore
 
 N_DIMS = 3

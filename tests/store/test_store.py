@@ -23,7 +23,8 @@ from strategies import seeds
 from hierindex.errors import FormatError, IndexNotFoundError, InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
 from hierindex.index import HierarchicalIndex
-from hierindex.store.schema import new_table, to_table
+from hierindex.store.rows import to_table
+from hierindex.store.schema import new_table
 from hierindex.store.table import LOCK
 from hierindex.store.vector_store import HierarchyStore
 

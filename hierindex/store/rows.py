@@ -1,0 +1,208 @@
+"""Conversion of nodes to rows of the table and back.
+
+Each fact is stored in one column: links in `parent_ids`, `child_ids`, `previous_id` and
+`next_id`, the user's metadata in `metadata`, the place in the tree in `level` and the columns
+next to it. A node's relationships and its `NodeRecord` are rebuilt from these columns.
+"""
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from llama_index.core.schema import (
+    BaseNode,
+    ImageNode,
+    IndexNode,
+    MetadataMode,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
+
+from hierindex.errors import InputError
+from hierindex.record import NodeRecord, Span, as_metadata, quotes_of, record_keys
+from hierindex.store.hashed_metadata import row_digests
+from hierindex.store.schema import schema
+
+NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
+"""Types that nodes are restored to; nodes of other types become a `TextNode`."""
+
+FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # stored in other columns
+MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
+"""Fields of a record that the column `record` stores as JSON."""
+
+SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
+PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
+NO_DETAILS = RelatedNodeInfo(node_id="").model_dump(exclude={"node_id"})
+
+
+def to_table(nodes: Sequence[BaseNode]) -> pa.Table:
+    """Convert nodes to rows; of several nodes with one id, the last is kept.
+
+    Raises
+    ------
+    InputError
+        If there are no nodes, or a node's embedding is missing, not finite or of another dimension
+        than the first one's, or its metadata are not JSON, or its text is not Unicode.
+    """
+    if not nodes:
+        raise InputError("There are no nodes to write.")
+    n_dims = len(nodes[0].embedding or ())
+    rows = {node.node_id: {**row_of(node), "vector": _vector(node, n_dims)} for node in nodes}
+    return as_table(list(rows.values()))
+
+
+def as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Convert one or more complete rows to a table."""
+    return pa.Table.from_pylist(list(rows), schema=schema(len(rows[0]["vector"])))
+
+
+def _vector(node: BaseNode, n_dims: int) -> list[float]:
+    vector = node.embedding
+    if not vector or len(vector) != n_dims or not all(map(math.isfinite, vector)):
+        raise InputError(
+            f"Nodes must have embeddings of {n_dims or 'some'} finite numbers, node {node.node_id} "
+            f"has {'none' if vector is None else len(vector)}."
+        )
+    return vector
+
+
+def row_of(node: BaseNode) -> dict[str, Any]:
+    """Return a node's columns, without its vector.
+
+    Raises
+    ------
+    InputError
+        If its metadata are not JSON or its text is not Unicode.
+    """
+    record = NodeRecord.from_metadata(node.metadata)
+    keys = record_keys(node.metadata)
+    links = _links(node)
+    parents = record.parents or tuple((node_id, 1.0) for node_id in links[PARENT])
+    user_entries = {k: v for k, v in node.metadata.items() if k not in keys}
+    source = node.source_node
+    text = node.get_content(metadata_mode=MetadataMode.NONE)
+    try:
+        metadata = json.dumps(user_entries, ensure_ascii=False)
+        (node.node_id + text + metadata).encode()
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"Metadata of node {node.node_id!r} must be JSON and its text Unicode: {error}."
+        ) from error
+    documents = documents_of(node, record)
+    rest = {k: v for k, v in node.to_dict().items() if k not in FIELDS_APART}
+    values = {**(source.metadata if source else {}), **json.loads(metadata)}
+    return {
+        "id": node.node_id,
+        "level": record.level,
+        "level_max": record.level_max,
+        "kind": record.kind,
+        "whole_document": record.whole_document,
+        "n_tokens": record.n_tokens,
+        "text": text,
+        "documents": documents,
+        "parent_ids": [node_id for node_id, _ in parents],
+        "parent_weights": [weight for _, weight in parents],
+        "child_ids": list(links[CHILD]),
+        "previous_id": next(iter(links[PREVIOUS]), ""),
+        "next_id": next(iter(links[NEXT]), ""),
+        "source": source.model_dump_json() if source else "",
+        "metadata": metadata,
+        "grounding": _share(record.grounding) if keys else -1.0,
+        "digests": row_digests(node.node_id, values, documents),
+        "stale": "",
+        "record": _json({key: getattr(record, key) for key in MADE_BY}) if keys else "",
+        "node": _json({**rest, **_detailed(links)}),
+    }
+
+
+def _share(grounding: Any) -> float:
+    """Return the value of the column `grounding`; -1 for none."""
+    return grounding if isinstance(grounding, float) and 0 <= grounding <= 1 else -1.0
+
+
+def documents_of(node: BaseNode, record: NodeRecord) -> list[str]:
+    """Return the ids of a node's source documents, or the node's own id if it has none."""
+    return list(record.documents) or [node.ref_doc_id or node.node_id]
+
+
+def _links(node: BaseNode) -> dict[NodeRelationship, dict[str, RelatedNodeInfo]]:
+    """Return a node's links by relationship and id."""
+    links: dict[NodeRelationship, dict[str, RelatedNodeInfo]] = {}
+    for kind in (PARENT, CHILD, PREVIOUS, NEXT):
+        related = node.relationships.get(kind) or []
+        each = related if isinstance(related, list) else [related]
+        links[kind] = {info.node_id: info for info in each}
+    return links
+
+
+def _detailed(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -> dict[str, Any]:
+    """Return what links carry besides ids, by relationship and id."""
+    details = {
+        kind.name: {
+            node_id: info.model_dump(mode="json")
+            for node_id, info in infos.items()
+            if info.model_dump(exclude={"node_id"}) != NO_DETAILS
+        }
+        for kind, infos in links.items()
+    }
+    return {"linked": details} if any(details.values()) else {}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def to_nodes(rows: pa.Table | pa.RecordBatch) -> list[TextNode]:
+    """Convert rows to nodes, with embeddings if the rows have vectors."""
+    return list(map(node_of, rows.to_pylist()))
+
+
+def node_of(row: Mapping[str, Any]) -> TextNode:
+    """Convert a row to a node."""
+    rest = json.loads(row["node"])
+    details: dict[str, dict[str, Any]] = rest.pop("linked", {})
+
+    def related(kind: NodeRelationship, ids: Collection[str]) -> list[RelatedNodeInfo]:
+        known = details.get(kind.name, {})
+        return [RelatedNodeInfo(**known.get(node_id, {"node_id": node_id})) for node_id in ids]
+
+    relationships: dict[NodeRelationship, Any] = {}
+    if row["source"]:
+        relationships[SOURCE] = RelatedNodeInfo.model_validate_json(row["source"])
+    if row["parent_ids"]:
+        relationships[PARENT] = related(PARENT, row["parent_ids"][:1])[0]
+    if row["child_ids"]:
+        relationships[CHILD] = related(CHILD, row["child_ids"])
+    for kind, column in ((PREVIOUS, "previous_id"), (NEXT, "next_id")):
+        if row[column]:
+            relationships[kind] = related(kind, [row[column]])[0]
+    return NODE_TYPES.get(rest.get("class_name"), TextNode).from_dict(
+        {
+            **rest,
+            "id_": row["id"],
+            "text": row["text"],
+            "metadata": json.loads(row["metadata"]) | _record(row),
+            "relationships": relationships,
+            "embedding": row.get("vector"),
+        }
+    )
+
+
+def citations_of(record: str) -> list[Span]:
+    """Return the citations of a node from its column `record`."""
+    quotes = json.loads(record)["quotes"] if record else ()
+    return NodeRecord(quotes=quotes_of(quotes)).citations
+
+
+def _record(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata entries of a row's record."""
+    if not row["record"]:
+        return {}
+    parents = zip(row["parent_ids"], row["parent_weights"], strict=True)
+    grounding = row["grounding"] if row["grounding"] >= 0 else None
+    return as_metadata(
+        {**row, **json.loads(row["record"]), "parents": [*parents], "grounding": grounding}
+    )
