@@ -23,8 +23,8 @@ from hierindex.respond.llama_index_names import renamed, separated
 from hierindex.retrieve.levels import check_levels, levels_of
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
-from hierindex.retrieve.retrieved import RetrievedNode
-from hierindex.retrieve.retriever import Asked, HierarchyRetriever
+from hierindex.retrieve.retrieved import RetrievedNode, placed
+from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.description import describe
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
@@ -348,8 +348,7 @@ class HierarchicalIndex:
         if question is not None:
             search = self.as_retriever(filters=filters).search(QueryBundle(question))
         nodes = wait_for(outline(search, budget, of=named, question=question is not None))
-        parents = wait_for(search.snapshot.parents_of_summaries())
-        return Asked(nodes, None, search.snapshot, None, parents).selected(nodes)
+        return placed(nodes, search.snapshot, wait_for(search.snapshot.parents_of_summaries()))
 
     def info(self) -> dict[str, Any]:
         """Return the numbers of documents, nodes and tokens, the roots, models and usage."""

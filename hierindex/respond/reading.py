@@ -25,10 +25,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes, which are best first."""
-        ordered = in_reading_order(nodes)
-        response = super().synthesize(query_bundle, ordered, additional_source_nodes)
-        response.source_nodes = [*nodes, *(additional_source_nodes or ())]
-        return response
+        read = in_reading_order(nodes), additional_source_nodes
+        return _best_first(super().synthesize(query_bundle, *read), nodes, additional_source_nodes)
 
     async def asynthesize(
         self,
@@ -37,10 +35,9 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
-        ordered = in_reading_order(nodes)
-        response = await super().asynthesize(query_bundle, ordered, additional_source_nodes)
-        response.source_nodes = [*nodes, *(additional_source_nodes or ())]
-        return response
+        read = in_reading_order(nodes), additional_source_nodes
+        response = await super().asynthesize(query_bundle, *read)
+        return _best_first(response, nodes, additional_source_nodes)
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
@@ -55,3 +52,12 @@ class ReadingOrderEngine(RetrieverQueryEngine):
             response = await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
+
+
+def _best_first(
+    response: RESPONSE_TYPE,
+    nodes: Sequence[NodeWithScore],
+    additional: Sequence[NodeWithScore] | None,
+) -> RESPONSE_TYPE:
+    response.source_nodes = [*nodes, *(additional or ())]
+    return response

@@ -34,8 +34,27 @@ class RetrievedNode(NodeWithScore):
         return NodeRecord.from_metadata(self.node.metadata).citations
 
 
-def path_to_root(node: BaseNode, parents: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the ids from a node's strongest parent up; `parents` maps summaries to theirs."""
+def placed(
+    nodes: Sequence[NodeWithScore],
+    snapshot: Snapshot,
+    parents: Mapping[str, Sequence[str]],
+    why: str | None = None,
+) -> list[RetrievedNode]:
+    """Add their paths to nodes of a snapshot, `parents` being its `parents_of_summaries`."""
+    return [
+        RetrievedNode(
+            node=found.node,
+            score=found.score,
+            path=_path_to_root(found.node, parents),
+            why=why,
+            snapshot=snapshot,
+        )
+        for found in nodes
+    ]
+
+
+def _path_to_root(node: BaseNode, parents: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the ids from a node's strongest parent up."""
     path: list[str] = []  # ends early if a parent is not stored yet
     parent = node.parent_node.node_id if node.parent_node else ""
     while parent in parents and parent not in path:

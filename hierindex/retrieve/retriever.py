@@ -24,7 +24,7 @@ from hierindex.retrieve.merging import merged
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import BY, By, Search, cuts
 from hierindex.retrieve.reranking import CANDIDATES, reranked
-from hierindex.retrieve.retrieved import RetrievedNode, path_to_root
+from hierindex.retrieve.retrieved import RetrievedNode, placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.snapshot import Snapshot
@@ -49,19 +49,11 @@ class Asked(NamedTuple):
     parents: Mapping[str, Sequence[str]]
 
     def selected(
-        self, nodes: Sequence[NodeWithScore], token_budget: int | None = None
+        self, nodes: Sequence[NodeWithScore], token_budget: int | None
     ) -> list[RetrievedNode]:
         """Select results from the candidates, or from those that are left, with their paths."""
-        return [
-            RetrievedNode(
-                node=node.node,
-                score=node.score,
-                path=path_to_root(node.node, self.parents),
-                why=self.why,
-                snapshot=self.snapshot,
-            )
-            for node in selected(nodes, self.top_k, token_budget)
-        ]
+        kept = selected(nodes, self.top_k, token_budget)
+        return placed(kept, self.snapshot, self.parents, self.why)
 
 
 class HierarchyRetriever(BaseRetriever):
