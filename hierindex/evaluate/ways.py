@@ -30,6 +30,7 @@ from hierindex.evaluate.measures import Passage, fill
 from hierindex.evaluate.trees import OURS, Asked, Trees, Way
 from hierindex.export.document_summary import to_document_summary_index
 from hierindex.retrieve.question import of
+from hierindex.retrieve.retriever import TOKEN_BUDGET
 
 N_DOCUMENTS = 3  # summaries that the document-summary index finds
 MERGED, MERGED_LEVELS = 4, 2  # as LlamaIndex's HierarchicalNodeParser by its default sizes
@@ -137,14 +138,27 @@ def ours(tree: str = OURS, **options: Any) -> Way:
         retriever = asked.trees.index(tree).as_retriever(
             top_k=top_k, token_budget=budget, filters=filters, **options
         )
-        try:
-            return [found.node for found in retriever.retrieve(asked.bundle)]
-        except InputError as error:
-            if budget is None or isinstance(error, LevelError):
-                raise
-            return []  # no node fits the budget
+        return _if_any_fits(budget, lambda: retriever.retrieve(asked.bundle))
 
     return way
+
+
+def outlined(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
+    """Return the outline of the document that is named, or of all, whatever the question."""
+    index, within = asked.trees.index(), asked.question.within
+    return _if_any_fits(budget, lambda: index.outline(budget or TOKEN_BUDGET, of=within))
+
+
+def _if_any_fits(
+    budget: int | None, retrieve: Callable[[], Sequence[NodeWithScore]]
+) -> list[BaseNode]:
+    """Return the nodes that are retrieved, none if none fits the budget."""
+    try:
+        return [found.node for found in retrieve()]
+    except InputError as error:
+        if budget is None or isinstance(error, LevelError):
+            raise
+        return []
 
 
 def raptor(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
@@ -178,6 +192,7 @@ WAYS: dict[str, Way] = {
     "merge": ours(level=0, by="hybrid", merge=True),
     "traversal": ours(mode="traversal"),
     "document": ours(mode="document"),
+    "outline": outlined,
     "auto": ours(mode="auto"),
 }
 """All ways by name."""

@@ -1,105 +1,56 @@
-"""Ranking of nodes by scores in context: their own and their neighbours'."""
+"""Ranking of nodes by scores in context, and their order for a reader."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
-from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.ranking import blended, reading_order
 from hierindex.record import NodeRecord, Span
 from hierindex.store.rows import citations_of
-from hierindex.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-N_AROUND = 10  # best candidates whose neighbours are added
-EITHER_SIDE = 6  # neighbours before and after a node; a parent has six children on average
+COLUMNS = ("id", "record", "vector")
 
 
-COLUMNS = ("id", "parent_ids", "record", "vector")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A node found by a search, with its scores for the question.
-
-    `parent` is the id of its strongest parent, "" for none. `span` is where its sources are, None
-    if they are of several documents or unknown. `dense` is the cosine similarity, `lexical` the
-    score of the full-text search, 0 if it did not find the node.
-    """
-
-    id: str
-    parent: str
-    span: Span | None
-    dense: float
-    lexical: float = 0.0
-
-
-def candidates_of(
+def rank_in_context(
     rows: "pa.Table", question: Floats1d, lexical: Mapping[str, float]
-) -> list[Candidate]:
-    """Return rows with `COLUMNS` as candidates; `lexical` has the scores of some of them."""
-    ids, parents, records = (rows[name].to_pylist() for name in COLUMNS[:3])
-    X = np.stack(rows["vector"].to_numpy(zero_copy_only=False)) if ids else np.zeros((0, 1))
-    return [
-        Candidate(i, next(iter(above), ""), _span(citations_of(record)), dense, lexical.get(i, 0.0))
-        for i, above, record, dense in zip(
-            ids, parents, records, _cosines(X, question), strict=True
-        )
-    ]
-
-
-async def rank_in_context(
-    snapshot: Snapshot,
-    candidates: Sequence[Candidate],
-    question_vector: Sequence[float],
-    *,
-    filters: MetadataFilters | None = None,
-    partial_summaries: bool = False,
 ) -> list[tuple[str, float]]:
-    """Rank candidates and the neighbours of the best ones by their scores in context.
+    """Rank the nodes that searches found by their scores in context.
 
     Parameters
     ----------
-    snapshot : Snapshot
-    candidates : sequence of Candidate
-        Distinct nodes of one level, about a hundred by vectors and by words.
-    question_vector : (n_dims,) sequence of float
-    filters : MetadataFilters, optional
-        Metadata filters that the neighbours must pass.
-    partial_summaries : bool
-        See `HierarchyRetriever`.
+    rows : Table
+        `COLUMNS` of distinct nodes of one level, about a hundred by vectors and by words.
+    question : (n_dims,) floats
+    lexical : mapping of str to float
+        Scores by words by id; a node that it lacks has a score of 0.
 
     Returns
     -------
     list[(str, float)]
-        Ids and scores, best first; ties stay in the order of the candidates. Scores are standard
-        deviations above the mean of all ranked nodes, see `hierindex.core.context`.
+        Ids and scores, best first; ties stay in the order of the rows. Scores are standard
+        deviations above the mean of all nodes, see `hierindex.core.context`.
 
     Notes
     -----
     Nodes are neighbours in reading order if their spans are. A node of several documents, or
-    without a known place in its document, has no neighbours. The snapshot is read by ids twice.
-    What summaries above a node could lend to its score helps on some sets and hurts on others.
+    without a known place in its document, has no neighbours. Neither the neighbours that no
+    search found nor what the summaries above lend to a score improves the ranking.
     """
-    question = np.asarray(question_vector, dtype=np.float64)
-    first = np.argsort(-_scores(candidates), kind="stable")[:N_AROUND]
-    ids = await _beside(snapshot, [candidates[i] for i in first], {c.id for c in candidates})
-    near: list[Candidate] = []
-    if ids:
-        rows = await snapshot.passing(
-            ids, filters, partial_summaries=partial_summaries, columns=COLUMNS
-        )
-        near = candidates_of(rows, question, {})
-    ranked = [*candidates, *near]
-    scores = _scores(ranked)
-    return [(ranked[i].id, float(scores[i])) for i in np.argsort(-scores, kind="stable")]
+    if not rows.num_rows:
+        return []
+    ids = rows["id"].to_pylist()
+    document, start, end = _places([_span(citations_of(r)) for r in rows["record"].to_pylist()])
+    X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n, n_dims)
+    own = blended(_cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]))
+    scores = in_context(own, document, nearness(document, start, end))
+    return [(ids[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
 
 def in_reading_order(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
@@ -120,13 +71,6 @@ def _places(spans: Sequence[Span | None]) -> tuple[Ints1d, Floats1d, Floats1d]:
     )
 
 
-def _scores(candidates: Sequence[Candidate]) -> Floats1d:
-    dense = np.array([c.dense for c in candidates], dtype=np.float64)
-    lexical = np.array([c.lexical for c in candidates])
-    document, start, end = _places([c.span for c in candidates])
-    return in_context(blended(dense, lexical), document, nearness(document, start, end))
-
-
 def _span(spans: Sequence[Span]) -> Span | None:
     """Return the span around spans, or None if there are none or of several documents."""
     if len({span.document for span in spans}) != 1:
@@ -135,20 +79,5 @@ def _span(spans: Sequence[Span]) -> Span | None:
     return Span(spans[0].document, start, end)
 
 
-async def _beside(snapshot: Snapshot, best: Sequence[Candidate], known: set[str]) -> list[str]:
-    """Return ids of unknown neighbours of these nodes under their strongest parents."""
-    parents = {node.parent: None for node in best if node.parent}
-    places = await snapshot.places(parents) if parents else []
-    rows, ids = {place.id: place.child_ids for place in places}, dict[str, None]()
-    for node in best:
-        row = rows.get(node.parent, [])
-        if node.id in row:
-            at = row.index(node.id)
-            ids |= dict.fromkeys(row[max(0, at - EITHER_SIDE) : at + EITHER_SIDE + 1])
-    return [node_id for node_id in ids if node_id not in known]
-
-
 def _cosines(X: Floats2d, question: Floats1d) -> Floats1d:
-    if not len(X):
-        return np.zeros(0)
     return np.asarray(X @ question / (np.linalg.norm(X, axis=1) * np.linalg.norm(question)))

@@ -17,7 +17,10 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import LEVEL, LEVEL_MAX
-from hierindex.retrieve.context import COLUMNS, candidates_of, rank_in_context
+from hierindex.retrieve.context import COLUMNS, rank_in_context
+from hierindex.store.rows import node_of
+from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.search import united
 from hierindex.store.snapshot import Snapshot
 
 By = Literal["dense", "hybrid", "text", "context"]
@@ -27,7 +30,7 @@ MODES = {
     "hybrid": VectorStoreQueryMode.HYBRID,
     "text": VectorStoreQueryMode.TEXT_SEARCH,
 }
-CANDIDATES = 50  # of each search, before they are ranked in context; 100 find no more
+CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
 
 Part = MetadataFilter | MetadataFilters
 """A part of the tree that a search is restricted to."""
@@ -74,31 +77,18 @@ class Search:
         by_meaning, by_words = await asyncio.gather(
             *(
                 self.snapshot.found(
-                    self._query(MODES[by], CANDIDATES, filters, among),
+                    self._query(MODES[by], max(n, CANDIDATES), filters, among),
                     *COLUMNS,
                     partial_summaries=self.partial_summaries,
                 )
                 for by in ("dense", "text")
             )
         )
-        scores = zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True)
-        question, lexical = np.asarray(self.embedding), dict(scores)
-        candidates = {
-            candidate.id: candidate
-            for rows in (by_meaning, by_words)
-            for candidate in candidates_of(rows, question, lexical)
-        }
-        ranked = await rank_in_context(
-            self.snapshot,
-            list(candidates.values()),
-            self.embedding,
-            filters=filters,
-            partial_summaries=self.partial_summaries,
-        )
-        allowed = None if among is None else set(among)
-        best = dict([pair for pair in ranked if allowed is None or pair[0] in allowed][:n])
-        nodes = await self.snapshot.nodes(list(best)) if best else []
-        return [NodeWithScore(node=node, score=best[node.node_id]) for node in nodes]
+        lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
+        rows = united(by_meaning, by_words, columns=COLUMNS)
+        best = dict(rank_in_context(rows, np.asarray(self.embedding), lexical)[:n])
+        found = await self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
+        return [NodeWithScore(node=node_of(row), score=best[row["id"]]) for row in found]
 
     def _query(
         self,

@@ -1,7 +1,7 @@
 """Search of a LanceDB table by vector, by words, or by both."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -99,16 +99,23 @@ async def fused(
     `score` is 61 * (alpha / (60 + rank by vectors) + (1 - alpha) / (60 + rank by words)), so it
     is 1 for the row that is first in both.
     """
-    import pyarrow as pa
-
     found = await asyncio.gather(nearest(scope, vector, dense), matching(scope, text, sparse))
     scores = reciprocal_ranks([rows["id"].to_pylist() for rows in found], (alpha, 1.0 - alpha))
-    rows = pa.concat_tables([table.select([*scope.columns, "score"]) for table in found])
+    rows = united(*found, columns=scope.columns)
     ids = rows["id"].to_pylist()
-    at = {node_id: i for i, node_id in reversed(list(enumerate(ids)))}
-    best = sorted((i for i in at if scores[i] > 0), key=lambda i: (-scores[i], at[i]))
-    rows = rows.take(pa.array([at[node_id] for node_id in best], pa.int64()))
-    return _scored(rows, np.array([scores[node_id] for node_id in best]))
+    best = sorted((i for i in range(len(ids)) if scores[ids[i]] > 0), key=lambda i: -scores[ids[i]])
+    return _scored(rows.take(np.array(best, np.int64)), np.array([scores[ids[i]] for i in best]))
+
+
+def united(*tables: "pa.Table", columns: Sequence[str]) -> "pa.Table":
+    """Return columns of the rows of tables, one after the other, each id once."""
+    import pyarrow as pa
+
+    rows = pa.concat_tables([table.select(columns) for table in tables])
+    first: dict[str, int] = {}
+    for i, node_id in enumerate(rows["id"].to_pylist()):
+        first.setdefault(node_id, i)
+    return rows.take(np.array([*first.values()], np.int64))
 
 
 async def diverse(

@@ -192,26 +192,13 @@ class Snapshot:
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
     ) -> list[dict[str, Any]]:
         """Return columns of the rows of `nodes`, `id` among them."""
-        table = await self.passing(
-            node_ids, filters, partial_summaries=partial_summaries, columns=columns
-        )
-        by_id = {row["id"]: row for row in table.to_pylist()}
-        return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
-
-    async def passing(
-        self,
-        node_ids: Collection[str] | None,
-        filters: MetadataFilters | None,
-        *,
-        partial_summaries: bool,
-        columns: Sequence[str],
-    ) -> "pa.Table":
-        """Return at least these columns of the rows of `nodes`, in any order."""
         if self._table is None:
-            return await self.select(*columns)
+            return []
         passes = await passing(self, filters, partial=partial_summaries)
         where = passes.where if node_ids is None else passes.where & by_ids(node_ids)
-        return passes.rows(await self.select(*_read_by(passes, columns), where=where))
+        table = passes.rows(await self.select(*_read_by(passes, columns), where=where))
+        by_id = {row["id"]: row for row in table.to_pylist()}
+        return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
     async def ids(
         self,

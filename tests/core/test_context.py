@@ -86,7 +86,7 @@ def test_context_raises_and_depends_on_no_order(given):
     assert (found >= scores - 1e-9 * np.abs(scores)).all()
     if len(scores):
         assert 1 - 1e-9 <= reach(scores, K) <= len(scores) + 1e-9
-        assert 0 <= focus(scores, document) <= 1
+        assert 0.5 <= focus(scores, document) <= 1
     back = np.arange(len(scores))[::-1]
     again = in_context(scores[back], document[back], K[back][:, back])
     assert again == pytest.approx(found[back])
@@ -158,18 +158,18 @@ def test_of_equals_that_of_the_better_document_is_first():
     ids=["one", "several"],
 )
 def test_a_stretch_is_read_on_where_one_document_is_meant(document, second):
-    scores, start = np.array([2.0, 1.0, 1.4, 1.4, 1.4, 1.4]), np.array([0, 1, 20, 40, 60, 80])
+    scores, start = np.array([2.0, 1.0, 1.7, 1.7, 1.7, 1.7]), np.array([0, 1, 20, 40, 60, 80])
     K = nearness(np.array(document), start, start + 1)
     found = in_context(scores, np.array(document), K)
     assert np.argsort(-found, kind="stable")[:2].tolist() == [0, second]
 
 
-def test_focus_is_on_one_document_on_none_or_between():
+def test_focus_is_on_one_document_on_several_or_between():
     scores = np.array([1.0, 1.0, 1.0, 1.0])
     assert focus(scores, np.zeros(4)) == pytest.approx(1)
-    assert focus(scores, np.array([0, 0, 1, 1])) == 0
-    assert focus(scores, np.array([0, 0, 0, 1])) == pytest.approx(0.25)
-    assert focus(scores, np.arange(4)) == 0
+    assert focus(scores, np.array([0, 0, 1, 1])) == 0.5
+    assert focus(np.array([2.0, 2, 2, 1]), np.array([0, 0, 0, 1])) == pytest.approx(0.61, abs=0.01)
+    assert focus(scores, np.arange(4)) == 0.5
     assert focus(np.array([50.0, 0, 0, 0]), np.arange(4)) == pytest.approx(1)
 
 
