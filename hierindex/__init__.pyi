@@ -32,9 +32,10 @@ from .index import HierarchicalIndex as HierarchicalIndex
 from .llm.record import Call as Call
 from .llm.usage import Usage as Usage
 from .progress import Progress as Progress
-from .read import FileReader as FileReader
-from .read import Skipped as Skipped
-from .read import read_documents as read_documents
+from .read.documents import FileReader as FileReader
+from .read.documents import Skipped as Skipped
+from .read.documents import read_documents as read_documents
+from .read.split import sentence_splitter as sentence_splitter
 from .record import NodeRecord as NodeRecord
 from .record import Quote as Quote
 from .record import Span as Span
@@ -45,7 +46,6 @@ from .respond.compare import Comparison as Comparison
 from .respond.extractive_synthesizer import ExtractiveSynthesizer as ExtractiveSynthesizer
 from .retrieve.retrieved import RetrievedNode as RetrievedNode
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
-from .split import sentence_splitter as sentence_splitter
 from .store.vector_store import HierarchyStore as HierarchyStore
 from .summarize.bert import BertExtractor as BertExtractor
 from .summarize.claims import Claim as Claim

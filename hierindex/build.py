@@ -19,9 +19,9 @@ from hierindex.errors import FormatError, InputError, SourceError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
-from hierindex.read import Skipped, read_documents, well_formed
+from hierindex.read.documents import Skipped, read_documents, well_formed
+from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import NodeRecord
-from hierindex.split import sentence_splitter, split_documents
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch, Timing

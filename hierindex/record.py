@@ -17,6 +17,8 @@ LEVEL_MAX = "level_max"
 GROUNDING = "grounding"
 WHOLE_DOCUMENT = "whole_document"
 DETAILS = "hierindex"
+TITLE = "title"  # metadata key of a document's title
+HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 PAGE = "page"  # metadata key of a chunk's first page
 PAGE_LABEL = "page_label"  # key of LlamaIndex's PDF readers, which return one document per page
 PAGES = "pages"  # metadata key of a document's number of pages
@@ -27,6 +29,17 @@ RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_grounding", 
 NUMBERS = (LEVEL, LEVEL_MAX, GROUNDING)
 OLD_KEYS = (*NUMBERS, DETAILS)
 """The same in versions up to 0.1."""
+
+
+class Heading(NamedTuple):
+    """A heading of a document; `level` counts from 1, `start` is its first character's offset.
+
+    A document's metadata holds them in the order of the text, as lists.
+    """
+
+    level: int
+    title: str
+    start: int
 
 
 class Span(NamedTuple):

@@ -24,7 +24,7 @@ from tenacity import wait_none
 
 from hierindex import HierarchicalIndex, NodeRecord, SemanticHierarchy
 from hierindex.errors import FallbackWarning
-from hierindex.split import sentence_splitter, split_documents
+from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer
 

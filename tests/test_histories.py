@@ -30,8 +30,8 @@ from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import FallbackWarning
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.client import load_llm
+from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.rules import Percentile
-from hierindex.split import sentence_splitter, split_documents
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 CHUNK_SIZE = 30  # tokens, so that few sentences make a tree

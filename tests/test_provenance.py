@@ -15,8 +15,8 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
+from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import PAGE_BREAK, PAGE_LABEL, PAGES
-from hierindex.split import sentence_splitter, split_documents
 from hierindex.summarize.sentences import split_sentences
 
 HIERARCHIES = [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy]

@@ -20,17 +20,16 @@ from pypdf import PdfReader, PdfWriter
 from hierindex.embed.embedder import Embedder
 from hierindex.errors import SourceError
 from hierindex.hierarchy.nodes import make_leaves
-from hierindex.read import (
+from hierindex.read.documents import (
     FILE_NAME,
     MAX_LINE,
-    MAX_TITLE,
     FileReader,
     Skipped,
     read_documents,
     well_formed,
 )
-from hierindex.record import PAGE, PAGES
-from hierindex.split import (
+from hierindex.read.html import MAX_TITLE
+from hierindex.read.split import (
     CHUNK_TOKENS,
     STRETCH,
     PlacedSentenceSplitter,
@@ -38,6 +37,7 @@ from hierindex.split import (
     split_documents,
     split_stretches,
 )
+from hierindex.record import PAGE, PAGES
 from hierindex.summarize.sentences import split_sentences
 
 GERMAN = "Der Schlüssel für die Tür hängt an der Wand. Über das Café läuft ein müder Kater.\n"
@@ -575,14 +575,14 @@ def test_chunks_do_not_overlap_also_where_a_document_repeats_itself(splitter, te
 @given(st.lists(st.sampled_from([*PIECES, " " * 30, "So. ", "\n"]), max_size=30).map("".join))
 def test_stretches_lose_nothing(text):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hierindex.split.STRETCH", 100)
-        patch.setattr("hierindex.split.NEAR_END", 60)
+        patch.setattr("hierindex.read.split.STRETCH", 100)
+        patch.setattr("hierindex.read.split.NEAR_END", 60)
         assert "".join(split_stretches(text)) == text
 
 
 def test_a_megabyte_is_split_a_stretch_at_a_time(monkeypatch):
     given = []
-    monkeypatch.setattr("hierindex.split.split_by_sentence_tokenizer", lambda: keep)
+    monkeypatch.setattr("hierindex.read.split.split_by_sentence_tokenizer", lambda: keep)
 
     def keep(text):
         given.append(text)

@@ -27,8 +27,8 @@ from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.transforms import RaptorHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.progress import Progress
+from hierindex.read.split import sentence_splitter
 from hierindex.retrieve.question import cuts
-from hierindex.split import sentence_splitter
 from hierindex.store.vector_store import HierarchyStore
 
 OURS = "semantic"

@@ -90,7 +90,7 @@ def tree(method, model, documents, uri):
 
 def measure(configuration: str, folder: str) -> dict:
     import hierindex
-    from hierindex.read import read_documents
+    from hierindex.read.documents import read_documents
 
     documents, _ = read_documents(folder)
     method, _, backend = configuration.partition("-")

@@ -29,7 +29,7 @@ from llama_index.core.bridge.pydantic import Field
 
 from hierindex import load_embed_model, sentence_splitter
 from hierindex.embed.embedder import Embedder
-from hierindex.read import read_documents
+from hierindex.read.documents import read_documents
 from hierindex.record import Quote, Span
 from hierindex.summarize.bert import BertExtractor
 from hierindex.summarize.extractive import Extractor, SalientSentences, fitting_sentences

@@ -1,0 +1,6 @@
+"""Reading: files to documents, and documents to chunks.
+
+Text and Markdown are read verbatim, with line breaks as `open()` reads them; HTML as the text of
+its elements; PDF as the text of its pages, separated by form feeds. The offsets of citations count
+characters of this text.
+"""

@@ -1,0 +1,51 @@
+"""Text files: whether they are text, and in which encoding."""
+
+import codecs
+from collections.abc import Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+from hierindex.record import Heading
+
+HEAD = 65_536  # bytes; a file is loaded only if they look like text
+
+
+class Reading(NamedTuple):
+    """What is read of a file: its text, its metadata, and its headings in the order of the text."""
+
+    text: str
+    metadata: dict[str, Any]
+    headings: Sequence[Heading] = ()
+
+
+class UnreadableError(Exception):
+    """The file cannot be read as a document; the message completes "The file ..."."""
+
+
+def read_text(file: BinaryIO) -> Reading:
+    """Decode a file as UTF-8, or else in the detected encoding, which becomes metadata."""
+    from charset_normalizer import from_bytes, is_binary
+    from charset_normalizer.utils import any_specified_encoding
+
+    data = file.read(HEAD)
+    if b"\0" in data and not data.startswith(WITH_ZEROS):
+        raise UnreadableError("is not text")
+    data += file.read()
+    metadata = {}
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        best = None if is_binary(data) else from_bytes(data).best()
+        if best is None:
+            raise UnreadableError("is not text") from None
+        declared = any_specified_encoding(data) == best.encoding
+        if declared or best.multi_byte_usage or best.coherence or best.bom:
+            text, metadata = str(best), {"encoding": best.encoding}
+        else:  # too short for a detection
+            text, metadata = data.decode("cp1252", "replace"), {"encoding": "cp1252"}
+    if "\0" in text:
+        raise UnreadableError("is not text")
+    return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
+
+
+WITH_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+"""Byte order marks of texts with zero bytes; that of UTF-32-LE begins with that of UTF-16-LE."""
