@@ -10,6 +10,7 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import Document
+from loopback import Fault, LoopbackServer
 
 from hierindex.cli.app import main
 from hierindex.errors import InputError
@@ -312,6 +313,37 @@ def test_the_command(hierindex, data, tmp_path) -> None:
     assert status == 0
     assert "| bm25 | 1.000 [" in out
     assert NO_LLM in out
+
+
+def reads(prompt: str) -> str:
+    """Answer with what the prompt says of the dogs' house."""
+    found = re.search(r"dogs of the farm sleep in (house \d)", prompt)
+    return f"In {found[1]}." if found else "Empty Response"
+
+
+def test_the_command_with_a_language_model(hierindex, data) -> None:
+    options = ("--ways", "lead, bm25", "--budgets", "60", "--chunk-size", CHUNK_SIZE, "--json")
+    question = json.loads((data / "questions.jsonl").read_text()) | {"answer": "in house 1"}
+    (data / "questions.jsonl").write_text(json.dumps(question))
+    with LoopbackServer(reply=reads) as server:
+        llm = ("--llm", "m", "--llm-base-url", server.base_url)
+        status, out, err = hierindex(data, *options, *llm)
+        assert (status, err) == (0, "")
+    told = json.loads(out)
+    assert told["notes"] == []
+    f1 = {row["way"]: row["mean"] for row in told["rows"] if row["measure"] == "token F1"}
+    assert f1["lead"] == 0 < f1["bm25"]
+    assert len(server.requests) == 2
+    assert all(question["question"] in request.prompt for request in server.requests)
+
+
+def test_a_language_model_that_fails_is_one_sentence(hierindex, data) -> None:
+    with LoopbackServer(faults=lambda number: Fault(401)) as server:
+        llm = ("--llm", "m", "--llm-base-url", server.base_url)
+        status, out, err = hierindex(data, "--ways", "lead", "--chunk-size", CHUNK_SIZE, *llm)
+    assert (status, out) == (1, "")
+    assert err.count("\n") == 1
+    assert server.base_url in err
 
 
 @pytest.mark.parametrize(
