@@ -17,8 +17,9 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.cache.file import cache_file
 from hierindex.core.bounds import Caps
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.mixture import Mixture
+from hierindex.core.rows import Rows
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.model_identity import fingerprint
 from hierindex.evaluate.datasets import Dataset, Question
@@ -40,9 +41,9 @@ class EvenRuns:
 
     rows: int = 6  # children of a parent of the default tree, on average
 
-    def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
+    def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
         """Return the gaps to cut."""
-        return np.arange(self.rows - 1, len(X) - 1, self.rows)
+        return np.arange(self.rows - 1, len(rows) - 1, self.rows)
 
 
 AS_PUBLISHED = Mixture(target_size=None)  # the number of groups by BIC

@@ -167,8 +167,8 @@ def test_trees_share_vectors_and_chunks(model, tmp_path) -> None:
 
 
 def test_even_runs_cut_at_equal_distances() -> None:
-    assert EvenRuns(3).breakpoints([[0.0]] * 7, [1] * 7, None).tolist() == [2, 5]
-    assert EvenRuns(3).breakpoints([[0.0]] * 3, [1] * 3, None).tolist() == []
+    assert EvenRuns(3).breakpoints([0] * 7, None).tolist() == [2, 5]
+    assert EvenRuns(3).breakpoints([0] * 3, None).tolist() == []
 
 
 def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
