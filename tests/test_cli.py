@@ -27,6 +27,7 @@ from hierindex.cli.progress import shown_progress
 from hierindex.cli.where import filters_of
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
+from hierindex.evaluate import read_dataset
 from hierindex.export.target import new
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
@@ -336,6 +337,20 @@ def test_what_nothing_answers_is_said_unless_a_guess_is_wanted(hierindex, index)
     assert guess["citations"]
 
 
+@pytest.mark.parametrize("command", ["query", "compare"])
+def test_a_refusal_names_its_score_and_how_to_lower_the_minimum(hierindex, index, command) -> None:
+    asked = (command, "broken", "--index", index, "--where", "file_name=storm.txt")
+    _, out, _ = hierindex(*asked, "--min-score", 1)
+    hint = re.search(r"answers this\. The best answer has a score of (0\.\d\d); a lower", out)
+    assert hint
+    _, out, _ = hierindex(*asked, "--min-score", float(hint[1]) - 0.01)
+    assert "Nothing in the index" not in out
+    assert "--min-score" not in out
+    _, out, _ = hierindex(command, "broken", "--index", index, "--where", "file_name=none")
+    assert "Nothing in the index" in out
+    assert "--min-score" not in out  # nothing was found
+
+
 def test_same_command_same_ids(hierindex, folder, tmp_path) -> None:
     """Also in another process, and at every level."""
     args = ["build", str(folder), "--chunk-size", "64", "--method", "raptor", "--index"]
@@ -563,7 +578,7 @@ def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
 LLM = "build letters --index W --llm m --llm-base-url http://x/v1"
 BAD_COMMANDS = {
     "outline --index index --budget 1": "No node fits budget=1; the shortest has",
-    "outline --index index --of rain.txt": "No nodes have an id that begins with 'rain.txt'",
+    "outline --index index --of rain.txt": "No document has the id 'rain.txt', and no nodes have",
     "build '' --index W": "A source is an empty string",
     "build none --index W": "cannot be found or read",
     "build letters --index W --embed-model no/model": "Embedding model 'no/model' cannot be loaded",
@@ -655,6 +670,13 @@ def test_ctrl_c_is_one_sentence(hierindex, folder, monkeypatch) -> None:
     status, out, err = hierindex("build", folder, "--index", "W")
     assert (status, out) == (130, "")
     assert re.fullmatch(r"hierindex: Interrupted; [^\n]+\.\n", err)
+
+
+def test_help_describes_evaluation_data(hierindex) -> None:
+    _, out, _ = hierindex("evaluate", "--help")
+    for name in ("doc_id", "qid", "question", "start", "end", "evidence", "gold_titles", "answer"):
+        assert re.search(rf"\b{name}\b", out)
+        assert re.search(rf"\b{name}\b", read_dataset.__doc__)
 
 
 def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
@@ -760,6 +782,37 @@ def test_where_is_asked_of_every_chunk_under_a_summary(hierindex, index) -> None
     assert json.loads(hierindex(*question, *root)[1])["sources"] == []
     (found,) = json.loads(hierindex(*question, *root, "--partial-summaries")[1])["sources"]
     assert {c["document"] for c in found["citations"]} == {"storm.txt", "calm.md"}
+
+
+@pytest.mark.parametrize("command", ["query Who?", "compare Who?", "outline"])
+@pytest.mark.parametrize(
+    ("conditions", "note"),
+    [
+        (["file_nam=storm.txt"], "--where 'file_nam=storm.txt'; no node has the key 'file_nam'"),
+        (["file_name=rain.txt"], "--where 'file_name=rain.txt'"),
+        (["metadata.file_name=rain.txt"], "--where 'metadata.file_name=rain.txt'"),
+        (["level=9", "documents=x"], "--where 'level=9' --where 'documents=x'"),
+        (
+            ["year>1", "who~a", "kind=x"],
+            "--where 'year>1' --where 'who~a' --where 'kind=x'; "
+            "no node has the key 'who' or 'year'",
+        ),
+    ],
+    ids=str,
+)
+def test_filters_that_nothing_passes_are_named(hierindex, index, command, conditions, note) -> None:
+    flags = [part for condition in conditions for part in ("--where", condition)]
+    status, out, err = hierindex(*command.split(), "--index", index, *flags, "--json")
+    assert (status, err) == (0, f"hierindex: note: Nothing was found with {note}.\n")
+    assert not json.loads(out).get("sources")
+
+
+def test_filters_that_something_passes_are_not_named(hierindex, index, monkeypatch) -> None:
+    monkeypatch.setattr("hierindex.store.snapshot.Snapshot.has_key", None)  # is not even called
+    for condition in ("file_nam!=storm.txt", "file_name=storm.txt"):
+        for command in ("query Who?", "compare Who?", "outline"):
+            _, _, err = hierindex(*command.split(), "--index", index, "--where", condition)
+            assert err == ""
 
 
 @pytest.mark.parametrize("condition", ["", "author", "=Ada", "author Ada"])

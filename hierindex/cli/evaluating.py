@@ -48,7 +48,13 @@ def evaluate(
     settings: "Settings",
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare ways to retrieve, on questions whose gold is known."""
+    """Compare ways to retrieve, on questions whose gold is known.
+
+    documents.jsonl has a JSON object with doc_id and text on each line,
+    questions.jsonl one with qid, doc_id, question and gold: start and end
+    (characters of the text), evidence (a list of texts), gold_titles (a list
+    of doc_ids) or answer. See hierindex.evaluate.read_dataset for all fields.
+    """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
     from hierindex.cli.llm import served_llm_of

@@ -181,10 +181,12 @@ def exported(report: dict[str, Any]) -> str:
 
 
 def _text_of(answer: dict[str, Any]) -> str:
-    """Return the text of an answer, without single line breaks inside quoted sentences."""
+    """Return the text without single line breaks inside quotes, and the score of a refusal."""
     text = answer["answer"]
     if answer["answer_kind"] == "extractive":
         text = re.sub(r"(?<=\S)[ \t]*\n[ \t]*(?=\S)", " ", text)
+    if answer["refused"] and (score := answer.get("score")):
+        text += f" The best answer has a score of {score:.2f}; a lower --min-score prints it."
     return _wrapped(text) or NOTHING
 
 

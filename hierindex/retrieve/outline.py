@@ -86,7 +86,8 @@ async def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list
     held = (await snapshot.select("documents", where=_in(of) & CHUNKS))["documents"]
     known = {document for row in held.to_pylist() for document in row}
     documents = [each for each in of if each in known]
-    node_ids = [await snapshot.id_beginning(each) for each in of if each not in known]
+    others = [each for each in of if each not in known]
+    node_ids = [await snapshot.id_beginning(each, or_document=True) for each in others]
     of_nodes = (await snapshot.columns("documents", node_ids=node_ids))["documents"]
     every = {*documents, *(document for row in of_nodes for document in row)}
     return documents, node_ids, _in(every) if len(every) <= MANY else Prefilter()

@@ -94,7 +94,8 @@ def test_of_a_node_beside_a_document(index, nodes, monkeypatch, most):
 
 def test_of_nothing(index):
     assert index.outline(of=[]) == []
-    with pytest.raises(InputError, match="No nodes have an id that begins with 'z"):
+    message = r"No document has the id 'z.txt', and no nodes have an id that begins with 'z.txt'; "
+    with pytest.raises(InputError, match=message + "`hierindex query` and `hierindex outline`"):
         index.outline(of=["a.txt", "z.txt"])
 
 
