@@ -58,10 +58,14 @@ class Question:
 class Dataset:
     """Documents and questions about them.
 
+    Only the texts of the documents are evaluated: metadata would count towards the budgets of some
+    ways to retrieve and not of others.
+
     Raises
     ------
     InputError
-        If there is no question, an id is repeated, or gold lies outside of the documents.
+        If there is no question, an id is repeated, a question is asked of an empty document, or
+        gold lies outside of the documents.
     """
 
     name: str
@@ -83,6 +87,10 @@ class Dataset:
             for missing in named - texts.keys():
                 raise InputError(
                     f"Question {q.id!r} of {self.name} names the missing document {missing!r}."
+                )
+            if q.within is not None and not texts[q.within].strip():
+                raise InputError(
+                    f"Question {q.id!r} of {self.name} is asked of {q.within!r}, which is empty."
                 )
             for name, start, end, _ in spans:
                 if not 0 <= start < end <= len(texts[name]):
@@ -234,7 +242,7 @@ def _question(row: Mapping[str, Any], documents: Mapping[str, Any]) -> Question 
         return None
     document = documents.get(row["doc_id"], {"text": ""})
     name, spans = row["doc_id"], tuple(_spans(row, document))
-    answers = tuple(row.get("answers") or filter(None, [row.get("answer")]))
+    answers = _texts(row, "answers") or tuple(filter(None, [row.get("answer")]))
     verbatim = "pid" in row or "usable" in row  # in SQuAD and Natural Questions
     anywhere = {"start", "pid", "gold_titles"} & row.keys()
     whole = not spans or (spans[0].start == 0 and spans[0].end >= len(document["text"]))
@@ -246,12 +254,20 @@ def _question(row: Mapping[str, Any], documents: Mapping[str, Any]) -> Question 
         within=row.get("within", None if anywhere else name),
         spans=spans,
         topics=tuple(_topics(name, document)) if whole else (),
-        evidence=tuple(row.get("evidence") or ()),
-        documents=dict.fromkeys(row.get("gold_titles", ()), 1),
+        evidence=_texts(row, "evidence"),
+        documents=dict.fromkeys(_texts(row, "gold_titles"), 1),
         answers=answers if verbatim else (),
         reference="" if verbatim else "".join(answers[:1]),
-        choices=tuple(row.get("choices", ())),
+        choices=_texts(row, "choices"),
     )
+
+
+def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    """Return a list of texts, empty if there is none."""
+    texts = row.get(field) or []
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"{field} must be a list of texts, got {texts!r}")
+    return tuple(texts)
 
 
 def _spans(row: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Span]:
@@ -259,7 +275,9 @@ def _spans(row: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Span
     if "start" in row:
         yield Span(name, index(row["start"]), index(row["end"]))  # of integers only
     elif "pid" in row:
-        text = {p["pid"]: p["text"].strip() for p in document["paragraphs"]}[row["pid"]]
+        paragraphs = {p["pid"]: p["text"].strip() for p in document.get("paragraphs", ())}
+        if (text := paragraphs.get(row["pid"])) is None or text not in document["text"]:
+            raise ValueError(f"pid names {row['pid']!r}, which is no paragraph in {name!r}")
         start = document["text"].index(text)
         yield Span(name, start, start + len(text))
     else:
@@ -270,7 +288,7 @@ def _turns(
     name: str, document: Mapping[str, Any], spans: Iterable[tuple[int, int]]
 ) -> Iterator[Span]:
     for first, last in spans:
-        turns = document["turn_offsets"]
+        turns = document.get("turn_offsets", ())
         if not 0 <= first <= last or first >= len(turns):
             raise ValueError(f"spans names the turns {first} to {last} of {len(turns)}")
         yield Span(name, turns[first][0], turns[min(last, len(turns) - 1)][1])

@@ -124,7 +124,7 @@ ASKED = {"qid": "q", "doc_id": "d", "question": "What?"}
                 "documents": [{**DOCUMENT[0], "paragraphs": [{"pid": "p", "text": "else"}]}],
                 "questions": [{**ASKED, "pid": "p"}],
             },
-            "cannot be read as evaluation data",
+            "evaluation data: pid names 'p', which is no paragraph in 'd'.",
         ),
         (
             {
@@ -163,6 +163,14 @@ def asking(**gold):
         ("questions", D, "lacks the field 'qid'."),
         ("questions", asking(start=0), "lacks the field 'end'."),
         ("questions", asking(start=1, end="7"), "'str' object cannot be interpreted as an int"),
+        ("questions", asking(pid="77"), "pid names '77', which is no paragraph in 'd'."),
+        ("questions", asking(pid="p", doc_id="e"), "names 'p', which is no paragraph in 'e'."),
+        ("questions", asking(spans=[[0, 0]], doc_id="e"), "names the turns 0 to 0 of 0."),
+        ("questions", asking(evidence="short"), "evidence must be a list of texts, got 'short'."),
+        ("questions", asking(answers="short"), "answers must be a list of texts, got 'short'."),
+        ("questions", asking(answers=[1912]), "answers must be a list of texts, got [1912]."),
+        ("questions", asking(choices="ab"), "choices must be a list of texts, got 'ab'."),
+        ("questions", asking(gold_titles="d"), "gold_titles must be a list of texts, got 'd'."),
         ("questions", asking(spans=[[3, 4]]), "spans names the turns 3 to 4 of 3."),
         ("questions", asking(spans=[[-1, 1]]), "spans names the turns -1 to 1 of 3."),
         ("questions", asking(spans=[[2, 1]]), "spans names the turns 2 to 1 of 3."),
@@ -199,6 +207,14 @@ def test_gold_is_a_part_of_its_document(tmp_path, ends) -> None:
     with pytest.raises(InputError, match=message):
         question_of(tmp_path, {"answer": "x"}, turn_offsets=[ends], topics=topics)
     assert question_of(tmp_path, {"start": 0, "end": 46}).spans == (Span("d", 0, 46),)
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_question_is_not_asked_of_an_empty_document(text) -> None:
+    documents = [Document(text=text, id_="d"), Document(text=TEXT, id_="e")]
+    asked = Question("q", "?", group="d", within="d", reference="x")
+    with pytest.raises(InputError, match=r"^Question 'q' of x is asked of 'd', which is empty\.$"):
+        Dataset("x", documents, [asked])
 
 
 @pytest.mark.parametrize(("n_documents", "n_questions"), [(2, 1), (1, 2)])

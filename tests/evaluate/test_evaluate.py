@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.llms import MockLLM
@@ -190,6 +191,79 @@ def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
     ]
 
 
+def test_ways_by_words_are_left_out_if_there_are_only_stop_words(model) -> None:
+    question = Question("q", "Where?", group="d", spans=(Span("d", 0, 4),))
+    data = Dataset("stops", [Document(text="This is it, and that is not.", id_="d")], [question])
+    ways = ["bm25", "added", "dense"]
+    report = evaluate(data, ways=ways, embed_model=model, chunk_size=CHUNK_SIZE)
+    assert {row.way for row in report.rows} == {"dense"}
+    assert report.notes[1:] == [
+        f"stops: {way} was left out. The documents have no words other than stop words."
+        for way in ("bm25", "added")
+    ]
+
+
+def test_data_sets_of_one_name_are_refused(data, tmp_path) -> None:
+    (other := tmp_path / "other").mkdir()
+    (same := other / "animals").symlink_to(data)
+    for several, named in (([data, same], f"{data} and {same}"), ([DATA, data], f"a .* {data}")):
+        with pytest.raises(InputError, match=f"different names; {named} are named 'animals'"):
+            evaluate(several)
+
+
+def test_metadata_do_not_count(model) -> None:
+    told = {"title": "A long title of a document of the farm " * 20}
+    documents = [Document(text=FARM, id_="farm", metadata=told)]
+    data = Dataset("animals", documents, [about("dogs")])
+    options = {"ways": ["dense", "level-0"], "budgets": [60], "chunk_size": CHUNK_SIZE}
+    report = evaluate(data, embed_model=model, **options)
+    assert [row.mean for row in rows(report, measure="coverage")] == [1.0, 1.0]
+    assert documents[0].metadata == told
+
+
+def test_a_ranking_is_of_ten_documents(model) -> None:
+    """The first document has more chunks than a ranking has passages."""
+    documents = {"0": "\n\n".join(FARM.split("\n\n") + TOWN.split("\n\n"))}
+    documents |= {f"{i}": f"The {animal} eat." for i, animal in enumerate(ANIMALS, start=1)}
+    data = Dataset(
+        "farms",
+        [Document(text=text, id_=name) for name, text in documents.items()],
+        [Question(n, "Who?", group=n, documents={n: 1}) for n in ("0", "1", "9", "10")],
+    )
+    asked = []
+
+    def lead(asked_of, top_k, budget):
+        if budget is None:
+            asked.append(top_k)
+        return WAYS["lead"](asked_of, top_k, budget)
+
+    options = {"budgets": [100], "embed_model": model, "chunk_size": CHUNK_SIZE}
+    report = evaluate(data, ways={"lead": lead}, **options)
+    means = {row.measure: row.mean for row in report.rows}
+    assert asked == [10, 100] * 4
+    order = ["0", "1", "10", *map(str, range(2, 9)), "9"]  # sorted by their ids; the last is 11th
+    assert sorted(documents) == order
+    assert means["MRR@10"] == pytest.approx((1 + 1 / 2 + 1 / 3) / 4, abs=1e-4)
+    assert means["nDCG@10"] == pytest.approx((1 + 1 / np.log2(3) + 1 / 2) / 4, abs=1e-4)
+    assert (means["hit@1"], means["hit@5"], means["all@5"]) == (0.25, 0.75, 0.25)
+
+
+def test_rouge_is_of_the_largest_budget(model) -> None:
+    reference = "All cats of the farm sleep in house 0 and all dogs in house 1."
+    data = Dataset(
+        "rouge",
+        [Document(text=FARM, id_="farm")],
+        [Question("q", "Where do they sleep?", group="farm", reference=reference)],
+    )
+    options = {"ways": ["lead"], "embed_model": model, "chunk_size": CHUNK_SIZE}
+    one, both, other = (
+        {row.measure: row.mean for row in rows(evaluate(data, budgets=b, **options), budget=None)}
+        for b in ([60], [120, 60], [120])
+    )
+    assert set(both) == {"ROUGE-1", "ROUGE-2"}
+    assert one != both == other
+
+
 def test_documents_that_answer(model) -> None:
     paragraphs = {f"{i}": text for i, text in enumerate(FARM.split("\n\n"))}
     data = Dataset(
@@ -220,6 +294,8 @@ def test_an_llm_answers(model, folder) -> None:
     ("options", "message"),
     [
         ({"ways": ["dense", "best"]}, "There is no way 'best'; there are random, lead"),
+        ({"ways": {}}, "ways must be one way or more, got {}"),
+        ({"ways": []}, "ways must be one way or more, got []"),
         ({"ways": ["bm25"], "against": "dense"}, "against must be one of bm25, got 'dense'"),
         ({"budgets": []}, "budgets must be integers of at least 1, got []"),
         ({"budgets": [500, 0]}, "budgets must be integers of at least 1, got [500, 0]"),
@@ -230,6 +306,11 @@ def test_an_llm_answers(model, folder) -> None:
 def test_bad_options(options, message) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         evaluate(DATA, **options)
+
+
+def test_no_data() -> None:
+    with pytest.raises(InputError, match=r"^data must be one data set or more, got \[\]\.$"):
+        evaluate([])
 
 
 @pytest.mark.parametrize("missing", NEEDED)
@@ -354,8 +435,15 @@ def test_a_language_model_that_fails_is_one_sentence(hierindex, data) -> None:
         (["animals", "--budgets", "many"], "--budgets takes numbers such as 500,2000, got 'many'"),
         (["animals", "--part", "rest"], "part must be one of all, tuning, held-out"),
         (["animals", "--llm", "m"], "--llm needs --llm-base-url"),
+        (["animals", "animals"], "Data sets need different names; animals and animals are named"),
+        (["none", "--plot", "p.xyz"], "A plot must be a PNG, SVG or PDF file, got 'p.xyz'"),
+        (["none", "--plot", "p"], "A plot must be a PNG, SVG or PDF file, got 'p'"),
+        (["none", "--plot", "none/p.png"], "The plot cannot be written to none/p.png: there is"),
+        (
+            ["none", "--plot", "p.png", "--budgets", "500,500"],
+            "The budgets of a plot must be two budgets or more, got [500]",
+        ),
     ],
-    ids=["data", "way", "budgets", "part", "llm"],
 )
 def test_bad_commands(hierindex, data, args, message) -> None:
     status, out, err = hierindex(*args)
