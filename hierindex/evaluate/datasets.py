@@ -242,7 +242,7 @@ def _question(row: Mapping[str, Any], documents: Mapping[str, Any]) -> Question 
         return None
     document = documents.get(row["doc_id"], {"text": ""})
     name, spans = row["doc_id"], tuple(_spans(row, document))
-    answers = _texts(row, "answers") or tuple(filter(None, [row.get("answer")]))
+    answers = _texts("answers", row.get("answers") or [*filter(None, [row.get("answer")])])
     verbatim = "pid" in row or "usable" in row  # in SQuAD and Natural Questions
     anywhere = {"start", "pid", "gold_titles"} & row.keys()
     whole = not spans or (spans[0].start == 0 and spans[0].end >= len(document["text"]))
@@ -254,17 +254,17 @@ def _question(row: Mapping[str, Any], documents: Mapping[str, Any]) -> Question 
         within=row.get("within", None if anywhere else name),
         spans=spans,
         topics=tuple(_topics(name, document)) if whole else (),
-        evidence=_texts(row, "evidence"),
-        documents=dict.fromkeys(_texts(row, "gold_titles"), 1),
+        evidence=_texts("evidence", row.get("evidence")),
+        documents=dict.fromkeys(_texts("gold_titles", row.get("gold_titles")), 1),
         answers=answers if verbatim else (),
         reference="" if verbatim else "".join(answers[:1]),
-        choices=_texts(row, "choices"),
+        choices=_texts("choices", row.get("choices")),
     )
 
 
-def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """Return a list of texts, empty if there is none."""
-    texts = row.get(field) or []
+def _texts(field: str, value: Any) -> tuple[str, ...]:
+    """Return the texts of a list, none if there is no list."""
+    texts = value or []
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise TypeError(f"{field} must be a list of texts, got {texts!r}")
     return tuple(texts)

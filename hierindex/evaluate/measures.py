@@ -15,7 +15,7 @@ from hierindex.record import DETAILS, NodeRecord, Span
 OVERLAP = 41  # characters of gold that make a node a hit; fewer may be the end of a sentence
 MENTION = 60  # characters of a topic that make it mentioned
 ROUGE_WORDS, LONG = 150, 10  # words that ROUGE reads, and of the shortest answer it is used for
-ALL_AT = 5  # passages, among whose documents all gold documents are sought
+ALL_AT = 5  # first passages, among whose documents all gold documents are sought
 RANKED = {"Success@1": "hit@1", "Success@5": "hit@5", "RR@10": "MRR@10", "nDCG@10": "nDCG@10"}
 """Measures of rankings, by their names in ir-measures, and ours."""
 WORD = re.compile(r"\w+")
@@ -77,10 +77,12 @@ class Gold:
         """Return what passages that fill a budget hold of the gold, from 0 to 1.
 
         `coverage` is the number of characters of gold spans that are returned, divided by the
-        number that fits the budget; `breadth` the share of topics of which 60 characters or half
-        are returned; `documents` the share of gold documents; `evidence` the share of the
-        evidence's word trigrams; `answer` whether an answer is there word for word;
-        `answer words` the share of the reference's content words.
+        number that fits the budget; `breadth` the share of topics of which at least 60 characters
+        or half are returned; `documents` the share of gold documents; `evidence` the share of the
+        evidence's word trigrams; `answer` whether an answer is there word for word; `answer words`
+        the share of the reference's content words. `ROUGE-1` and `ROUGE-2` (F, stemmed) compare
+        the first 150 words with a long reference; they are named without the budget, because only
+        those of the largest one are reported.
         """
         spans = [span for passage in kept for span in passage.spans]
         text, figures = "\n".join(passage.text for passage in kept), dict[Measure, float]()
@@ -101,18 +103,11 @@ class Gold:
         if self._words:
             shared = self._words & _content_words(text)
             figures["answer words", budget] = len(shared) / len(self._words)
+        if len(self._reference.split()) >= LONG:
+            begin = " ".join(text.split()[:ROUGE_WORDS])
+            for name, score in rouge("rouge1", "rouge2").score(self._reference, begin).items():
+                figures[f"ROUGE-{name[-1]}", None] = score.fmeasure
         return figures
-
-    def likeness(self, kept: Iterable[Passage]) -> dict[Measure, float]:
-        """Return `ROUGE-1` and `ROUGE-2` (F, stemmed) of the first 150 words of passages.
-
-        They are compared with the reference; nothing is returned if that has under 10 words.
-        """
-        if len(self._reference.split()) < LONG:
-            return {}
-        begin = " ".join(" ".join(passage.text for passage in kept).split()[:ROUGE_WORDS])
-        scores = rouge("rouge1", "rouge2").score(self._reference, begin)
-        return {(f"ROUGE-{name[-1]}", None): score.fmeasure for name, score in scores.items()}
 
 
 def n_covered(gold: Iterable[Span], spans: Iterable[Span]) -> int:
@@ -144,7 +139,7 @@ def ranked(
 
     `hit@1` and `hit@5` tell whether one of the first results is relevant; `MRR@10` is 1 divided by
     the place of the first relevant one of ten, or 0. A result is a passage, relevant if it
-    holds more than 40 characters or half of a gold span. Where gold is documents, a result is a
+    holds at least 41 characters or half of a gold span. Where gold is documents, a result is a
     document, at the place of its first passage, so that `MRR@10` and `nDCG@10`, which counts
     grades of relevance, are of ten documents, as in BEIR; and `all@5` tells whether all gold
     documents are among those of the first five passages.

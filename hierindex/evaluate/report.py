@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from hierindex.core.arguments import require
 from hierindex.errors import InputError
 
-PLOTS = (".png", ".svg", ".pdf")
-
 
 class Row(NamedTuple):
     """The mean of a measure over the questions of a kind, by one way to retrieve.
@@ -95,8 +93,9 @@ class Report:
 def check_plot(path: str | Path, budgets: Sequence[int]) -> None:
     """Raise InputError if measures at these budgets cannot be plotted, or not in this file."""
     path, several = Path(path), sorted({*budgets})
-    require(len(several) > 1, "The budgets of a plot", "two budgets or more", several)
-    require(path.suffix.lower() in PLOTS, "A plot", "a PNG, SVG or PDF file", str(path))
+    require(len(several) > 1, "budgets", "two or more for a plot", several)
+    known = path.suffix.lower() in (".png", ".svg", ".pdf")
+    require(known, "A plot", "a PNG, SVG or PDF file", str(path))
     if not path.parent.is_dir():
         raise InputError(f"The plot cannot be written to {path}: there is no such folder.")
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -118,14 +119,11 @@ def _read(data: Sequence[str | Path | Dataset]) -> list[Dataset]:
     """Return data sets, whose names must differ, because figures are reported by name."""
     require(len(data) > 0, "data", "one data set or more", data)
     datasets = [d if isinstance(d, Dataset) else read_dataset(d) for d in data]
-    sources = defaultdict[str, list[str]](list)
-    for dataset, source in zip(datasets, data, strict=True):
-        sources[dataset.name].append("a Dataset" if source is dataset else str(source))
-    for name, several in sources.items():
-        if len(several) > 1:
-            raise InputError(
-                f"Data sets need different names; {' and '.join(several)} are named {name!r}."
-            )
+    for (a, given), (b, other) in combinations(zip(datasets, data, strict=True), 2):
+        if a.name == b.name:
+            two = ["a Dataset" if isinstance(d, Dataset) else d for d in (given, other)]
+            told = f"{two[0]} and {two[1]} are both named {a.name!r}"
+            raise InputError(f"Data sets need different names; {told}.")
     return datasets
 
 
@@ -151,18 +149,15 @@ def _figures(
         asked, gold, rankings = Asked(question, trees), Gold(question, trees.texts), {}
         for way in list(figures):
             try:
-                measured: dict[Measure, float] = {}
                 if question.spans or question.documents:
                     rankings[way] = _ranking(ways[way], asked)
                 for budget in budgets:
                     enough = max(TOP_K, math.ceil(SPARE * budget / mean))
                     kept = fill(map(Passage.of, ways[way](asked, enough, budget)), budget)
-                    measured |= gold.held(kept, budget)
+                    for measure, value in gold.held(kept, budget).items():
+                        figures[way][measure][number] = value
                     if llm is not None:
                         tasks.append((way, number, budget, kept))
-                measured |= gold.likeness(kept)  # of the largest budget
-                for measure, value in measured.items():
-                    figures[way][measure][number] = value
             except InputError as error:
                 del figures[way]
                 rankings.pop(way, None)

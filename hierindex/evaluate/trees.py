@@ -121,11 +121,7 @@ class Chunks:
         self.document = np.array([passage.spans[0].document for passage in self.passages])
         self.X = unit_vectors([node.get_embedding() for node in self.nodes])  # (n_chunks, n_dims)
         self.mean_tokens = fmean(count_tokens(passage.text) for passage in self.passages)
-
-    @cached_property
-    def bm25(self) -> "Bm25":
-        """BM25 of the chunks."""
-        return Bm25([passage.text for passage in self.passages])
+        self.bm25 = Bm25([passage.text for passage in self.passages])
 
 
 class Bm25:

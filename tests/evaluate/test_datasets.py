@@ -169,6 +169,7 @@ def asking(**gold):
         ("questions", asking(evidence="short"), "evidence must be a list of texts, got 'short'."),
         ("questions", asking(answers="short"), "answers must be a list of texts, got 'short'."),
         ("questions", asking(answers=[1912]), "answers must be a list of texts, got [1912]."),
+        ("questions", asking(answer=1912, usable=True), "must be a list of texts, got [1912]."),
         ("questions", asking(choices="ab"), "choices must be a list of texts, got 'ab'."),
         ("questions", asking(gold_titles="d"), "gold_titles must be a list of texts, got 'd'."),
         ("questions", asking(spans=[[3, 4]]), "spans names the turns 3 to 4 of 3."),
