@@ -23,6 +23,7 @@ from hierindex.record import (
     PAGE_BREAK,
     PAGE_LABEL,
     RECORD_KEYS,
+    SECTION,
     NodeRecord,
     Quote,
     Span,
@@ -126,14 +127,16 @@ def _quotes(node: BaseNode, document: str, start: int | None) -> tuple[Quote, ..
     if start is None:
         return (Quote(0, len(text), None),)
     end = getattr(node, "end_char_idx", None) or start + len(text)
-    page = node.metadata.get(PAGE)
+    page, section = node.metadata.get(PAGE), node.metadata.get(SECTION)
+    section = section if isinstance(section, str) else ""
+    whole = Span(document, start, end, _label(node), section)
     if end - start != len(text):  # text edited after splitting: the span is that of the original
-        return (Quote(0, len(text), Span(document, start, end, _label(node)), verbatim=False),)
+        return (Quote(0, len(text), whole, verbatim=False),)
     if not isinstance(page, int):
-        return (Quote(0, len(text), Span(document, start, end, _label(node))),)
+        return (Quote(0, len(text), whole),)
     quotes, at = [], 0
     for i, part in enumerate(text.split(PAGE_BREAK)):
-        span = Span(document, start + at, start + at + len(part), page + i)
+        span = Span(document, start + at, start + at + len(part), page + i, section)
         quotes.append(Quote(at, at + len(part), span))
         at += len(part) + 1
     return tuple(quotes)
