@@ -46,6 +46,24 @@ class Heading(NamedTuple):
     start: int
 
 
+def headings_in(metadata: Mapping[str, Any]) -> list[Heading]:
+    """Return the headings that a reader wrote into a document's metadata.
+
+    >>> headings_in({"headings": [[1, "Aims", 0]]}), headings_in({"headings": ["Aims"]})
+    ([Heading(level=1, title='Aims', start=0)], [])
+    """
+    match metadata.get(HEADINGS):
+        case [[int(), str(), int()], *_] as entries:
+            return [Heading(*entry) for entry in entries]
+    return []
+
+
+def without_headings(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata for a chunk, which does not repeat its document's headings."""
+    read = bool(headings_in(metadata))
+    return {key: value for key, value in metadata.items() if not (read and key == HEADINGS)}
+
+
 class Span(NamedTuple):
     """A passage of a source document.
 

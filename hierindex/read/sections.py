@@ -7,7 +7,7 @@ from itertools import islice
 
 from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.record import HEADINGS, TITLES_BETWEEN, Heading, shared_section
+from hierindex.record import TITLES_BETWEEN, Heading, headings_in, shared_section
 
 MAX_STEP = 100  # characters of a title in a path
 MAX_PATH = 300  # characters; each chunk and each of its quotes store the path
@@ -15,13 +15,10 @@ LINE = re.compile(r"[^\W_].*")  # with a letter or digit
 
 
 def headings_of(document: BaseNode) -> list[Heading]:
-    """Return the headings in a document's metadata; none if a reader did not write them."""
-    match document.metadata.get(HEADINGS):
-        case [[int(), str(), int()], *_] as entries:
-            end = len(document.get_content(MetadataMode.NONE))
-            headings = (Heading(*entry) for entry in entries)
-            return sorted((h for h in headings if 0 <= h.start < end), key=lambda h: h.start)
-    return []
+    """Return the headings in a document's metadata that are inside its text, in order."""
+    end = len(document.get_content(MetadataMode.NONE))
+    inside = (h for h in headings_in(document.metadata) if 0 <= h.start < end)
+    return sorted(inside, key=lambda heading: heading.start)
 
 
 def split_at_headings(

@@ -15,14 +15,14 @@ from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
 from hierindex.progress import Progress, silent
 from hierindex.read.sections import Sections, headings_of, split_at_headings
-from hierindex.record import HEADINGS, PAGE, PAGE_BREAK, PAGES, SECTION
+from hierindex.record import PAGE, PAGE_BREAK, PAGES, SECTION, without_headings
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
 SENTENCE_END = re.compile(r"[.!?]\s+(?=\S)")
 SHORT = 8  # characters
 DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
-ENOUGH = 16  # characters per token, an upper bound; most texts have about four
+ENOUGH = 6  # characters per token; most texts have about four
 
 
 class PlacedSentenceSplitter(SentenceSplitter):
@@ -49,7 +49,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
         """Split each part between headings by itself."""
         found: list[BaseNode] = []
         for node in nodes:
-            bare, text = _without_headings(node), node.get_content(MetadataMode.NONE)
+            bare, text = _bare(node), node.get_content(MetadataMode.NONE)
             headings = headings_of(node) if node.source_node is None else []
             parts = split_at_headings(text, headings, self._is_short)
             metadata = self._get_metadata_str(bare)
@@ -61,7 +61,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
         parents = [parent_doc_map.get(node.ref_doc_id or "") for node in nodes]
-        bare = {name: _without_headings(each) for name, each in parent_doc_map.items()}
+        bare = {name: _bare(each) for name, each in parent_doc_map.items()}
         nodes = super()._postprocess_parsed_nodes(nodes, bare)
         ends = dict.fromkeys(parent_doc_map, 0)
         chunks: dict[str, list[BaseNode]] = {name: [] for name in parent_doc_map}
@@ -170,19 +170,16 @@ def split_documents(
         if isinstance(splitter, PlacedSentenceSplitter):
             chunks += splitter([document])
         else:
-            found = splitter([_without_headings(document)])
+            found = splitter([_bare(document)])
             _place(found, document)
             chunks += found
         progress("split", i, len(documents))
     return chunks
 
 
-def _without_headings(document: DocumentLike) -> DocumentLike:
-    """Return a document, or a copy without headings, as each chunk stores its metadata."""
-    if HEADINGS not in document.metadata:
-        return document
-    metadata = {key: value for key, value in document.metadata.items() if key != HEADINGS}
-    return document.model_copy(update={"metadata": metadata})
+def _bare(document: DocumentLike) -> DocumentLike:
+    """Return a copy of a document without headings."""
+    return document.model_copy(update={"metadata": without_headings(document.metadata)})
 
 
 def _place(chunks: Sequence[BaseNode], document: BaseNode) -> None:
