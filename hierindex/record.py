@@ -49,11 +49,11 @@ class Heading(NamedTuple):
 def headings_in(metadata: Mapping[str, Any]) -> list[Heading]:
     """Return the headings that a reader wrote into a document's metadata.
 
-    >>> headings_in({"headings": [[1, "Aims", 0]]}), headings_in({"headings": ["Aims"]})
-    ([Heading(level=1, title='Aims', start=0)], [])
+    >>> [heading.title for heading in headings_in({"headings": [[1, "Aims", 0]]})]
+    ['Aims']
     """
     match metadata.get(HEADINGS):
-        case [[int(), str(), int()], *_] as entries:
+        case [[int(), str(), int(), *_], *_] as entries:
             return [Heading(*entry) for entry in entries]
     return []
 

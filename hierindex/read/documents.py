@@ -64,7 +64,9 @@ def read_documents(
     -------
     documents : list[Document]
         In the order of the sources and their paths. The id of a document is the path of its
-        file relative to the source, with bytes that are not UTF-8 escaped.
+        file relative to the source, with bytes that are not UTF-8 escaped. Metadata are its
+        `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
+        entries of Markdown's front matter, and its `headings`, see `Heading`.
     skipped : list[Skipped]
         The files that cannot be read as text.
 

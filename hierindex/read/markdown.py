@@ -1,10 +1,10 @@
 """Markdown files: their headings and their front matter."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date
 from itertools import pairwise
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.read.text import MAX_TITLE, Reading, read_text
 from hierindex.record import (
@@ -18,11 +18,14 @@ from hierindex.record import (
     Heading,
 )
 
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
 FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.{,20000}?)\n(---|\.\.\.)[ \t]*(\n|$)", re.S)
 RESERVED = {*RECORD_KEYS, HEADINGS, SECTION, PAGE, PAGES, PAGE_LABEL}  # have a meaning of ours
 PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
-ATTRIBUTES = re.compile(r"\s*\{[^{}]*\}\s*$")  # of a heading, such as {#anchor}
-SHOWN = frozenset({"text", "text_special", "code_inline", "image"})  # of an image its alt text
+ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
+WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 
 
 def read_markdown(file: BinaryIO) -> Reading:
@@ -69,8 +72,9 @@ def _is_scalar(value: Any) -> bool:
 def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
     r"""Yield the headings of CommonMark after an offset, apart from those in lists and quotes.
 
-    >>> list(markdown_headings("# The *first*\n\nText.\n\nThe second\n---\n"))
-    [Heading(level=1, title='The first', start=0), Heading(level=2, title='The second', start=22)]
+    >>> found = markdown_headings("# The *first*\n\nText.\n\nThe second\n---\n")
+    >>> [(heading.level, heading.title, heading.start) for heading in found]
+    [(1, 'The first', 0), (2, 'The second', 22)]
     """
     from markdown_it import MarkdownIt
 
@@ -84,8 +88,13 @@ def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
             continue
         source = ATTRIBUTES.sub("", inside.content[: 4 * MAX_TITLE])
         parts = parser.inline.parse(source, parser, context, [])
-        shown = (p.content if p.type in SHOWN else " " * ("break" in p.type) for p in parts)
-        if title := " ".join("".join(shown).split())[:MAX_TITLE]:
+        if title := _shown(parts, WORDS) or _shown(parts, {"image"}):  # by its alternative text
             at = lines[opening.map[0]]
             indent = len(text[at : at + 4]) - len(text[at : at + 4].lstrip())
             yield Heading(int(opening.tag[1:]), title, at + indent)
+
+
+def _shown(parts: "Sequence[Token]", kinds: Collection[str]) -> str:
+    """Return the content of parts of these kinds on one line."""
+    shown = (part.content if part.type in kinds else " " * ("break" in part.type) for part in parts)
+    return " ".join("".join(shown).split())[:MAX_TITLE]

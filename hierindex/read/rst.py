@@ -22,8 +22,9 @@ def read_rst(file: BinaryIO) -> Reading:
 def rst_headings(text: str) -> Iterator[Heading]:
     r"""Yield the underlined titles, whose levels follow from the order of their styles.
 
-    >>> list(rst_headings("One\n===\n\nText.\n\nTwo\n---\n"))
-    [Heading(level=1, title='One', start=0), Heading(level=2, title='Two', start=16)]
+    >>> found = rst_headings("One\n===\n\nText.\n\nTwo\n---\n")
+    >>> [(heading.level, heading.title, heading.start) for heading in found]
+    [(1, 'One', 0), (2, 'Two', 16)]
 
     Notes
     -----
