@@ -815,6 +815,33 @@ def test_filters_that_something_passes_are_not_named(hierindex, index, monkeypat
             assert err == ""
 
 
+REPORT = "# Report\n\n## 3 Results\n\n### 3.2 Timing\n{}\n## 4 Outlook\n{}\n".format(
+    "The lamp was lit within nine seconds of dusk, on every day of the year. " * 4,
+    "The pier is to be mended by the crew in spring, before the ice is gone. " * 4,
+)
+
+
+def test_citations_name_their_sections(hierindex, tmp_path) -> None:
+    (tmp_path / "report.md").write_text(REPORT)
+    assert hierindex("build", "report.md", "--index", "W", "--chunk-size", 60)[0] == 0
+    asked = ("query", "How fast was the lamp lit?", "--index", "W", "--level", 0)
+    titles = ["Report", "3 Results", "3.2 Timing"]
+    answer = json.loads(hierindex(*asked, "--json")[1])
+    assert answer["citations"][0]["section"] == titles
+    assert answer["sources"][0]["citations"][0]["section"] == titles
+    assert "[1] report.md › Report › 3 Results › 3.2 Timing (" in hierindex(*asked)[1]
+    for condition, sections in (("section~results", {"3 Results"}), ("section~out", {"4 Outlook"})):
+        found = json.loads(hierindex(*asked, "--where", condition, "--json")[1])["sources"]
+        assert {c["section"][1] for s in found for c in s["citations"]} == sections
+    outline = json.loads(hierindex("outline", "--index", "W", "--json")[1])
+    assert all(c["section"] for node in outline["nodes"] for c in node["citations"])
+    compared = json.loads(hierindex("compare", *asked[1:], "--json")[1])
+    assert compared["sources"][0]["citations"][0]["section"] == titles
+    root = json.loads(hierindex("info", "--index", "W", "--json")[1])["roots"][0]
+    shown = json.loads(hierindex("show", root, "--index", "W", "--json")[1])
+    assert shown["metadata"]["section"] == "Report"
+
+
 @pytest.mark.parametrize("condition", ["", "author", "=Ada", "author Ada"])
 def test_where_is_a_condition(hierindex, index, condition) -> None:
     status, _, err = hierindex("query", "?", "--index", index, "--where", condition)

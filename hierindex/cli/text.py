@@ -7,6 +7,8 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
+from hierindex.record import TITLES_BETWEEN
+
 NOTHING = "The answer is empty."
 STATISTICS = {
     "level": "level",
@@ -217,8 +219,9 @@ def _places(citations: list[dict[str, Any]]) -> str:
 def _place(citation: dict[str, Any] | None) -> str:
     if citation is None:
         return "unknown location"
+    place = TITLES_BETWEEN.join([citation["document"], *citation.get("section", ())])
     page = f", page {citation['page']}" if "page" in citation else ""
-    return f"{citation['document']}{page} ({citation['start']}-{citation['end']})"
+    return f"{place}{page} ({citation['start']}-{citation['end']})"
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -67,7 +67,7 @@ class Gold:
     def __init__(self, question: Question, texts: Mapping[str, str]) -> None:
         self._spans, self._topics = question.spans, question.topics
         self._documents = question.documents.keys()
-        self._n_tokens = sum(count_tokens(texts[d][start:end]) for d, start, end, _ in self._spans)
+        self._n_tokens = sum(count_tokens(texts[d][start:end]) for d, start, end, *_ in self._spans)
         self._n_characters = n_covered(self._spans, self._spans)
         self._evidence = set().union(*map(_trigrams, question.evidence))
         self._answers = [_plain(answer) for answer in question.answers]

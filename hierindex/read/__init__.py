@@ -2,5 +2,5 @@
 
 Text and Markdown are read verbatim, with line breaks as `open()` reads them; HTML as the text of
 its elements; PDF as the text of its pages, separated by form feeds. The offsets of citations count
-characters of this text.
+characters of this text. Readers also find headings, at which documents are split.
 """
