@@ -34,12 +34,14 @@ OLD_KEYS = (*NUMBERS, DETAILS)
 class Heading(NamedTuple):
     """A heading of a document; `level` counts from 1, `start` is its first character's offset.
 
-    A document's metadata holds them in the order of the text, as lists.
+    `anchor` is the nearest anchor of an HTML page at or before the heading. A document's metadata
+    holds headings in the order of the text, as lists.
     """
 
     level: int
     title: str
     start: int
+    anchor: str = ""
 
 
 class Span(NamedTuple):
