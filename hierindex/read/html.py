@@ -1,11 +1,28 @@
 """HTML files: the text and the headings of their main content."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from itertools import pairwise
-from operator import or_
-from typing import Any, BinaryIO, NamedTuple
+from operator import and_, or_
+from typing import BinaryIO, NamedTuple
 
+from hierindex.read.landmarks import (
+    ARTICLE,
+    BLOCK,
+    CELL,
+    CHROME,
+    CONTENTS,
+    DOCUMENT_TITLE,
+    HEADING,
+    HIDDEN,
+    LINK,
+    MAIN,
+    PRE,
+    ROW,
+    TABLE,
+    TAGS,
+    kind_of,
+)
 from hierindex.read.text import HEAD, Reading, UnreadableError, read_text
 from hierindex.record import TITLE, Heading
 
@@ -13,6 +30,8 @@ MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end
 MAX_TITLE = 1000  # characters; each chunk stores the title
 MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
 ENOUGH = 0.05  # of a page's text outside navigation, below which `main` is not the main content
+NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
+SIGNS = frozenset("¶#§◆🔗⚓↩\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
 
 
 def read_html(file: BinaryIO) -> Reading:
@@ -43,7 +62,7 @@ def read_html(file: BinaryIO) -> Reading:
 
 
 class Line(NamedTuple):
-    """A block of text, what its elements are, and its level and anchor if it is a heading."""
+    """A block of text, the kinds of its elements, and its level and anchor if it is a heading."""
 
     text: str
     inside: int
@@ -73,15 +92,13 @@ class _Row:
     def joined(self, lines: list[Line]) -> list[Line]:
         """Return the row as one line, or its lines if it arranges more than words."""
         bounds = [0, *(end - self.start for end in self.ends)]
-        texts = [line.text for line in lines]
-        cells = [" ".join(texts[i:j]) for i, j in pairwise(bounds)]
+        cells = [" ".join(line.text for line in lines[i:j]) for i, j in pairwise(bounds)]
         while cells and not cells[-1]:
             cells.pop()
         if self.has_blocks or sum(map(bool, cells)) < 2 or sum(map(len, cells)) > MAX_ROW:
             return lines
-        inside = reduce(or_, (line.inside for line in lines))
-        if not all(line.inside & CONTENTS for line in lines):
-            inside &= ~CONTENTS
+        kinds = [line.inside for line in lines]
+        inside = reduce(or_, kinds) & ~CONTENTS | reduce(and_, kinds)
         return [Line(" | ".join(cells).strip(), inside)]
 
 
@@ -95,35 +112,31 @@ class _HtmlText:
         self.lines: list[Line] = []
         self.title = ""
         self._title: list[str] = []
-        self._inside = [0]  # flags of each open element and those around it
-        self._inline: list[str] = []
+        self._inside = [0]  # kinds of each open element and those around it
+        self._inline: list[str] = []  # the text of the line so far
         self._navigates = False  # whether the line links to the next page or the like
-        self._link: int | None = None  # index in `_inline` of an open link to an anchor
-        self._links_here = False  # whether it links to the place where it is
         self._linked = 0  # letters and digits of the line in links to other places of the page
+        self._link: int | None = None  # index in `_inline` of an open link to a place of the page
+        self._links_here = False  # whether it links to the place where it is
         self._level = 0  # of the open heading
+        self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
         self._anchored = False  # whether the open heading has an anchor of its own
-        self._anchor = self._last_anchor = ""
         self._rows: list[_Row] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         inside = self._inside[-1]
-        if tag in BLOCKS:
+        kind = kind_of(tag, attributes, inside)
+        if kind & BLOCK:
             self._break(tag)
-        own = TAGS.get(tag, 0)
-        if tag in UNLESS_IN_SECTION and not inside & (MAIN | ARTICLE | SECTION):
-            own |= CHROME
-        if attributes:
-            own |= self._read(tag, own, attributes)
-        if own & CHROME and tag not in BLOCKS:
-            own |= HIDDEN
-        if self._rows and (own & PRE or tag in HAS_BLOCKS):
-            self._rows[-1].has_blocks = True
-        if tag in HEADING_TAGS:
+            if self._rows and kind & (HEADING | PRE | TABLE):
+                self._rows[-1].has_blocks = True
+            if kind & ROW:
+                self._rows.append(_Row(len(self.lines)))
+        if attributes and not kind & HIDDEN:
+            self._note_anchor(tag, attributes)
+        if kind & HEADING:
             self._level, self._anchored = int(tag[1]), "id" in attributes
-        elif tag == "tr":
-            self._rows.append(_Row(len(self.lines)))
-        self._inside.append(inside | own)
+        self._inside.append(inside | kind)
         if len(self._inside) > MAX_DEPTH + 1:
             raise UnreadableError(f"has elements nested more than {MAX_DEPTH:,} deep")
 
@@ -135,136 +148,82 @@ class _HtmlText:
             self._inline.append(text)
 
     def end(self, tag: str) -> None:
-        if tag in BLOCKS:
+        kind = TAGS.get(tag, 0)
+        if kind & BLOCK:
             self._break(tag)
         self._inside.pop()
-        if tag == "a":
+        if kind & LINK:
             self._end_link()
-        elif tag in HEADING_TAGS:
+        elif kind & HEADING:
             self._level = 0
-        elif tag in ("td", "th") and self._rows:
+        elif kind & CELL and self._rows:
             self._rows[-1].ends.append(len(self.lines))
-        elif tag == "tr" and self._rows:
+        elif kind & ROW:
             row = self._rows.pop()
             self.lines[row.start :] = row.joined(self.lines[row.start :])
-        elif tag == "title":
+        elif kind & DOCUMENT_TITLE:
             self.title = self.title or "".join(self._title).strip()[:MAX_TITLE]
             self._title.clear()
 
     def close(self) -> None:
         """Do nothing; `html` has ended."""
 
-    def _read(self, tag: str, own: int, attributes: Mapping[str, str]) -> int:
-        """Return what an element is by its attributes; note its anchor and where it links."""
+    def _note_anchor(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Note an element's anchor, and whether it links to another page or place."""
         anchor = attributes.get("id", "")
-        classes = attributes.get("class", "").split()
         if tag == "a":
             anchor = anchor or attributes.get("name", "")
-            if attributes.get("href", "").startswith("#"):
-                self._link, self._links_here = (
-                    len(self._inline),
-                    attributes["href"][1:] == self._anchor,
-                )
+            href = attributes.get("href", "")
+            if href.startswith("#"):
+                self._link, self._links_here = len(self._inline), href[1:] == self._anchor
             if "accesskey" in attributes or attributes.get("rel") in NAVIGATION_LINKS:
                 self._navigates = True
-        elif anchor in CHROME_IDS and tag not in PAGE_AND_SECTIONS and "section" not in classes:
-            own |= CHROME
-        known = (
-            self._anchored if self._level else tag == "span" and self._anchor != self._last_anchor
-        )
-        if anchor and not known and not own & HIDDEN:
-            self._anchor, self._anchored = anchor, self._level > 0
-        if classes and tag not in PAGE_AND_HEADINGS:
-            if not CHROME_CLASSES.isdisjoint(classes) or {"contents", "topic"}.issubset(classes):
-                own |= CHROME
-            elif "fragment" in classes:  # code of Doxygen
-                own |= PRE
-        if role := attributes.get("role"):
-            own |= ROLES.get(role, 0)
-        return own
+        if not anchor or (self._level and self._anchored):
+            return
+        if self._level or tag != "span" or self._anchor == self._last_anchor:
+            self._anchor, self._anchored = anchor, True
+
+    def _end_link(self) -> None:
+        """Drop a link that is only a sign; note how much of the line links to the page itself."""
+        if self._link is not None:
+            text = "".join(self._inline[self._link :])
+            if SIGNS.issuperset(text):
+                del self._inline[self._link :]
+            elif not self._links_here:
+                self._linked += _n_alphanumeric(text)
+        self._link = None
 
     def _break(self, tag: str) -> None:
         """End the line where a block starts or ends."""
+        if not self._inline:
+            return
         if self._level and tag in ("br", "div"):
             self._inline.append(" ")
             return
         text = "".join(self._inline)
         self._inline.clear()
         if text and not text.isspace():
-            inside = self._inside[-1] | (self._navigates and CHROME)
-            if self._linked and self._linked == sum(map(str.isalnum, text)):
-                inside |= CONTENTS
-            if self._level:
-                text = " ".join(text.split())
-                self.lines.append(Line(text, inside & ~CONTENTS, self._level, self._anchor))
-                self._level, self._last_anchor = 0, self._anchor
-            else:
-                self.lines += [Line(text, inside) for text in _lines(text, bool(inside & PRE))]
-                self._anchor = self._last_anchor
+            self._add(text)
         self._navigates, self._link, self._linked = False, None, 0
 
-    def _end_link(self) -> None:
-        """Drop a permalink's sign; note how much of the line links to places of the page."""
-        if self._link is not None:
-            text = "".join(self._inline[self._link :])
-            if SIGNS.issuperset(text):
-                del self._inline[self._link :]
-            elif not self._links_here:
-                self._linked += sum(map(str.isalnum, text))
-        self._link = None
+    def _add(self, text: str) -> None:
+        inside = self._inside[-1]
+        if self._navigates:
+            inside |= CHROME
+        if self._level:
+            text = " ".join(text.split())
+            self.lines.append(Line(text, inside, self._level, self._anchor))
+            self._level, self._last_anchor = 0, self._anchor
+            return
+        if self._linked and self._linked == _n_alphanumeric(text):
+            inside |= CONTENTS
+        if inside & PRE:
+            self.lines.append(Line(text.strip("\n"), inside))
+        else:
+            flowing = (" ".join(line.split()) for line in text.splitlines())
+            self.lines += [Line(line, inside) for line in flowing if line]
+        self._anchor = self._last_anchor
 
 
-def _lines(text: str, pre: bool) -> Iterable[str]:
-    if pre:
-        return [text.strip("\n")]
-    flowing = (" ".join(line.split()) for line in text.splitlines())
-    return [line for line in flowing if line]
-
-
-HIDDEN, CHROME, MAIN, ARTICLE, SECTION, PRE, DOCUMENT_TITLE, CONTENTS = (1 << i for i in range(8))
-"""What an element or line is.
-
-`CHROME` is everything around the content, like navigation, `CONTENTS` a line of links to places
-of the same page.
-"""
-
-BLOCKS = frozenset(
-    "address article aside blockquote body br caption center dd details div dl dt fieldset "
-    "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu "
-    "nav ol p pre section summary table td th tr ul".split()
-)
-HEADING_TAGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-HAS_BLOCKS = HEADING_TAGS | {"pre", "table"}
-PAGE_AND_HEADINGS = HEADING_TAGS | {"html", "body", "main"}
-PAGE_AND_SECTIONS = PAGE_AND_HEADINGS | {"section", "article"}
-UNLESS_IN_SECTION = frozenset(["header", "aside"])  # where they are about more than the section
-TAGS: dict[str, Any] = {
-    **dict.fromkeys("script style template noscript button select".split(), HIDDEN),
-    **dict.fromkeys(["nav", "footer"], CHROME),
-    "main": MAIN,
-    "article": ARTICLE,
-    "section": SECTION,
-    "pre": PRE,
-    "title": DOCUMENT_TITLE,
-}
-ROLES: dict[str, int] = {
-    **dict.fromkeys("banner contentinfo dialog menu menubar navigation search".split(), CHROME),
-    **dict.fromkeys("complementary directory doc-pagelist doc-toc toolbar".split(), CHROME),
-    "main": MAIN,
-}
-CHROME_IDS = frozenset(
-    "breadcrumb breadcrumbs footer nav navbar navigation side-nav table-of-contents "
-    "table_of_contents _table_of_contents titlearea toc".split()
-)
-CHROME_CLASSES = frozenset(
-    "bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter headerlink hideme ingroups "
-    "line-numbers lineno linenodiv linenos menu-bar mw-editsection mw-jump-link nav nav-panel "
-    "navbar navbox navfooter navheader navigation navpath no-print noprint on-this-page out-of- "
-    "band page-toc pagetoc pagination prev-next-area prev-next-footer printfooter related "
-    "rightside rst-versions skip-link skip-nav skip-to-content skiplink sphinxsidebar spirit-nav "
-    "subNav table-of-contents toc toctree-wrapper topNav viewcode-back viewcode-link".split()
-)
-"""Classes of Sphinx, DocBook, Doxygen, Javadoc, rustdoc, MediaWiki and Bootstrap, and the usual."""
-
-NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
-SIGNS = frozenset("¶#§◆🔗⚓↩\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
+def _n_alphanumeric(text: str) -> int:
+    return sum(map(str.isalnum, text))
