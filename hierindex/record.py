@@ -22,6 +22,7 @@ HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 PAGE = "page"  # metadata key of a chunk's first page
 PAGE_LABEL = "page_label"  # key of LlamaIndex's PDF readers, which return one document per page
 PAGES = "pages"  # metadata key of a document's number of pages
+PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers, by page
 PAGE_BREAK = "\f"  # begins the next page of a text
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_grounding", DETAILS)
 """Metadata keys of a record."""
