@@ -19,7 +19,9 @@ MAX_TITLE = 1000  # characters
 EDGE = 3  # outermost lines of a page that may be running heads or feet
 RECURRING = 3  # pages
 SHARE = 1 / 3  # of the pages with a line at a place, on which it recurs if it is a running head
-LEADERS = re.compile(r"(?<=\S)(?:[ .·]*(?:\.[ .]*){4}|(?: ?…){2,})[ .]*(?:\d+|[ivxlcdm]+)?$", re.I)
+LEADERS = re.compile(
+    r"(?<=[^ .·…]) *(?:(?:[.·…] ?){4,}\d+|(?:[.·…] ?){5,}[ivxlcdm]*)$", re.I
+)  # of tables of contents, with the page number
 BOLD = re.compile(r"bold|black|heavy|demi|BX\d", re.I)
 HEAVY = 500  # weight of a font from which it is bold
 HYPHEN = "\ufffe"  # how PDFium reads a hyphen with the line end after it
