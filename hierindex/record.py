@@ -26,6 +26,7 @@ TITLES_BETWEEN = " › "
 PAGE = "page"  # metadata key of a chunk's first page
 PAGE_LABEL = "page_label"  # key of LlamaIndex's PDF readers, which return one document per page
 PAGES = "pages"  # metadata key of a document's number of pages
+PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers, by page
 PAGE_BREAK = "\f"  # begins the next page of a text
 RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_grounding", DETAILS)
 """Metadata keys of a record."""
@@ -38,12 +39,14 @@ OLD_KEYS = (*NUMBERS, DETAILS)
 class Heading(NamedTuple):
     """A heading of a document; `level` counts from 1, `start` is its first character's offset.
 
-    A document's metadata holds them in the order of the text, as lists.
+    `anchor` is the nearest anchor of an HTML page at or before the heading. A document's metadata
+    holds headings in the order of the text, as lists.
     """
 
     level: int
     title: str
     start: int
+    anchor: str = ""
 
 
 def headings_in(metadata: Mapping[str, Any]) -> list[Heading]:

@@ -1,18 +1,46 @@
-"""HTML files: the text of their elements."""
+"""HTML files: the text and the headings of their main content."""
 
-from collections import Counter
 from collections.abc import Mapping
-from typing import BinaryIO
+from functools import reduce
+from itertools import pairwise
+from operator import and_, or_
+from typing import BinaryIO, NamedTuple
 
+from hierindex.read.landmarks import (
+    ARTICLE,
+    BLOCK,
+    CELL,
+    CHROME,
+    CONTENTS,
+    DOCUMENT_TITLE,
+    HEADING,
+    HIDDEN,
+    LINK,
+    MAIN,
+    PRE,
+    ROW,
+    TABLE,
+    TAGS,
+    kind_of,
+)
 from hierindex.read.text import HEAD, Reading, UnreadableError, read_text
-from hierindex.record import TITLE
+from hierindex.record import TITLE, Heading
 
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
 MAX_TITLE = 1000  # characters; each chunk stores the title
+MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
+ENOUGH = 0.05  # of a page's text outside navigation, below which `main` is not the main content
+NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
+SIGNS = frozenset("¶#§◆🔗⚓↩\ufe0e\ufe0f\u200b\xa0 \n")  # of links to the place where they are
 
 
 def read_html(file: BinaryIO) -> Reading:
-    """Return the text of the elements, with each block on separate lines, and the title."""
+    """Return the text of the main content with its headings, and the title.
+
+    The main content is in `main` or, without it, in `article` elements, or else the whole page;
+    navigation, tables of contents, headers and footers are left out. Each block has lines of
+    its own, each table row one line with its cells separated by ``|``; `pre` is kept as it is.
+    """
     from lxml import etree
 
     html, metadata, _ = read_text(file)
@@ -24,56 +52,178 @@ def read_html(file: BinaryIO) -> Reading:
     parser.close()
     if found.title:
         metadata[TITLE] = found.title
-    return Reading("\n".join(line for line in found.lines if line.strip()), metadata)
+    lines = main_content(found.lines)
+    headings, start = [], 0
+    for text, _, level, anchor in lines:
+        if level:
+            headings.append(Heading(level, text[:MAX_TITLE], start, anchor))
+        start += len(text) + 1
+    return Reading("\n".join(line.text for line in lines), metadata, headings)
+
+
+class Line(NamedTuple):
+    """A block of text, the kinds of its elements, and its level and anchor if it is a heading."""
+
+    text: str
+    inside: int
+    level: int = 0
+    anchor: str = ""
+
+
+def main_content(lines: list[Line]) -> list[Line]:
+    """Return the lines of the main content; all lines if there are no others than navigation."""
+    content = [line for line in lines if not line.inside & (CHROME | CONTENTS)]
+    enough = ENOUGH * sum(len(line.text) for line in content)
+    for landmark in (MAIN, ARTICLE):
+        inside = [line for line in content if line.inside & landmark]
+        if inside and sum(len(line.text) for line in inside) >= enough:
+            return inside
+    return content or lines
+
+
+class _Row:
+    """A table row: the index of its first line, and of the end of each cell."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.ends: list[int] = []
+        self.has_blocks = False  # headings, code or tables
+
+    def joined(self, lines: list[Line]) -> list[Line]:
+        """Return the row as one line, or its lines if it arranges more than words."""
+        bounds = [0, *(end - self.start for end in self.ends)]
+        cells = [" ".join(line.text for line in lines[i:j]) for i, j in pairwise(bounds)]
+        while cells and not cells[-1]:
+            cells.pop()
+        if self.has_blocks or sum(map(bool, cells)) < 2 or sum(map(len, cells)) > MAX_ROW:
+            return lines
+        kinds = [line.inside for line in lines]
+        inside = reduce(or_, kinds) & ~CONTENTS | reduce(and_, kinds)
+        return [Line(" | ".join(cells).strip(), inside)]
 
 
 class _HtmlText:
-    """Collects text while lxml parses.
+    """Collects lines while lxml parses.
 
     A tree of lxml would take quadratic time for an element's attributes.
     """
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.lines: list[Line] = []
         self.title = ""
-        self._inline: list[str] = []
         self._title: list[str] = []
-        self._open: Counter[str] = Counter()
-        self._depth = 0
+        self._inside = [0]  # kinds of each open element and those around it
+        self._inline: list[str] = []  # the text of the line so far
+        self._navigates = False  # whether the line links to the next page or the like
+        self._linked = 0  # letters and digits of the line in links to other places of the page
+        self._link: int | None = None  # index in `_inline` of an open link to a place of the page
+        self._links_here = False  # whether it links to the place where it is
+        self._level = 0  # of the open heading
+        self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
+        self._anchored = False  # whether the open heading has an anchor of its own
+        self._rows: list[_Row] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._end_line(tag)
-        self._open[tag] += 1
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
+        inside = self._inside[-1]
+        kind = kind_of(tag, attributes, inside)
+        if kind & BLOCK:
+            self._break(tag)
+            if self._rows and kind & (HEADING | PRE | TABLE):
+                self._rows[-1].has_blocks = True
+            if kind & ROW:
+                self._rows.append(_Row(len(self.lines)))
+        if attributes and not kind & HIDDEN:
+            self._note_anchor(tag, attributes)
+        if kind & HEADING:
+            self._level, self._anchored = int(tag[1]), "id" in attributes
+        self._inside.append(inside | kind)
+        if len(self._inside) > MAX_DEPTH + 1:
             raise UnreadableError(f"has elements nested more than {MAX_DEPTH:,} deep")
 
     def data(self, text: str) -> None:
-        if self._open["title"]:
+        inside = self._inside[-1]
+        if inside & DOCUMENT_TITLE:
             self._title.append(text)
-        elif not any(self._open[tag] for tag in ("script", "style", "template")):
+        elif not inside & HIDDEN:
             self._inline.append(text)
 
     def end(self, tag: str) -> None:
-        self._end_line(tag)
-        self._open[tag] -= 1
-        self._depth -= 1
-        if tag == "title":
+        kind = TAGS.get(tag, 0)
+        if kind & BLOCK:
+            self._break(tag)
+        self._inside.pop()
+        if kind & LINK:
+            self._end_link()
+        elif kind & HEADING:
+            self._level = 0
+        elif kind & CELL and self._rows:
+            self._rows[-1].ends.append(len(self.lines))
+        elif kind & ROW:
+            row = self._rows.pop()
+            self.lines[row.start :] = row.joined(self.lines[row.start :])
+        elif kind & DOCUMENT_TITLE:
             self.title = self.title or "".join(self._title).strip()[:MAX_TITLE]
             self._title.clear()
 
     def close(self) -> None:
         """Do nothing; `html` has ended."""
 
-    def _end_line(self, tag: str) -> None:
-        if tag in BLOCKS:
-            text = "".join(self._inline)
-            self._inline.clear()
+    def _note_anchor(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Note an element's anchor, and whether it links to another page or place."""
+        anchor = attributes.get("id", "")
+        if tag == "a":
+            anchor = anchor or attributes.get("name", "")
+            href = attributes.get("href", "")
+            if href.startswith("#"):
+                self._link, self._links_here = len(self._inline), href[1:] == self._anchor
+            if "accesskey" in attributes or attributes.get("rel") in NAVIGATION_LINKS:
+                self._navigates = True
+        if not anchor or (self._level and self._anchored):
+            return
+        if self._level or tag != "span" or self._anchor == self._last_anchor:
+            self._anchor, self._anchored = anchor, True
+
+    def _end_link(self) -> None:
+        """Drop a link that is only a sign; note how much of the line links to the page itself."""
+        if self._link is not None:
+            text = "".join(self._inline[self._link :])
+            if SIGNS.issuperset(text):
+                del self._inline[self._link :]
+            elif not self._links_here:
+                self._linked += _n_alphanumeric(text)
+        self._link = None
+
+    def _break(self, tag: str) -> None:
+        """End the line where a block starts or ends."""
+        if not self._inline:
+            return
+        if self._level and tag in ("br", "div"):
+            self._inline.append(" ")
+            return
+        text = "".join(self._inline)
+        self._inline.clear()
+        if text and not text.isspace():
+            self._add(text)
+        self._navigates, self._link, self._linked = False, None, 0
+
+    def _add(self, text: str) -> None:
+        inside = self._inside[-1]
+        if self._navigates:
+            inside |= CHROME
+        if self._level:
+            text = " ".join(text.split())
+            self.lines.append(Line(text, inside, self._level, self._anchor))
+            self._level, self._last_anchor = 0, self._anchor
+            return
+        if self._linked and self._linked == _n_alphanumeric(text):
+            inside |= CONTENTS
+        if inside & PRE:
+            self.lines.append(Line(text.strip("\n"), inside))
+        else:
             flowing = (" ".join(line.split()) for line in text.splitlines())
-            self.lines += [text.strip("\n")] if self._open["pre"] else flowing
+            self.lines += [Line(line, inside) for line in flowing if line]
+        self._anchor = self._last_anchor
 
 
-BLOCKS = frozenset(
-    "address article aside blockquote br caption dd div dl dt figcaption footer form h1 h2 h3 h4 "
-    "h5 h6 header hr html li main nav ol p pre section summary table td th tr ul".split()
-)
+def _n_alphanumeric(text: str) -> int:
+    return sum(map(str.isalnum, text))

@@ -1,0 +1,210 @@
+"""Headings of PDF files: from the outline, or from the fonts of lines."""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import groupby
+from typing import NamedTuple
+
+MAX_LINES = 3  # of a heading
+MAX_HEADING = 200  # characters
+MAX_LEVELS = 6
+ALIKE = 0.8  # similarity of a line and an outline's entry that have not the same letters
+NEAR = 60  # points below the place an outline's entry names
+LARGER = 1.1  # times the size of the text
+OFTEN = 0.2  # of all lines; a font of more lines is no heading's
+CONTENTS = 3  # lines with dot leaders on a page of a table of contents
+NUMBER = re.compile(
+    r"(?:chapter|section|part|appendix)?\s*(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.:)]?\s", re.I
+)
+
+
+@dataclass(slots=True)
+class Line:
+    """A line of a page: its height above the page's lower edge and its font, in points."""
+
+    text: str
+    y: float
+    size: float = 0.0
+    bold: bool = False
+    one_font: bool = True  # whether it ends in the font in which it begins
+    in_contents: bool = False  # whether it ended with dot leaders
+
+
+class Outlined(NamedTuple):
+    """An entry of the outline: its level, title, page and, if known, height on the page."""
+
+    level: int
+    title: str
+    page: int
+    y: float | None = None
+
+
+class Placed(NamedTuple):
+    """A heading: its level, page, first line on the page, and its lines and characters.
+
+    It is the whole of its lines if `n_characters` is 0.
+    """
+
+    level: int
+    page: int
+    line: int
+    n_lines: int = 1
+    n_characters: int = 0
+
+
+def outline_headings(pages: Sequence[Sequence[Line]], outline: Sequence[Outlined]) -> list[Placed]:
+    """Place the outline's entries at the lines that have their words.
+
+    Returns
+    -------
+    list[Placed]
+        In the order of the pages; empty if less than half of the entries, or only one, are found.
+    """
+    indices: dict[int, dict[str, list[tuple[int, int]]]] = {}
+    found: dict[tuple[int, int], Placed] = {}
+    for entry in outline:
+        for page in (entry.page, entry.page + 1, entry.page - 1):
+            if not 0 <= page < len(pages):
+                continue
+            if page not in indices:
+                indices[page] = _by_words(pages[page])
+            placed = _find(entry, page, pages[page], indices[page])
+            if placed is not None:
+                found.setdefault((placed.page, placed.line), placed)
+                break
+    if len(found) < 2 or 2 * len(found) < len(outline):
+        return []
+    return _apart(sorted(found.values(), key=lambda each: (each.page, each.line)))
+
+
+def _by_words(page: Sequence[Line]) -> dict[str, list[tuple[int, int]]]:
+    """Return the first line and number of lines of whatever reads like a title, by its letters."""
+    places = defaultdict(list)
+    for i in range(len(page)):
+        text = ""
+        for n in range(1, min(MAX_LINES, len(page) - i) + 1):
+            text += page[i + n - 1].text + " "
+            if len(text) > MAX_HEADING:
+                break
+            for words in {_letters(text), _letters(_unnumbered(text))}:
+                places[words].append((i, n))
+    return places
+
+
+def _find(
+    entry: Outlined, number: int, page: Sequence[Line], places: dict[str, list[tuple[int, int]]]
+) -> Placed | None:
+    """Return the place of an entry on a page."""
+    title = _letters(entry.title)
+    if not title:
+        return None
+    y = entry.y if number == entry.page else None
+
+    def distance(place: tuple[int, int]) -> tuple[float, float, int]:
+        line = page[place[0]]
+        return (0 if y is None else abs(y - line.y), -line.size, place[1])
+
+    for words in (title, _letters(_unnumbered(entry.title + " "))):
+        if words and (candidates := places.get(words)):
+            first, n_lines = min(candidates, key=distance)
+            return Placed(entry.level, number, first, n_lines)
+    if y is None:
+        return None
+    for i, near in enumerate(page):
+        if not -NEAR < near.y - y < near.size:
+            continue
+        text = _letters(near.text)
+        if text.startswith(title) and len(title) > 3:
+            return Placed(entry.level, number, i, 1, _end_of(title, near.text))
+        for n in range(1, MAX_LINES + 1):
+            text = _letters(" ".join(each.text for each in page[i : i + n]))
+            if abs(len(text) - len(title)) <= len(title) / 4:
+                matcher = SequenceMatcher(None, text, title, autojunk=False)
+                if matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE:
+                    return Placed(entry.level, number, i, min(n, len(page) - i))
+    return None
+
+
+def _apart(placed: Sequence[Placed]) -> list[Placed]:
+    """Leave out headings that begin within the one before."""
+    apart: list[Placed] = []
+    for each in placed:
+        last = apart[-1] if apart else None
+        if last is None or (each.page, each.line) >= (last.page, last.line + last.n_lines):
+            apart.append(each)
+    return apart
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _unnumbered(text: str) -> str:
+    found = NUMBER.match(text)
+    return text[found.end() :] if found else text
+
+
+def _end_of(letters: str, text: str) -> int:
+    """Return how many characters of a text have the letters with which it begins."""
+    at = 0
+    for i, character in enumerate(text):
+        at += len(_letters(character))
+        if at >= len(letters):
+            return i + 1
+    return len(text)
+
+
+def font_headings(pages: Sequence[Sequence[Line]]) -> list[Placed]:
+    """Return the short lines whose font is larger or bolder than that of most of the text.
+
+    Returns
+    -------
+    list[Placed]
+        Their levels are the ranks of their fonts, the largest first.
+    """
+    n_characters: Counter[tuple[float, bool]] = Counter()
+    n_lines: Counter[tuple[float, bool]] = Counter()
+    for page in pages:
+        for line in page:
+            if line.size:
+                n_characters[line.size, line.bold] += len(line.text)
+                n_lines[line.size, line.bold] += 1
+    if not n_characters:
+        return []
+    (size, bold), _ = n_characters.most_common(1)[0]
+    most = OFTEN * n_lines.total()
+
+    def is_heading(font: tuple[float, bool]) -> bool:
+        larger = font[0] >= LARGER * size
+        bolder = font[1] and not bold and font[0] >= size
+        return (larger or bolder) and n_lines[font] <= most
+
+    fonts = [font for font in n_lines if is_heading(font)]
+    found: list[tuple[tuple[float, bool], Placed]] = []
+    for number, page in enumerate(pages):
+        contents = sum(line.in_contents for line in page) >= CONTENTS
+        at = 0
+        for font, group in groupby(page, key=_font):
+            lines = list(group)
+            text = " ".join(line.text.strip() for line in lines)
+            if (
+                font in fonts
+                and len(lines) <= MAX_LINES
+                and len(text) <= MAX_HEADING
+                and sum(map(str.isalpha, text)) > 1
+                and text[-1] not in ",;"
+                and not (contents and text[-1].isdigit())
+            ):
+                found.append((font, Placed(0, number, at, len(lines))))
+            at += len(lines)
+    ranks = sorted({font for font, _ in found}, reverse=True)
+    level = {font: min(rank, MAX_LEVELS) for rank, font in enumerate(ranks, start=1)}
+    return [placed._replace(level=level[font]) for font, placed in found]
+
+
+def _font(line: Line) -> tuple[float, bool] | None:
+    return (line.size, line.bold) if line.one_font and not line.in_contents else None
