@@ -13,7 +13,11 @@ from llama_index.core.schema import Document
 from hierindex.errors import SourceError
 from hierindex.progress import Progress, silent
 from hierindex.read.html import read_html
+from hierindex.read.mail import read_mail
+from hierindex.read.notebook import read_notebook
+from hierindex.read.office import read_epub, read_excel, read_powerpoint, read_word
 from hierindex.read.pdf import read_pdf
+from hierindex.read.records import read_csv, read_json
 from hierindex.read.text import Reading, UnreadableError, read_text
 from hierindex.record import HEADINGS
 
@@ -23,7 +27,18 @@ FILE_NAME = "file_name"
 Reader = Callable[[BinaryIO], Reading]
 """Reads an open file."""
 
-READERS: dict[str, Reader] = {".html": read_html, ".htm": read_html, ".pdf": read_pdf}
+READERS: dict[str, Reader] = {
+    **dict.fromkeys((".html", ".htm"), read_html),
+    **dict.fromkeys((".docx", ".docm"), read_word),
+    **dict.fromkeys((".pptx", ".pptm"), read_powerpoint),
+    **dict.fromkeys((".xlsx", ".xlsm"), read_excel),
+    **dict.fromkeys((".csv", ".tsv"), read_csv),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
+    ".pdf": read_pdf,
+    ".epub": read_epub,
+    ".eml": read_mail,
+    ".ipynb": read_notebook,
+}
 """Readers by suffix; other files are read as text."""
 
 
