@@ -14,7 +14,6 @@ from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile, ZipFile
 
 from hierindex.read.markdown import markdown_headings
-from hierindex.read.records import as_record, is_header, records_of
 from hierindex.read.text import Reading, UnreadableError
 from hierindex.record import TITLE
 
@@ -129,17 +128,18 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table of Markdown, the first row being its header."""
-    lines = [f"| {' | '.join(' '.join(cell.split()) for cell in row)} |" for row in rows]
-    lines.insert(1, f"|{' --- |' * len(rows[0])}")
-    return "\n".join(lines)
+    """Return a table of Markdown without empty columns; the first row is its header."""
+    columns = sorted({i for row in rows for i, cell in enumerate(row) if cell})
+    cells = ([" ".join("".join(row[i : i + 1]).split()) for i in columns] for row in rows)
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return "\n".join([lines[0], f"|{' --- |' * len(columns)}", *lines[1:]])
 
 
 @_reads("Excel")
 def read_excel(file: BinaryIO) -> tuple[str, dict[str, Any]]:
-    """Read the sheets' tables, which blank rows separate, as records.
+    """Read sheets as sections, with the tables that blank rows separate.
 
-    Formulas are read as their last results. Rows without a header become lines of values.
+    Of formulas, the last results are read.
     """
     from openpyxl import load_workbook
 
@@ -160,20 +160,18 @@ def read_excel(file: BinaryIO) -> tuple[str, dict[str, Any]]:
 
 
 def _block(rows: list[list[str]]) -> Iterator[str]:
-    """Yield the rows of a table and the lines above it, each a paragraph."""
+    """Yield the lines above a table, and the table."""
     while rows and sum(map(bool, rows[0])) == 1:
         yield "".join(rows.pop(0))
-    if rows and is_header(rows[0], rows[1:100]):
-        yield from records_of(rows[0], rows[1:])
-    else:
-        yield from (as_record(("", value) for value in row) for row in rows)
+    if rows:
+        yield _table(rows)
 
 
 def _said(value: object) -> str:
     """Return the value of a cell as people write it.
 
-    >>> _said(3.0), _said(0.1 + 0.2), _said(datetime(2026, 11, 22)), _said(None)
-    ('3', '0.3', '2026-11-22', '')
+    >>> _said(3.0), _said(0.1 + 0.2), _said(None)
+    ('3', '0.3', '')
     """
     if isinstance(value, float):
         return f"{value:.15g}"

@@ -119,16 +119,18 @@ def _records(value: Any, key: str = "") -> Iterator[str]:
                 yield as_record(_fields(name, member))
 
 
-def _members(key: str, value: Any) -> list[tuple[str, Any]]:
+def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        return [(f"{key}.{name}" if key else name, member) for name, member in value.items()]
-    return [(key, item) for item in (value if isinstance(value, list) else [value])]
+        for name, member in value.items():
+            yield f"{key}.{name}" if key else name, member
+    else:
+        yield from ((key, item) for item in (value if isinstance(value, list) else [value]))
 
 
 def _fields(key: str, value: Any) -> Iterator[Field]:
     """Yield the values within a value with their keys, lists of plain values as one."""
     if _is_flat(value):
-        yield key, ", ".join(_said(item) for _, item in _members(key, value))
+        yield key, _said(value)
     else:
         for name, member in _members(key, value):
             yield from _fields(name, member)
@@ -136,9 +138,14 @@ def _fields(key: str, value: Any) -> Iterator[Field]:
 
 def _is_flat(value: Any) -> bool:
     """Return whether a value is a plain one, or a list of such."""
-    items = value if isinstance(value, list) else [value]
-    return not any(isinstance(item, dict | list) for item in items)
+    if isinstance(value, list):
+        return not any(isinstance(item, dict | list) for item in value)
+    return not isinstance(value, dict)
 
 
-def _said(value: str | bool | None) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value).lower()
+def _said(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_said, value)))
+    return "" if value is None else str(value).lower()

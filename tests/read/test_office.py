@@ -153,8 +153,8 @@ SALES = excel(
             ["North", 3.0, 0.1 + 0.2, datetime(2026, 11, 22)],
             ["South", None, True, datetime(2026, 11, 22, 8, 30)],
             [],
-            [1, 2],
-            [3, 4],
+            [None, 1, None, "2\n3"],
+            [None, 3, None, 4],
         ],
         "Empty": [],
     }
@@ -187,8 +187,9 @@ def read(suffix, data):
             ".xlsx",
             SALES,
             "# Sales\n\nSales of 2026\n\n"
-            "Region: North; Q1: 3; 2025: 0.3; On: 2026-11-22\n\n"
-            "Region: South; 2025: True; On: 2026-11-22 08:30:00\n\n1; 2\n\n3; 4\n\n# Empty",
+            "| Region | Q1 | 2025 | On |\n| --- | --- | --- | --- |\n"
+            "| North | 3 | 0.3 | 2026-11-22 |\n| South |  | True | 2026-11-22 08:30:00 |\n\n"
+            "| 1 | 2 3 |\n| --- | --- |\n| 3 | 4 |\n\n# Empty",
             [(1, "Sales"), (1, "Empty")],
         ),
         (
