@@ -1,7 +1,7 @@
 """E-mails: their subject and body."""
 
 from contextlib import suppress
-from email import message_from_bytes, policy
+from email import message_from_bytes
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from io import BytesIO
@@ -20,12 +20,14 @@ def read_mail(file: BinaryIO) -> Reading:
     The body is the plain part, or else the HTML part. A file without the header of an e-mail is
     read as text.
     """
+    from email.policy import default
+
     data = file.read(HEAD)
     if b"\0" in data:
         raise UnreadableError("is not text")
     data += file.read()
     try:
-        message = message_from_bytes(data, _class=EmailMessage, policy=policy.default)
+        message = message_from_bytes(data, _class=EmailMessage, policy=default)
         metadata = _metadata(message)
         if not metadata:
             return read_text(BytesIO(data))
@@ -47,7 +49,7 @@ def _metadata(message: EmailMessage) -> dict[str, str]:
     metadata: dict[str, str] = {}  # parsing takes time quadratic in the length
     for name, raw in message.raw_items():
         key = FIELDS.get(name.lower(), "")
-        value = policy.default.header_fetch_parse(name, raw[:MAX_TITLE]) if key else ""
+        value = message.policy.header_fetch_parse(name, raw[:MAX_TITLE]) if key else ""
         if said := " ".join(value.split()):
             metadata.setdefault(key, said)
     if "date" in metadata:

@@ -28,7 +28,8 @@ def read_notebook(file: BinaryIO) -> Reading:
 
 def _cells(notebook: dict[str, Any]) -> Iterator[str]:
     about = notebook["metadata"]
-    language = about.get("kernelspec", about.get("language_info", {})).get("language", "")
+    language = about.get("language_info", {}).get("name", "")
+    language = language or about.get("kernelspec", {}).get("language", "")
     for cell in notebook["cells"]:
         source = _joined(cell["source"]).strip("\n")
         if cell["cell_type"] != "code":

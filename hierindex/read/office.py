@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile, ZipFile
 
+from hierindex.read.html import MAX_TITLE
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.text import Reading, UnreadableError
 from hierindex.record import TITLE
@@ -35,7 +36,7 @@ def _reads(kind: str) -> Callable[[Convert], Callable[[BinaryIO], Reading]]:
         @wraps(convert)
         def read(file: BinaryIO) -> Reading:
             if file.read(len(OLE)) == OLE:
-                raise UnreadableError(f"is encrypted, or in a format older than {kind}")
+                raise UnreadableError("is encrypted, or not in the format of its suffix")
             try:
                 with ZipFile(file) as parts:
                     growth = sum(part.file_size - part.compress_size for part in parts.infolist())
@@ -62,7 +63,7 @@ def read_word(file: BinaryIO) -> tuple[str, dict[str, Any]]:
     import mammoth
 
     html = mammoth.convert_to_html(file, style_map=WORD_STYLES, convert_image=lambda image: [])
-    return _markdown(html.value), {}
+    return _markdown(html.value.replace("↑</a>", "</a>")), {}  # from a note to its place
 
 
 @_reads("EPUB")
@@ -80,17 +81,24 @@ def read_epub(file: BinaryIO) -> tuple[str, dict[str, Any]]:
         package = root(opf)
         items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
         spine = [items.get(ref.get("idref")) for ref in package.iterfind(".//{*}itemref")]
-        chapters = [
-            posixpath.normpath(posixpath.join(posixpath.dirname(opf), unquote(item.get("href"))))
+        hrefs = (
+            unquote(item.get("href"))
             for item in spine
             if item is not None and "nav" not in item.get("properties", "").split()
-        ]
+        )
+        folder = posixpath.dirname(opf)
+        chapters = [posixpath.normpath(posixpath.join(folder, href)) for href in hrefs]
         locks = parts.read(LOCKS) if LOCKS in names else b""
         if any(chapter.encode() in locks for chapter in chapters):
             raise UnreadableError("is an encrypted book")
-        texts = [_markdown(parts.read(chapter)) for chapter in chapters if chapter in names]
-    said = {TITLE: package.find(".//{*}title"), "author": package.find(".//{*}creator")}
-    metadata = {key: element.text for key, element in said.items() if element is not None}
+        texts = [
+            _markdown(parts.read(chapter))
+            for chapter in dict.fromkeys(chapters)
+            if chapter in names
+        ]
+    creators = (element.text or "" for element in package.iterfind(".//{*}creator"))
+    about = {TITLE: package.findtext(".//{*}title") or "", "author": ", ".join(creators)}
+    metadata = {key: said[:MAX_TITLE] for key, text in about.items() if (said := text.strip())}
     return "\n\n".join(filter(None, texts)), metadata
 
 

@@ -13,7 +13,7 @@ from hierindex.read.text import HEAD, Reading, read_text
 SHORT = 200  # characters; a longer value stands on a line of its own
 LONG = 2000  # characters; a longer value of JSON is divided into records
 DELIMITERS = ",;\t|"
-REGULAR = 0.9  # share of rows that are as wide as the header
+REGULAR = 0.9  # share of rows with at least two values and none beyond the header
 NAME = re.compile(r"\d{4}|.*[^\W\d_].*", re.DOTALL)  # a year, or with a letter
 
 Field = tuple[str, str]
@@ -66,7 +66,7 @@ def read_csv(file: BinaryIO) -> Reading:
     try:
         for delimiter in DELIMITERS:
             header, *below = _rows(sample, delimiter)
-            regular = sum(len(row) == len(header) for row in below)
+            regular = sum(1 < len(row) <= len(header) for row in below)
             if regular >= max(1, REGULAR * len(below)) and is_header(header, below):
                 tables.append((len(header), delimiter))
         _, delimiter = max(tables)

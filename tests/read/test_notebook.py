@@ -76,6 +76,18 @@ def test_fences_are_longer_than_those_within():
 
 
 @pytest.mark.parametrize(
+    ("about", "language"),
+    [
+        ({"kernelspec": {"name": "ir"}, "language_info": {"name": "R"}}, "R"),
+        ({"kernelspec": {"language": "julia"}}, "julia"),
+        ({}, ""),
+    ],
+)
+def test_fences_name_the_language(about, language):
+    assert read(notebook(code("x"), **about)).text == f"```{language}\nx\n```"
+
+
+@pytest.mark.parametrize(
     ("text", "read_as"),
     [
         ('{"a": 1}', "a: 1"),

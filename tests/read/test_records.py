@@ -35,9 +35,10 @@ TABLE = "name,born,note\nAda,1815,Wrote programs\nAlan,1912,\n"
         ('a,b\n"1\n2","x, ""y"""\n', ['a: 1\n2\nb: x, "y"']),
         ("a,b\n\n1,2\n,\n 3 ,4\n", ["a: 1; b: 2", "a: 3; b: 4"]),
         ("a,b\n" + "1,2\n" * 10 + "3,4,5\n", [*["a: 1; b: 2"] * 10, "a: 3; b: 4; 5"]),
+        ("a,b,c\n1,2\n3,4\n", ["a: 1; b: 2", "a: 3; b: 4"]),
         ("\ufeffa,b\r\n1,2\r\n", ["a: 1; b: 2"]),
     ],
-    ids="comma semicolon tab decimals years quoted blanks wider bom".split(),
+    ids="comma semicolon tab decimals years quoted blanks wider shorter bom".split(),
 )
 def test_rows_are_records_with_their_keys(table, records):
     assert text_of(read_csv, table) == "\n\n".join(records)
