@@ -53,7 +53,10 @@ class Skipped:
 def read_documents(
     *sources: str | Path, progress: Progress = silent
 ) -> tuple[list[Document], list[Skipped]]:
-    """Read files and folders of text, Markdown, HTML and PDF, each file as one document.
+    """Read files and folders, each file as one document.
+
+    Text, Markdown, HTML, PDF, CSV, JSON, notebooks and e-mails are read; with the extra
+    `hierindex[office]` also Word, PowerPoint, Excel and EPUB.
 
     Parameters
     ----------

@@ -5,9 +5,9 @@ import struct
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import dropwhile, groupby
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 from xml.parsers.expat import ExpatError
@@ -18,109 +18,118 @@ from hierindex.read.markdown import markdown_headings
 from hierindex.read.text import Reading, UnreadableError
 from hierindex.record import TITLE
 
-INSTALL = "needs `pip install 'hierindex[office]'`"
-MAX_UNPACKED = 100_000_000  # bytes more than the file has; converters need forty times as much
+MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
 MAX_CELLS = 10_000_000
 OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
 LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
 WORD_STYLES = "p[style-name='Title'] => h1:fresh"  # beside the headings
 INLINE = "a b code del em i img s strong sub sup u".split()  # only their text is read
 
-Convert = Callable[[BinaryIO], tuple[str, dict[str, Any]]]
+
+def read_word(file: BinaryIO) -> Reading:
+    """Return the Markdown of a Word file, without its pictures and comments."""
+    with _unpacked(file, "Word"):
+        import mammoth
+
+        html = mammoth.convert_to_html(file, style_map=WORD_STYLES, convert_image=lambda image: [])
+        return _reading(_markdown(html.value.replace("↑</a>", "</a>")))  # from a note to its place
 
 
-def _reads(kind: str) -> Callable[[Convert], Callable[[BinaryIO], Reading]]:
-    """Make a reader of a function that converts a zip file to Markdown and metadata."""
-
-    def decorate(convert: Convert) -> Callable[[BinaryIO], Reading]:
-        @wraps(convert)
-        def read(file: BinaryIO) -> Reading:
-            if file.read(len(OLE)) == OLE:
-                raise UnreadableError("is encrypted, or not in the format of its suffix")
-            try:
-                with ZipFile(file) as parts:
-                    growth = sum(part.file_size - part.compress_size for part in parts.infolist())
-                if growth > MAX_UNPACKED:
-                    raise UnreadableError(
-                        f"grows by {growth:,} bytes when unpacked, more than {MAX_UNPACKED:,}"
-                    )
-                with warnings.catch_warnings(action="ignore"):  # of what is left out
-                    text, metadata = convert(file)
-            except ImportError as error:
-                raise UnreadableError(INSTALL) from error
-            except MALFORMED as error:
-                raise UnreadableError(f"cannot be read as {kind}") from error
-            return Reading(text, metadata, list(markdown_headings(text)))
-
-        return read
-
-    return decorate
-
-
-@_reads("Word")
-def read_word(file: BinaryIO) -> tuple[str, dict[str, Any]]:
-    """Read a Word file without its pictures and comments."""
-    import mammoth
-
-    html = mammoth.convert_to_html(file, style_map=WORD_STYLES, convert_image=lambda image: [])
-    return _markdown(html.value.replace("↑</a>", "</a>")), {}  # from a note to its place
-
-
-@_reads("EPUB")
-def read_epub(file: BinaryIO) -> tuple[str, dict[str, Any]]:
-    """Read the chapters of a book in their order, with its title and authors as metadata."""
-    from lxml import etree
-
-    with ZipFile(file) as parts:
-        names = set(parts.namelist())
+def read_epub(file: BinaryIO) -> Reading:
+    """Return the Markdown of a book's chapters in their order, and its title and authors."""
+    with _unpacked(file, "EPUB") as parts:
+        from lxml import etree
 
         def root(name: str) -> Any:
             return etree.fromstring(parts.read(name), etree.XMLParser(resolve_entities=False))
 
-        opf = root("META-INF/container.xml").find(".//{*}rootfile").get("full-path")
-        package = root(opf)
+        path = root("META-INF/container.xml").find(".//{*}rootfile").get("full-path")
+        package, folder = root(path), posixpath.dirname(path)
         items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
-        spine = [items.get(ref.get("idref")) for ref in package.iterfind(".//{*}itemref")]
-        hrefs = (
-            unquote(item.get("href"))
-            for item in spine
-            if item is not None and "nav" not in item.get("properties", "").split()
-        )
-        folder = posixpath.dirname(opf)
-        chapters = [posixpath.normpath(posixpath.join(folder, href)) for href in hrefs]
+        names, chapters = set(parts.namelist()), []
         locks = parts.read(LOCKS) if LOCKS in names else b""
-        if any(chapter.encode() in locks for chapter in chapters):
-            raise UnreadableError("is an encrypted book")
-        texts = [
-            _markdown(parts.read(chapter))
-            for chapter in dict.fromkeys(chapters)
-            if chapter in names
-        ]
-    creators = (element.text or "" for element in package.iterfind(".//{*}creator"))
-    about = {TITLE: package.findtext(".//{*}title") or "", "author": ", ".join(creators)}
-    metadata = {key: said[:MAX_TITLE] for key, text in about.items() if (said := text.strip())}
-    return "\n\n".join(filter(None, texts)), metadata
+        for reference in package.iterfind(".//{*}itemref"):
+            item = items.pop(reference.get("idref"), {})
+            name = posixpath.normpath(posixpath.join(folder, unquote(item.get("href", ""))))
+            if name not in names or "nav" in item.get("properties", "").split():
+                continue
+            if name.encode() in locks:
+                raise UnreadableError("is an encrypted book")
+            chapters.append(_markdown(parts.read(name)))
+        authors = ", ".join(name.text or "" for name in package.iterfind(".//{*}creator"))
+        about = {TITLE: package.findtext(".//{*}title") or "", "author": authors}
+        metadata = {key: value.strip()[:MAX_TITLE] for key, value in about.items() if value.strip()}
+        return _reading("\n\n".join(filter(None, chapters)), metadata)
 
 
-@_reads("PowerPoint")
-def read_powerpoint(file: BinaryIO) -> tuple[str, dict[str, Any]]:
-    """Read slides as sections that their titles head, with tables and notes."""
-    from pptx import Presentation
-    from pptx.exc import PythonPptxError
+def read_powerpoint(file: BinaryIO) -> Reading:
+    """Return the Markdown of slides: sections that their titles head, with tables and notes."""
+    with _unpacked(file, "PowerPoint"):
+        from pptx import Presentation
+        from pptx.exc import PythonPptxError
 
-    blocks = []
+        try:
+            blocks = [block for block in _slides(Presentation(file).slides) if block.strip()]
+        except PythonPptxError as error:
+            raise ValueError from error
+        return _reading("\n\n".join(blocks).replace("\v", "\n"))
+
+
+def read_excel(file: BinaryIO) -> Reading:
+    """Return the Markdown of sheets: sections with the tables that blank rows separate.
+
+    Of formulas, the last results are read.
+    """
+    with _unpacked(file, "Excel"):
+        from openpyxl import load_workbook
+
+        blocks, n_cells = [], 0
+        book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        for sheet in book.worksheets:
+            blocks.append(f"# {sheet.title}")
+            sheet.reset_dimensions()  # of which files may say anything
+            rows: list[list[str]] = []
+            for row in sheet.iter_rows(values_only=True):
+                n_cells += len(row)
+                if n_cells > MAX_CELLS:
+                    raise UnreadableError(f"has more than {MAX_CELLS:,} cells")
+                rows.append([*map(_said, row)])
+            for blank, group in groupby(rows, lambda row: not any(row)):
+                if not blank:
+                    blocks += _block(list(group))
+        return _reading("\n\n".join(blocks))
+
+
+@contextmanager
+def _unpacked(file: BinaryIO, kind: str) -> Iterator[ZipFile]:
+    """Open a zip file, and say why it cannot be read."""
+    if file.read(len(OLE)) == OLE:
+        raise UnreadableError("is encrypted, or not in the format of its suffix")
     try:
-        for i, slide in enumerate(Presentation(file).slides, start=1):
-            title = slide.shapes.title
-            said = "" if title is None else " ".join(title.text_frame.text.split())
-            blocks.append(f"# {said or f'Slide {i}'}")
-            rest = (s for s in slide.shapes if title is None or s.shape_id != title.shape_id)
-            blocks += _shapes(rest)
-            if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
-                blocks.append(f"Notes: {notes.text}" if notes.text.strip() else "")
-    except PythonPptxError as error:
-        raise ValueError from error
-    return "\n\n".join(filter(str.strip, blocks)).replace("\v", "\n"), {}
+        with ZipFile(file) as parts, warnings.catch_warnings(action="ignore"):
+            growth = sum(part.file_size - part.compress_size for part in parts.infolist())
+            if growth > MAX_GROWTH:
+                reason = f"grows by {growth:,} bytes when unpacked, more than {MAX_GROWTH:,}"
+                raise UnreadableError(reason)
+            yield parts
+    except ImportError as error:
+        raise UnreadableError("needs `pip install 'hierindex[office]'`") from error
+    except MALFORMED as error:
+        raise UnreadableError(f"cannot be read as {kind}") from error
+
+
+def _reading(text: str, metadata: dict[str, Any] | None = None) -> Reading:
+    return Reading(text, metadata or {}, list(markdown_headings(text)))
+
+
+def _slides(slides: Iterable[Any]) -> Iterator[str]:
+    for i, slide in enumerate(slides, start=1):
+        title = slide.shapes.title
+        said = "" if title is None else " ".join(title.text_frame.text.split())
+        yield f"# {said or f'Slide {i}'}"
+        yield from _shapes(shape for shape in slide.shapes if shape != title)
+        if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
+            yield notes.text and f"Notes: {notes.text}"
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
@@ -143,36 +152,12 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], f"|{' --- |' * len(columns)}", *lines[1:]])
 
 
-@_reads("Excel")
-def read_excel(file: BinaryIO) -> tuple[str, dict[str, Any]]:
-    """Read sheets as sections, with the tables that blank rows separate.
-
-    Of formulas, the last results are read.
-    """
-    from openpyxl import load_workbook
-
-    blocks, n_cells = [], 0
-    for sheet in load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets:
-        blocks.append(f"# {sheet.title}")
-        sheet.reset_dimensions()  # of which files may say anything
-        rows: list[list[str]] = []
-        for row in sheet.iter_rows(values_only=True):
-            n_cells += len(row)
-            if n_cells > MAX_CELLS:
-                raise UnreadableError(f"has more than {MAX_CELLS:,} cells")
-            rows.append([*map(_said, row)])
-        for blank, group in groupby(rows, lambda row: not any(row)):
-            if not blank:
-                blocks += _block(list(group))
-    return "\n\n".join(blocks), {}
-
-
 def _block(rows: list[list[str]]) -> Iterator[str]:
     """Yield the lines above a table, and the table."""
-    while rows and sum(map(bool, rows[0])) == 1:
-        yield "".join(rows.pop(0))
-    if rows:
-        yield _table(rows)
+    table = list(dropwhile(lambda row: sum(map(bool, row)) == 1, rows))
+    yield from map("".join, rows[: len(rows) - len(table)])
+    if table:
+        yield _table(table)
 
 
 def _said(value: object) -> str:

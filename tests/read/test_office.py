@@ -301,10 +301,57 @@ def test_zip_bombs_are_not_unpacked(tmp_path, suffix):
         read_documents(tmp_path)
 
 
+def test_slides_that_miss_a_part_are_skipped(tmp_path):
+    archive = ZipFile(BytesIO(OF_KIND[".pptx"]))
+    parts = {name: archive.read(name) for name in archive.namelist()}
+    slide = "ppt/slides/slide1.xml"
+    parts[slide] = parts[slide].replace(b"p:cSld", b"p:odd")
+    (tmp_path / "a.pptx").write_bytes(zipped(parts))
+    with pytest.raises(SourceError, match="cannot be read as PowerPoint"):
+        read_documents(tmp_path)
+
+
+def test_a_column_of_lines_is_no_table():
+    lines = [f"Line {i}." for i in range(10_000)]
+    text = read(".xlsx", excel({"Notes": [[line] for line in lines]})).text
+    assert text == "\n\n".join(["# Notes", *lines])
+
+
+def test_long_numbered_lists_are_read():
+    items = "".join(f"<li>item {i}</li>" for i in range(20_000))
+    text = read(".epub", epub({"a.html": f"<ol>{items}</ol>"})).text
+    assert text.endswith("\n20000. item 19999")
+
+
+def test_a_chapter_is_read_once():
+    book = epub({"a.html": "<p>Once."})
+    package = ZipFile(BytesIO(book)).read("OEBPS/book.opf")
+    again = package.replace(b"</spine>", b"<itemref idref='i0'/>" * 1000 + b"</spine>")
+    parts = {"OEBPS/book.opf": again, "OEBPS/a.html": "<p>Once."}
+    parts["META-INF/container.xml"] = ZipFile(BytesIO(book)).read("META-INF/container.xml")
+    assert read(".epub", zipped(parts)).text == "Once."
+
+
 def test_tables_have_at_most_so_many_cells(monkeypatch):
     monkeypatch.setattr(office, "MAX_CELLS", 10)
     with pytest.raises(office.UnreadableError, match="has more than 10 cells"):
         read(".xlsx", SALES)
+
+
+def test_linked_pictures_are_not_fetched():
+    """A socket would be refused, and warnings are errors."""
+    relation = (
+        f'<Relationship Id="r2" Type="{RELATION}/image" TargetMode="External" '
+        'Target="http://example.org/a.png"/>'
+    )
+    wp = "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"
+    blip = '<pic:pic xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture">'
+    blip += '<pic:blipFill><a:blip r:link="r2"/></pic:blipFill></pic:pic>'
+    picture = (
+        f'<w:p><w:r><w:drawing><wp:inline xmlns:wp="{wp}"><a:graphic><a:graphicData>{blip}'
+        "</a:graphicData></a:graphic></wp:inline></w:drawing></w:r></w:p>"
+    )
+    assert read(".docx", word(picture, paragraph("Text."), relations=relation)).text == "Text."
 
 
 LAUGHS = "<!DOCTYPE x [<!ENTITY a0 'ha'>{}]>".format(
