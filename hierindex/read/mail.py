@@ -40,7 +40,7 @@ def read_mail(file: BinaryIO) -> Reading:
     before = f"{metadata[TITLE]}\n\n" if TITLE in metadata else ""
     after = f"\n\nAttachments: {', '.join(names)}" if names else ""
     headings = [Heading(1, metadata[TITLE], 0)] if before else []
-    headings += (Heading(h.level + 1, h.title, h.start + len(before)) for h in body.headings)
+    headings += (h._replace(level=h.level + 1, start=len(before) + h.start) for h in body.headings)
     return Reading(before + body.text + after, metadata, headings)
 
 

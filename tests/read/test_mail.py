@@ -48,8 +48,9 @@ def test_without_a_plain_part_the_html_part_is_read():
     reading = read(b"Date: yesterday\n" + bytes(message))
     assert reading.text == "Question\n\nOù?\nIci & là."
     assert reading.metadata == {"title": "Question", "date": "yesterday"}
-    for _, title, start in reading.headings:
-        assert reading.text[start:].startswith(title)
+    assert [h.level for h in reading.headings] == [1, 2][: len(reading.headings)]
+    for heading in reading.headings:
+        assert reading.text[heading.start :].startswith(heading.title)
 
 
 def test_attachments_are_named():

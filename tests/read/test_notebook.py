@@ -40,8 +40,8 @@ def test_cells_are_markdown():
         "# A title\n\nSome *text*.\n\n```python\n# no heading\nx = 1\nx\n```\n\n"
         "```\nsaid\nagain\n```\n\n```\n1\n```\n\nAs it is.\n\n## More"
     )
-    assert [(level, title) for level, title, _ in reading.headings] == [(1, "A title"), (2, "More")]
-    assert [reading.text[start] for _, _, start in reading.headings] == ["#", "#"]
+    assert [(h.level, h.title) for h in reading.headings] == [(1, "A title"), (2, "More")]
+    assert [reading.text[h.start :].split()[0] for h in reading.headings] == ["#", "##"]
 
 
 @pytest.mark.parametrize(

@@ -205,9 +205,9 @@ def read(suffix, data):
 def test_files_become_markdown(suffix, data, text, headings):
     reading = read(suffix, data)
     assert reading.text == text
-    assert [(level, title) for level, title, _ in reading.headings] == headings
-    for level, title, start in reading.headings:
-        assert text[start:].startswith(f"{'#' * level} {title}")
+    assert [(found.level, found.title) for found in reading.headings] == headings
+    for found in reading.headings:
+        assert text[found.start :].startswith(f"{'#' * found.level} {found.title}")
     assert read(suffix, data) == reading
 
 
