@@ -92,11 +92,12 @@ class Dataset:
                 raise InputError(
                     f"Question {q.id!r} of {self.name} is asked of {q.within!r}, which is empty."
                 )
-            for name, start, end, _ in spans:
-                if not 0 <= start < end <= len(texts[name]):
+            for span in spans:
+                if not 0 <= span.start < span.end <= len(texts[span.document]):
                     raise InputError(
                         f"Gold of question {q.id!r} of {self.name} must be a part of the "
-                        f"{len(texts[name])} characters of {name!r}, got {start} to {end}."
+                        f"{len(texts[span.document])} characters of {span.document!r}, "
+                        f"got {span.start} to {span.end}."
                     )
 
     def part(self, part: Part) -> list[Question]:

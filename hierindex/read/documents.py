@@ -14,9 +14,13 @@ from llama_index.core.schema import Document
 from hierindex.errors import SourceError
 from hierindex.progress import Progress, silent
 from hierindex.read.html import read_html
+from hierindex.read.mail import read_mail
 from hierindex.read.markdown import read_markdown
+from hierindex.read.notebook import read_notebook
+from hierindex.read.office import read_epub, read_excel, read_powerpoint, read_word
 from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain
+from hierindex.read.records import read_csv, read_json
 from hierindex.read.rst import read_rst
 from hierindex.read.text import Reading, UnreadableError, read_text
 from hierindex.record import HEADINGS, MODIFIED, TITLE
@@ -32,9 +36,17 @@ Reader = Callable[[BinaryIO], Reading]
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".html", ".htm"), read_html),
     **dict.fromkeys((".md", ".markdown"), read_markdown),
+    **dict.fromkeys((".docx", ".docm"), read_word),
+    **dict.fromkeys((".pptx", ".pptm"), read_powerpoint),
+    **dict.fromkeys((".xlsx", ".xlsm"), read_excel),
+    **dict.fromkeys((".csv", ".tsv"), read_csv),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
     ".pdf": read_pdf,
     ".rst": read_rst,
     ".txt": read_plain,
+    ".epub": read_epub,
+    ".eml": read_mail,
+    ".ipynb": read_notebook,
 }
 """Readers by suffix; other files are read as text."""
 
@@ -50,7 +62,10 @@ class Skipped:
 def read_documents(
     *sources: str | Path, progress: Progress = silent
 ) -> tuple[list[Document], list[Skipped]]:
-    """Read files and folders of text, Markdown, HTML and PDF, each file as one document.
+    """Read files and folders, each file as one document.
+
+    Text, Markdown, HTML, PDF, CSV, JSON, notebooks and e-mails are read; with the extra
+    `hierindex[office]` also Word, PowerPoint, Excel and EPUB.
 
     Parameters
     ----------
