@@ -56,9 +56,10 @@ async def outline(
 
     Notes
     -----
-    In a tree with several parents per node, a node is under its strongest parent only. See
-    `told` for what a node tells and `select_cut` for the choice. The columns of all rows are
-    read, or those of the documents named by `of`, and the vectors if there is a question.
+    In a tree with several parents per node, a node is under the strongest parent that may be
+    selected. A summary without text under it is not selected. See `told` for what a node tells
+    and `select_cut` for the choice. The columns of all rows are read, or those of the documents
+    named by `of`, and the vectors if there is a question.
     """
     snapshot = search.snapshot
     if not snapshot.exists:
@@ -69,9 +70,10 @@ async def outline(
     rows = (await snapshot.select(*COLUMNS, where=where)).sort_by("id").combine_chunks()
     if of is not None:
         rows = rows.filter(_inside(rows, documents, node_ids)).combine_chunks()
-    if not len(rows):
+    forest = _forest(rows)
+    if not forest.is_text.any():
         return []
-    forest, n_tokens = _forest(rows), np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
+    n_tokens = np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
     cosine = await _cosines(search, where, rows["id"]) if question else None
     share, value = told(forest, n_tokens, cosine)
     if search.filters is not None:
@@ -120,8 +122,20 @@ def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask
     inside, lists = np.ones(len(rows), dtype=np.bool_), rows["documents"].combine_chunks()
     other = ~_is_in(lists.flatten(), documents)
     inside[np.array(pc.list_parent_indices(lists))[other]] = False
-    named = _is_in(rows["id"], node_ids)
-    return inside | named | _forest(rows).under(named)
+    under, (child, parent) = _is_in(rows["id"], node_ids), _links(rows)
+    for _ in pc.unique(rows["level"]):  # as often as there are levels to go down
+        under[child[under[parent]]] = True
+    return inside | under
+
+
+def _links(rows: "pa.Table") -> tuple[Ints1d, Ints1d]:
+    """Return each child among some rows and its parent there, a child's strongest parent first."""
+    import pyarrow.compute as pc
+
+    lists = rows["parent_ids"].combine_chunks()
+    child = np.array(pc.list_parent_indices(lists), dtype=np.int64)
+    parent = np.array(pc.index_in(lists.flatten(), rows["id"]).fill_null(-1), dtype=np.int64)
+    return child[parent >= 0], parent[parent >= 0]
 
 
 def _is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
@@ -133,15 +147,11 @@ def _is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
 
 def _forest(rows: "pa.Table") -> Forest:
     """Return the tree of the strongest parents among some rows."""
-    import pyarrow.compute as pc
-
-    lists, level = rows["parent_ids"].combine_chunks(), rows["level"].to_numpy()
-    n_parents = pc.list_value_length(lists).to_numpy()
-    strongest = lists.flatten().take((np.cumsum(n_parents) - n_parents)[n_parents > 0])
-    parent = np.full(len(rows), -1)
-    parent[n_parents > 0] = pc.index_in(strongest, rows["id"]).fill_null(-1).to_numpy()
-    parent[level[parent] <= level] = -1
-    return Forest(parent, level)
+    level, (child, parent) = rows["level"].to_numpy(), _links(rows)
+    above = level[parent] > level[child]
+    strongest = np.full(len(rows), -1)
+    strongest[child[above][::-1]] = parent[above][::-1]  # a child's first parent is written last
+    return Forest(strongest, level)
 
 
 async def _fitting(

@@ -102,22 +102,24 @@ def test_sums_and_masks_follow_the_tree(forest):
     x = np.arange(n, dtype=np.float64)
     below = [[r for r in range(n) if row in ancestors(tree, r)] for row in range(n)]
     assert tree.summed(x).tolist() == [x[row] + x[below[row]].sum() for row in range(n)]
-    assert tree.is_leaf.tolist() == [not rows for rows in below]
+    assert tree.is_text.tolist() == [each == 0 for each in level]
     marked = np.arange(n) % 3 == 0
     assert tree.under(marked).tolist() == [any(marked[[*ancestors(tree, r)]]) for r in range(n)]
 
 
 @given(forests(30, 1), st.booleans(), st.data())
 def test_a_row_tells_at_most_its_share(forest, asked, data):
+    """And a summary without text under it tells nothing."""
     parent, level = forest
+    level[level.argmin()] = 0
     tree, n = Forest(parent, level), len(parent)
     counts = st.lists(st.integers(1, 300), min_size=n, max_size=n)
     n_tokens = np.array(data.draw(counts), dtype=np.int64)
     cosine = np.cos(np.arange(n)) if asked else None
     share, value = told(tree, n_tokens, cosine)
-    assert (value > 0).all()
+    assert ((value > 0) == (tree.summed(tree.is_text) > 0)).all()
     assert (value <= share * (1 + 1e-9)).all()
-    np.testing.assert_allclose(value[tree.is_leaf], share[tree.is_leaf])
+    np.testing.assert_allclose(value[tree.is_text], share[tree.is_text])
     assert share[parent == -1].sum() == pytest.approx(1)
 
 

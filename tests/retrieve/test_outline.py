@@ -2,7 +2,12 @@
 
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import MetadataMode, TextNode
+from llama_index.core.schema import (
+    MetadataMode,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.utils import get_tokenizer
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.oracle import Oracle
@@ -11,6 +16,7 @@ from store.trees import HIERARCHIES, chunks, documents, record, tree
 from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
+from hierindex.record import NodeRecord
 from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "the harbour met a lantern"
@@ -73,14 +79,66 @@ def test_of_documents(index, of, budget):
         assert {d for each in found for d in record(each.node).documents} == named
 
 
-def test_of_a_node(index, nodes):
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_of_a_node(hierarchy, tmp_path):
+    """All chunks under it, also those that have a stronger parent."""
+    store = HierarchyStore(tmp_path)
+    store.add(tree(hierarchy))
+    nodes, index = store.get_nodes(), HierarchicalIndex(store)
     oracle = Oracle(nodes)
     for node in nodes:
         for of in (node.node_id, node.node_id[:12]):
-            found = ids(index.outline(PLENTY, of=of))
-            below = [{*oracle.chunks_under(each)} for each in found]
-            assert found
-            assert all(each <= {*oracle.chunks_under(node.node_id)} for each in below)
+            found = index.outline(PLENTY, of=of)
+            assert {*ids(found)} == {*oracle.chunks_under(node.node_id)}
+            assert sum(each.score for each in found) == pytest.approx(1)
+
+
+def soft(tmp_path):
+    """Two chunks under a summary each, and under a summary of both that is nobody's strongest."""
+    children = {"x": [], "y": [], "of x": ["x"], "of y": ["y"], "both": ["x", "y"]}
+    parents = {each: ((f"of {each}", 0.9), ("both", 0.1)) for each in "xy"}
+    nodes = []
+    for at, (name, below) in enumerate(children.items()):
+        record = NodeRecord(
+            level=int(bool(below)),
+            level_max=int(bool(below)),
+            documents=(*(below or [name]),),
+            parents=parents.get(name, ()),
+            n_tokens=8,
+        )
+        links = [RelatedNodeInfo(node_id=each) for each in below]
+        nodes.append(
+            TextNode(
+                id_=name,
+                text=f"The tale of {name}.",
+                embedding=[1.0, at],
+                metadata=record.to_metadata(),
+                relationships={NodeRelationship.CHILD: links} if links else {},
+            )
+        )
+    store = HierarchyStore(tmp_path)
+    store.add(nodes)
+    return store
+
+
+def test_a_summary_that_is_no_strongest_parent_is_not_text(tmp_path):
+    index = HierarchicalIndex(soft(tmp_path))
+    assert ids(index.outline(PLENTY)) == ["x", "y"]
+    found = index.outline(PLENTY, of="both")
+    assert ids(found) == ["x", "y"]
+    assert sum(each.score for each in found) == pytest.approx(1)
+    least = min(n_tokens([each]) for each in found)
+    assert ids(index.outline(2 * least - 1, of="both")) == ["both"]
+
+
+def test_a_summary_that_has_lost_its_text_is_not_text(tmp_path):
+    store = soft(tmp_path)
+    store.delete_nodes(["x"])
+    index = HierarchicalIndex(store)
+    assert ids(index.outline(PLENTY)) == ["y"]
+    assert index.outline(PLENTY, of="of x") == []
+    store.delete_nodes(["y"])
+    assert index.outline(PLENTY) == []
 
 
 @pytest.mark.parametrize("most", [0, 1000])
