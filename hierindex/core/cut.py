@@ -1,4 +1,4 @@
-"""Cuts of a tree under a budget: the rows that tell most in so many tokens."""
+"""Cuts of a tree: rows that summarise it within a token budget, none an ancestor of another."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from hierindex.errors import InputError
 Mask = NDArray[np.bool_]
 
 N_STEPS = 64  # of the search for the rate; 10 are usual
-TOLD = 10.0  # most topics of qmsum and sections of tech_books at 250 to 2,000 tokens
+CONCAVITY = 1 / 3  # from 1/2 on, collections lose articles of squad; at 1/4, meetings topics
 SHARPNESS = 0.25  # from 0.5 on, fewer topics are told for a question about all of a meeting
 CELLS = 4_000_000  # of the table that decides about the rows at the margin, 32 MB
 
@@ -76,10 +76,10 @@ class Forest:
             yield child, self.parent[child]
 
 
-def told(
+def share_and_value(
     forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None
 ) -> tuple[Floats1d, Floats1d]:
-    """Estimate how much of the text each row stands for, and how much of that it tells.
+    """Return each row's share of the text, and the value of showing it.
 
     Parameters
     ----------
@@ -96,8 +96,13 @@ def told(
         Of all text, by tokens; with a question, weighted by exp(z / 4), z the similarity in
         standard deviations from the mean. 0 for a summary without text below it.
     value : (n,) float64
-        share * log(1 + 10 r) / log(11), r the tokens of the row to those of the text under it, at
-        most 1. So the first sentences about a text tell most.
+        share * r ** (1 / 3), r the tokens of the row to those of the text under it, at most 1.
+
+    Notes
+    -----
+    A token is worth the more, the more text its row stands for, at every height of the tree. So
+    the best cut within b tokens stands for a share of at least (n / b) ** (1 / 2) of the text if
+    a root of n tokens stands for all of it, by Jensen's inequality.
     """
     is_text = forest.is_text
     text = np.where(is_text, n_tokens, 0).astype(np.float64)
@@ -107,7 +112,7 @@ def told(
         mass = text * np.exp(SHARPNESS * like / max(float(cosine[is_text].std()), 1e-12))
     share = forest.summed(mass) / mass.sum()
     ratio = np.minimum(n_tokens / np.maximum(forest.summed(text), 1.0), 1.0)
-    return share, share * np.log1p(TOLD * ratio) / np.log1p(TOLD)
+    return share, share * ratio**CONCAVITY
 
 
 def select_cut(forest: Forest, n_tokens: Ints1d, value: Floats1d, budget: int) -> Ints1d:

@@ -7,7 +7,7 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.cut import Forest, Mask, select_cut, select_margin, told
+from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
@@ -57,9 +57,9 @@ async def outline(
     Notes
     -----
     In a tree with several parents per node, a node is under the strongest parent that may be
-    selected. A summary without text under it is not selected. See `told` for what a node tells
-    and `select_cut` for the choice. The columns of all rows are read, or those of the documents
-    named by `of`, and the vectors if there is a question.
+    selected. A summary without text under it is not selected. See `share_and_value` for what a
+    node is worth and `select_cut` for the choice. The columns of all rows are read, or those of
+    the documents named by `of`, and the vectors if there is a question.
     """
     snapshot = search.snapshot
     if not snapshot.exists:
@@ -75,7 +75,7 @@ async def outline(
         return []
     n_tokens = np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
     cosine = await _cosines(search, where, rows["id"]) if question else None
-    share, value = told(forest, n_tokens, cosine)
+    share, value = share_and_value(forest, n_tokens, cosine)
     if search.filters is not None:
         partial = search.partial_summaries
         passing = await snapshot.ids(search.filters, where, partial_summaries=partial)
