@@ -11,7 +11,7 @@ from hierindex.errors import InputError
 Mask = NDArray[np.bool_]
 
 N_STEPS = 64  # of the search for the rate; 10 are usual
-CONCAVITY = 1 / 3  # from 1/2 on, collections lose articles of squad; at 1/4, meetings topics
+CONCAVITY = 1 / 3  # 1/2 leaves out articles of squad, 1/4 leaves out topics of qmsum
 SHARPNESS = 0.25  # from 0.5 on, fewer topics are told for a question about all of a meeting
 CELLS = 4_000_000  # of the table that decides about the rows at the margin, 32 MB
 
@@ -100,9 +100,10 @@ def share_and_value(
 
     Notes
     -----
-    A token is worth the more, the more text its row stands for, at every height of the tree. So
-    the best cut within b tokens stands for a share of at least (n / b) ** (1 / 2) of the text if
-    a root of n tokens stands for all of it, by Jensen's inequality.
+    The value per token grows with the text that a row stands for, at every height of the tree.
+    Without a question, the best cut within b tokens stands for a share of at least
+    (n / b) ** (1 / 2) of the text if a root of n tokens stands for all of it, by Jensen's
+    inequality.
     """
     is_text = forest.is_text
     text = np.where(is_text, n_tokens, 0).astype(np.float64)

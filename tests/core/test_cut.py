@@ -1,6 +1,6 @@
 """Cuts beside every antichain of small trees, and an exact knapsack of larger ones."""
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
