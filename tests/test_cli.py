@@ -577,7 +577,7 @@ def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
 
 LLM = "build letters --index W --llm m --llm-base-url http://x/v1"
 BAD_COMMANDS = {
-    "outline --index index --budget 1": "No node fits budget=1; the shortest has",
+    "outline --index index --budget 1": "No node fits a budget of 1 tokens; the shortest has",
     "outline --index index --of rain.txt": "No document has the id 'rain.txt', and no nodes have",
     "build '' --index W": "A source is an empty string",
     "build none --index W": "cannot be found or read",

@@ -1,4 +1,4 @@
-"""Outlines: the nodes that tell most of an index, or of a part of it, in so many tokens."""
+"""Outlines: the nodes that summarise an index, or a part of it, best within a token budget."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -27,9 +27,14 @@ COLUMNS = ("id", "level", "n_tokens", "parent_ids", "documents")
 
 
 async def outline(
-    search: Search, budget: int, *, of: Sequence[str] | None = None, question: bool = True
+    search: Search,
+    budget: int,
+    *,
+    of: Sequence[str] | None = None,
+    most: int | None = None,
+    question: bool = True,
 ) -> list[NodeWithScore]:
-    """Return the nodes that tell most in so many tokens, none of them above another.
+    """Return the nodes that summarise best within a token budget, none an ancestor of another.
 
     Parameters
     ----------
@@ -40,6 +45,8 @@ async def outline(
     of : sequence of str, optional
         Ids of documents, and ids or unique id prefixes of nodes. Nodes must stand on these
         documents alone, or be one of these nodes or under one. By default, the whole index.
+    most : int, optional
+        Maximum number of nodes. Each then counts for more than budget / (most + 1) tokens.
     question : bool
         Whether text counts for more the more similar it is to the question.
 
@@ -47,7 +54,7 @@ async def outline(
     -------
     list[NodeWithScore]
         In reading order, documents in the order of their ids. A score is the share of the text
-        that the node tells of.
+        that the node stands for.
 
     Raises
     ------
@@ -80,7 +87,7 @@ async def outline(
         partial = search.partial_summaries
         passing = await snapshot.ids(search.filters, where, partial_summaries=partial)
         value[~_is_in(rows["id"], passing)] = 0.0
-    return await _fitting(snapshot, rows["id"], forest, n_tokens, share, value, budget)
+    return await _fitting(snapshot, rows["id"], forest, n_tokens, share, value, budget, most)
 
 
 async def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
@@ -162,6 +169,7 @@ async def _fitting(
     share: Floats1d,
     value: Floats1d,
     budget: int,
+    most: int | None,
 ) -> list[NodeWithScore]:
     """Return the best cut by the tokens that an LLM reads.
 
@@ -183,20 +191,25 @@ async def _fitting(
         ratio = tokens[known].sum() / max(1, n_tokens[known].sum())
         tokens[others] = np.maximum(n_tokens[others] * ratio, 1)
 
+    def costs() -> tuple[Ints1d, int]:
+        room = min(budget, int(tokens.sum()))
+        return (tokens if most is None else np.maximum(tokens, room // (most + 1) + 1)), room
+
     def cut() -> Ints1d:
-        known = np.zeros(len(value))
+        known, (cost, room) = np.zeros(len(value)), costs()
         known[[*nodes]] = value[[*nodes]]
-        return select_cut(forest, tokens, known, budget)
+        return select_cut(forest, cost, known, room)
 
     for _ in range(2):  # the second time by what was counted first
-        margin = select_margin(forest, tokens, value, budget, COUNTED)
+        cost, room = costs()
+        margin = select_margin(forest, cost, value, room, COUNTED)
         await counted(margin if len(margin) else shortest)
     chosen = cut()
     if not len(chosen) and len(shortest):
         await counted(shortest)
         least, chosen = tokens[[*nodes]].min(), cut()
         if not len(chosen):
-            raise InputError(f"No node fits budget={budget}; the shortest has {least} tokens.")
+            raise InputError(f"No node fits a budget of {budget} tokens; the shortest has {least}.")
     return sorted((nodes[row] for row in chosen.tolist()), key=_place)
 
 

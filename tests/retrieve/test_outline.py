@@ -178,7 +178,7 @@ def test_a_filter_on_levels(index, nodes):
 def test_a_budget_smaller_than_any_node(index, nodes, of):
     some = [n for n in nodes if of is None or record(n).documents == (of,)]
     least = min(len(get_tokenizer()(n.get_content(MetadataMode.LLM))) for n in some)
-    message = f"No node fits budget={least - 1}; the shortest has {least} tokens."
+    message = f"No node fits a budget of {least - 1} tokens; the shortest has {least}."
     with pytest.raises(InputError, match=message):
         index.outline(least - 1, of=of)
     assert n_tokens(index.outline(least, of=of)) == least
