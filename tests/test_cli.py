@@ -139,6 +139,7 @@ def test_outline(hierindex, index, folder) -> None:
         for c in node["citations"]:
             assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in node["text"]
 
+    assert told("--budget", 2**63)[0] == 0
     text = told("--budget", 600)[1]
     assert text.endswith(f"{len(outline['nodes'])} nodes, {outline['tokens']} tokens\n")
     assert all(node["id"][:12] in text for node in outline["nodes"])

@@ -190,6 +190,29 @@ def test_a_budget_that_is_no_count(index, budget):
         index.outline(budget)
 
 
+def test_a_budget_beyond_64_bits_shows_all_of_the_text(index):
+    assert ids(index.outline(2**63)) == ids(index.outline(PLENTY))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"of": [5]}, r"of must be an id or several ids, got \[5\]"),
+        ({"of": 5}, r"of must be an id or several ids, got \[5\]"),
+        ({"question": 5}, "question must be a string, got 5"),
+        ({"filters": {"author": "Ada"}}, "filters must be MetadataFilters, got {"),
+    ],
+)
+def test_arguments_of_another_type(index, options, message):
+    with pytest.raises(InputError, match=message):
+        index.outline(**options)
+
+
+def test_ids_may_come_from_a_generator(index):
+    named = ["b.txt", "d.txt"]
+    assert ids(index.outline(of=(each for each in named))) == ids(index.outline(of=named))
+
+
 def test_a_question_that_is_empty(index):
     with pytest.raises(InputError, match="The question is empty"):
         index.outline(question=" ")
