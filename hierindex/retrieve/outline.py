@@ -1,7 +1,8 @@
 """Outlines: the nodes that summarise an index, or a part of it, best within a token budget."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
@@ -16,14 +17,23 @@ from hierindex.retrieve.question import of as of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
 from hierindex.store.rows import documents_of
-from hierindex.store.snapshot import Snapshot
+from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COUNTED = 256  # rows at the margin of a cut, whose tokens are counted
 MANY = 1000  # documents; for nodes of more, all rows are read
-COLUMNS = ("id", "level", "n_tokens", "parent_ids", "documents")
+COLUMNS = ("id", "level", "n_tokens", "parent_ids")
+
+
+class Tree(NamedTuple):
+    """The rows that may be selected, in the order of their ids."""
+
+    ids: "pa.ChunkedArray"
+    n_tokens: Ints1d
+    """By the embedding model, at least 1."""
+    forest: Forest
 
 
 async def outline(
@@ -71,23 +81,36 @@ async def outline(
     snapshot = search.snapshot
     if not snapshot.exists:
         return []
-    where = Prefilter()
-    if of is not None:
+    if of is None:
+        tree, where = await whole_tree(snapshot), Prefilter()
+    else:
         documents, node_ids, where = await _named(snapshot, of)
-    rows = (await snapshot.select(*COLUMNS, where=where)).sort_by("id").combine_chunks()
-    if of is not None:
-        rows = rows.filter(_inside(rows, documents, node_ids)).combine_chunks()
-    forest = _forest(rows)
-    if not forest.is_text.any():
+        rows = await snapshot.select(*COLUMNS, "documents", where=where)
+        tree = await asyncio.to_thread(_tree, rows, documents, node_ids)
+    if not tree.forest.is_text.any():
         return []
-    n_tokens = np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
-    cosine = await _cosines(search, where, rows["id"]) if question else None
-    share, value = share_and_value(forest, n_tokens, cosine)
+    cosine = await _cosines(search, where, tree.ids) if question else None
+    share, value = await asyncio.to_thread(share_and_value, tree.forest, tree.n_tokens, cosine)
     if search.filters is not None:
         partial = search.partial_summaries
         passing = await snapshot.ids(search.filters, where, partial_summaries=partial)
-        value[~_is_in(rows["id"], passing)] = 0.0
-    return await _fitting(snapshot, rows["id"], forest, n_tokens, share, value, budget, most)
+        value[~_is_in(tree.ids, passing)] = 0.0
+    return await _fitting(snapshot, tree, share, value, budget, most)
+
+
+@once
+async def whole_tree(snapshot: Snapshot) -> Tree:
+    """Return the tree of all rows. Cached: 60 MB for a million."""
+    return await asyncio.to_thread(_tree, await snapshot.select(*COLUMNS))
+
+
+def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
+    """Return the tree of some rows, or of those inside of documents and nodes."""
+    rows = rows.sort_by("id").combine_chunks()
+    if of:
+        rows = rows.filter(_inside(rows, *of)).combine_chunks()
+    n_tokens = np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
+    return Tree(rows["id"], n_tokens, _forest(rows))
 
 
 async def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
@@ -163,9 +186,7 @@ def _forest(rows: "pa.Table") -> Forest:
 
 async def _fitting(
     snapshot: Snapshot,
-    ids: "pa.ChunkedArray",
-    forest: Forest,
-    n_tokens: Ints1d,
+    tree: Tree,
     share: Floats1d,
     value: Floats1d,
     budget: int,
@@ -176,6 +197,7 @@ async def _fitting(
     They are counted for the rows that may be chosen; the others are taken to have as many times
     the tokens of the embedding model as those have.
     """
+    ids, n_tokens, forest = tree
     count, tokens, nodes = token_counter(), n_tokens.copy(), dict[int, NodeWithScore]()
     admitted = np.flatnonzero(value > 0)
     shortest = admitted[np.argsort(n_tokens[admitted], kind="stable")[:SHORTEST]]
@@ -186,7 +208,8 @@ async def _fitting(
         for row, node in zip(new.tolist(), found, strict=True):
             nodes[row] = NodeWithScore(node=node, score=float(share[row]))
         known = [*nodes]
-        tokens[known] = [max(1, count(node)) for node in nodes.values()]
+        counts = await asyncio.to_thread(lambda: [*map(count, nodes.values())])
+        tokens[known] = np.maximum(counts, 1)
         others = np.setdiff1d(admitted, known)
         ratio = tokens[known].sum() / max(1, n_tokens[known].sum())
         tokens[others] = np.maximum(n_tokens[others] * ratio, 1)
@@ -202,12 +225,12 @@ async def _fitting(
 
     for _ in range(2):  # the second time by what was counted first
         cost, room = costs()
-        margin = select_margin(forest, cost, value, room, COUNTED)
+        margin = await asyncio.to_thread(select_margin, forest, cost, value, room, COUNTED)
         await counted(margin if len(margin) else shortest)
-    chosen = cut()
+    chosen = await asyncio.to_thread(cut)
     if not len(chosen) and len(shortest):
         await counted(shortest)
-        least, chosen = tokens[[*nodes]].min(), cut()
+        least, chosen = tokens[[*nodes]].min(), await asyncio.to_thread(cut)
         if not len(chosen):
             raise InputError(f"No node fits a budget of {budget} tokens; the shortest has {least}.")
     return sorted((nodes[row] for row in chosen.tolist()), key=_place)
