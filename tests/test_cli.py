@@ -139,6 +139,7 @@ def test_outline(hierindex, index, folder) -> None:
         for c in node["citations"]:
             assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in node["text"]
 
+    assert told("--budget", 2**63)[0] == 0
     text = told("--budget", 600)[1]
     assert text.endswith(f"{len(outline['nodes'])} nodes, {outline['tokens']} tokens\n")
     assert all(node["id"][:12] in text for node in outline["nodes"])
@@ -577,7 +578,7 @@ def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
 
 LLM = "build letters --index W --llm m --llm-base-url http://x/v1"
 BAD_COMMANDS = {
-    "outline --index index --budget 1": "No node fits budget=1; the shortest has",
+    "outline --index index --budget 1": "No node fits a budget of 1 tokens; the shortest has",
     "outline --index index --of rain.txt": "No document has the id 'rain.txt', and no nodes have",
     "build '' --index W": "A source is an empty string",
     "build none --index W": "cannot be found or read",

@@ -44,7 +44,7 @@ def outline(
     where: options.Where = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Print the nodes that tell most of an index, or of a part of it, in so many tokens."""
+    """Print the nodes that summarise an index, or a part of it, best within a token budget."""
     from hierindex.cli.text import outlined
     from hierindex.cli.where import filters_of, note_if_empty
     from hierindex.index import HierarchicalIndex

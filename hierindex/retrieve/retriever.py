@@ -236,7 +236,8 @@ class HierarchyRetriever(BaseRetriever):
         if self._mode == "auto":
             choice = await choose(search, self._embed_model)
             if choice.outline and search.snapshot.exists:
-                found = await outline(search, self._token_budget or TOKEN_BUDGET, question=False)
+                budget = self._token_budget or TOKEN_BUDGET
+                found = await outline(search, budget, most=self._top_k, question=False)
                 found.sort(key=NodeWithScore.get_score, reverse=True)
                 return Asked(found, self._top_k, search.snapshot, choice.why, parents)
         found = await self._found(search)

@@ -73,7 +73,7 @@ class Snapshot:
         The table's random name, and LanceDB's version number.
     known : dict
         Cache shared by the snapshots of one version. Its values must be small beside the table:
-        numbers, the parents of summaries, and the places of the highest nodes.
+        numbers, the parents of summaries, the places of the highest nodes, and the tree's rows.
     """
 
     def __init__(

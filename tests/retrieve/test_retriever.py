@@ -439,8 +439,12 @@ class TestAuto:
     def test_an_outline_keeps_to_filters_and_top_k(self, index):
         everything = index.as_retriever(token_budget=None).retrieve(WHOLE)
         assert len(everything) > TOP_K
-        few = index.as_retriever(token_budget=None, top_k=2).retrieve(WHOLE)
-        assert ids(few) == ids(everything)[:2]
+        for top_k in range(1, TOP_K):
+            few = index.as_retriever(token_budget=None, top_k=top_k).retrieve(WHOLE)
+            assert len(few) <= top_k
+            assert sum(each.score for each in few) > 0.6  # of the text
+        one = index.as_retriever(token_budget=None, top_k=1).retrieve(WHOLE)
+        assert [each.score for each in one] == [1.0]
         filters = where(author="Bo")
         found = index.as_retriever(filters=filters).retrieve(WHOLE)
         assert found
