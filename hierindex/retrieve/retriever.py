@@ -24,7 +24,7 @@ from hierindex.retrieve.merging import merged
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import BY, By, Search, cuts
 from hierindex.retrieve.reranking import CANDIDATES, reranked
-from hierindex.retrieve.retrieved import RetrievedNode, placed
+from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.snapshot import Snapshot
@@ -40,20 +40,16 @@ SPARE = 2  # candidates per result, where merging or overlap drops some
 
 
 class Asked(NamedTuple):
-    """Candidates with their snapshot, the reason for the way of "auto", and summaries' parents."""
+    """Results with their snapshot, the reason for the way of "auto", and summaries' parents."""
 
     found: list[NodeWithScore]
-    top_k: int | None
     snapshot: Snapshot
     why: str | None
     parents: Mapping[str, Sequence[str]]
 
-    def selected(
-        self, nodes: Sequence[NodeWithScore], token_budget: int | None
-    ) -> list[RetrievedNode]:
-        """Select results from the candidates, or from those that are left, with their paths."""
-        kept = selected(nodes, self.top_k, token_budget)
-        return placed(kept, self.snapshot, self.parents, self.why)
+    def placed(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        """Add their paths to the results, or to those that postprocessors returned."""
+        return [*placed(nodes, self.snapshot, self.parents, self.why)]
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -109,7 +105,8 @@ class HierarchyRetriever(BaseRetriever):
         that of the search, of at least 25 candidates; see `reranked`. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor
-        Applied to `2 * top_k` candidates before the results are selected.
+        Applied in turn to the selected nodes, as in LlamaIndex; what the last one returns is the
+        result, in its order. One that drops nodes needs a larger `top_k`.
 
     Raises
     ------
@@ -174,7 +171,7 @@ class HierarchyRetriever(BaseRetriever):
         self._merge = merge
         self._mmr = mmr
         self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank
-        self._postprocessors = postprocessors
+        self.postprocessors = postprocessors
 
     @property
     def names_level(self) -> bool:
@@ -197,9 +194,9 @@ class HierarchyRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         asked = wait_for(self._asked(self.search(query_bundle)))
         found = asked.found
-        for postprocessor in self._postprocessors:
+        for postprocessor in self.postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return [*asked.selected(found, self._token_budget)]
+        return asked.placed(found)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
@@ -210,9 +207,9 @@ class HierarchyRetriever(BaseRetriever):
             )
         asked = await self._asked(await self._search(query_bundle, embedding))
         found = asked.found
-        for postprocessor in self._postprocessors:
+        for postprocessor in self.postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return [*asked.selected(found, self._token_budget)]
+        return asked.placed(found)
 
     async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""
@@ -238,7 +235,8 @@ class HierarchyRetriever(BaseRetriever):
             if choice.outline and search.snapshot.exists:
                 found = await outline(search, self._token_budget or TOKEN_BUDGET, question=False)
                 found.sort(key=NodeWithScore.get_score, reverse=True)
-                return Asked(found, self._top_k, search.snapshot, choice.why, parents)
+                found = selected(found, self._top_k, self._token_budget)
+                return Asked(found, search.snapshot, choice.why, parents)
         found = await self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)
@@ -247,12 +245,13 @@ class HierarchyRetriever(BaseRetriever):
         if self._mmr is not None:
             found = await _diverse(found, search, self._mmr)
         top_k = None if self._whole_documents else self._top_k or TOP_K
-        return Asked(found, top_k, search.snapshot, choice and choice.why, parents)
+        found = selected(found, top_k, self._token_budget)
+        return Asked(found, search.snapshot, choice and choice.why, parents)
 
     async def _found(self, search: Search) -> list[NodeWithScore]:
         """Return the best nodes, and spare ones if some may be dropped."""
         top_k = self._top_k or TOP_K
-        spares = self._merge or self._mmr is not None or self._postprocessors
+        spares = self._merge or self._mmr is not None
         n = SPARE * top_k if spares else top_k
         if self._reranker is not None:
             candidates = await self._best(search, max(n, CANDIDATES))

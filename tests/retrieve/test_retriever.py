@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
+from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
     NodeRelationship,
@@ -541,21 +542,25 @@ def test_mmr_compares_with_all_that_stands_before(tmp_path):
     assert [node.node.node_id for node in found] == ["a", "b", "c", "again"]
 
 
-def test_a_postprocessor_sees_more_than_is_taken(store, embed_model):
-    seen = []
+class Reverse(BaseNodePostprocessor):
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        assert query_bundle.query_str
+        return nodes[::-1]
 
-    class Reverse(BaseNodePostprocessor):
-        def _postprocess_nodes(self, nodes, query_bundle=None):
-            seen.append((len(nodes), query_bundle.query_str))
-            return nodes[::-1]
 
-    options = {"level": 0, "top_k": 2, "token_budget": None}
+@pytest.mark.parametrize("options", [{"level": 0}, {}, {"level": 0, "mmr": 0.5}], ids=str)
+@pytest.mark.parametrize("question", [QUESTION, WHOLE])
+def test_postprocessors_get_the_selected_nodes(store, embed_model, question, options):
+    options |= {"top_k": 5, "token_budget": 150}
+    plain = HierarchyRetriever(store, embed_model, **options).retrieve(question)
+    assert len(plain) > 1
     retriever = HierarchyRetriever(store, embed_model, postprocessors=[Reverse()], **options)
-    found = retriever.retrieve(QUESTION)
-    assert seen == [(4, QUESTION)]
-    first = HierarchyRetriever(store, embed_model, level=0, top_k=4).retrieve(QUESTION)
-    assert ids(found) == ids(first)[:1:-1]
-    assert asyncio.run(retriever.aretrieve(QUESTION)) == found
+    assert retriever.retrieve(question) == plain[::-1]
+    assert asyncio.run(retriever.aretrieve(question)) == plain[::-1]
+    reorder = HierarchyRetriever(
+        store, embed_model, postprocessors=[LongContextReorder()], **options
+    )
+    assert sorted(ids(reorder.retrieve(question))) == sorted(ids(plain))
 
 
 @pytest.mark.parametrize("by", ["hybrid", "text", "context"])
