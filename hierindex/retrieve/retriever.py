@@ -140,12 +140,12 @@ class HierarchyRetriever(BaseRetriever):
     ) -> None:
         super().__init__()
         levels = levels_of(level)
-        self._mode = mode or ("level" if levels else "auto")
-        require(self._mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
-        check_mode(self._mode, levels)
-        self._by: By = by or ("context" if self._mode == "auto" else "dense")
+        self.mode: Mode = mode or ("level" if levels else "auto")
+        require(self.mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
+        check_mode(self.mode, levels)
+        self._by: By = by or ("context" if self.mode == "auto" else "dense")
         require(self._by in BY, "by", f"one of {', '.join(BY)}", by)
-        if by == "context" and (self._mode == "collapsed" or len(levels) > 1):
+        if by == "context" and (self.mode == "collapsed" or len(levels) > 1):
             raise InputError("by='context' cannot search several levels; name one, or omit mode.")
         counts = {"n_documents": n_documents}
         given = {"top_k": top_k, "token_budget": token_budget, "beam": beam}
@@ -157,7 +157,7 @@ class HierarchyRetriever(BaseRetriever):
         within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
         require(within, "mmr", "a number in [0, 1]", mmr)
         if rerank is not None:
-            _check_rerank(rerank, self._mode, levels, whole_documents or mmr is not None)
+            _check_rerank(rerank, self.mode, levels, whole_documents or mmr is not None)
         self.store = store
         self._embed_model = embed_model
         self.levels = levels
@@ -167,16 +167,11 @@ class HierarchyRetriever(BaseRetriever):
         self.partial_summaries = partial_summaries
         self._beam = beam or top_k or TOP_K
         self._n_documents = n_documents
-        self._whole_documents = self._mode == "document" and whole_documents
+        self._whole_documents = self.mode == "document" and whole_documents
         self._merge = merge
         self._mmr = mmr
         self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank
         self.postprocessors = postprocessors
-
-    @property
-    def names_level(self) -> bool:
-        """Whether the options restrict results to certain levels."""
-        return bool(self.levels) or self._mode == "document"
 
     async def check_budget(self) -> None:
         """Raise InputError if no node asked for fits a token budget below the default."""
@@ -230,7 +225,7 @@ class HierarchyRetriever(BaseRetriever):
     async def _asked(self, search: Search) -> Asked:
         """Find the candidates for the results, best first."""
         choice, parents = None, await search.snapshot.parents_of_summaries()
-        if self._mode == "auto":
+        if self.mode == "auto":
             choice = await choose(search, self._embed_model)
             if choice.outline and search.snapshot.exists:
                 found = await outline(search, self._token_budget or TOKEN_BUDGET, question=False)
@@ -262,7 +257,7 @@ class HierarchyRetriever(BaseRetriever):
         return await self._best(search, SPARE * top_k) if complete_parents(found) else found
 
     async def _best(self, search: Search, n: int) -> list[NodeWithScore]:
-        match self._mode:
+        match self.mode:
             case "traversal":
                 level = max(self.levels, default=0)
                 return await traversal(search, n, beam=self._beam, level=level)

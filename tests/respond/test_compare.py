@@ -241,10 +241,10 @@ def test_options_are_for_the_modes_that_have_them(index, server):
 
 def test_summaries_stand_in_as_they_do_alone(index, server):
     """Prompts of tree summarise are the same, compared or alone."""
-    llm = llm_of(server, context_window=600)
-    alone = index.ask(QUESTION, llm=llm, **EVERYTHING)
+    options = {"llm": llm_of(server, context_window=600), "mode": "collapsed", **EVERYTHING}
+    alone = index.ask(QUESTION, **options)
     modes = ["tree_summarize"]
-    (compared,) = index.compare(QUESTION, llm=llm, response_modes=modes, **EVERYTHING).attempts
+    (compared,) = index.compare(QUESTION, response_modes=modes, **options).attempts
     assert asked_of(compared.answer.calls) == asked_of(alone.calls)
     assert len(alone.calls) > 1
     assert all(count_tokens(call.prompt) < 600 for call in alone.calls)
