@@ -7,8 +7,8 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.core.context import in_context, nearness, places_of
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
-from hierindex.core.ranking import blended, reading_order
+from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.ranking import blended, cosines, reading_order
 from hierindex.record import NodeRecord, Span
 from hierindex.store.rows import citations_of
 
@@ -48,7 +48,7 @@ def rank_in_context(
     ids = rows["id"].to_pylist()
     document, start, end = _places([_span(citations_of(r)) for r in rows["record"].to_pylist()])
     X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n, n_dims)
-    own = blended(_cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]))
+    own = blended(cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]))
     scores = in_context(own, document, nearness(document, start, end))
     return [(ids[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
@@ -77,7 +77,3 @@ def _span(spans: Sequence[Span]) -> Span | None:
         return None
     start, end = min(span.start for span in spans), max(span.end for span in spans)
     return Span(spans[0].document, start, end)
-
-
-def _cosines(X: Floats2d, question: Floats1d) -> Floats1d:
-    return np.asarray(X @ question / (np.linalg.norm(X, axis=1) * np.linalg.norm(question)))

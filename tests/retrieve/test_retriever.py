@@ -678,6 +678,24 @@ def test_as_many_as_there_are(small, embed_model, by, top_k):
     assert len(HierarchyRetriever(small, embed_model, **options).retrieve("kettle")) <= 4
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"level": 0, "by": "dense"},
+        {"level": 0, "by": "context"},
+        {"mode": "traversal", "beam": 1},
+        {"mode": "collapsed", "mmr": 0.5},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("error")
+def test_a_zero_vector_is_similar_to_nothing(small, embed_model, options):
+    small.add([TextNode(id_="zero", text="A kettle.", embedding=[0.0] * 64)])
+    assert ids(HierarchyRetriever(small, embed_model, **options).retrieve("kettle"))
+    assert HierarchicalIndex(small, embed_model).outline(question="kettle")
+
+
 @pytest.mark.parametrize("mode", ["collapsed", "traversal", "document", "auto"])
 def test_a_question_of_another_dimension_is_refused_in_every_mode(store, mode):
     retriever = HierarchyRetriever(store, HashingEmbedding(dim=32), mode=mode)
