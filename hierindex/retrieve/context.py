@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = ("id", "record", "vector")
+MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
 
 def rank_in_context(
@@ -26,7 +27,7 @@ def rank_in_context(
     Parameters
     ----------
     rows : Table
-        `COLUMNS` of distinct nodes of one level, about a hundred by vectors and by words.
+        `COLUMNS` of distinct nodes of one level.
     question : (n_dims,) floats
     lexical : mapping of str to float
         Scores by words by id; a node that it lacks has a score of 0.
@@ -35,7 +36,8 @@ def rank_in_context(
     -------
     list[(str, float)]
         Ids and scores, best first; ties stay in the order of the rows. Scores are standard
-        deviations above the mean of all nodes, see `hierindex.core.context`.
+        deviations above the mean of all nodes, see `hierindex.core.context`. Of more than 500
+        nodes, the best are ranked in context and the others follow by their own scores.
 
     Notes
     -----
@@ -49,7 +51,9 @@ def rank_in_context(
     document, start, end = _places([_span(citations_of(r)) for r in rows["record"].to_pylist()])
     X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n, n_dims)
     own = blended(cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]))
-    scores = in_context(own, document, nearness(document, start, end))
+    near, scores = np.sort(np.argsort(-own, kind="stable")[:MOST_COMPARED]), own.copy()
+    K = nearness(document[near], start[near], end[near])
+    scores[near] = in_context(own[near], document[near], K)  # not below their own scores
     return [(ids[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
 
