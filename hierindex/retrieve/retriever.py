@@ -36,6 +36,7 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
+MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "document"}
 SPARE = 2  # candidates per result, where merging or overlap drops some
 
 
@@ -64,9 +65,10 @@ class HierarchyRetriever(BaseRetriever):
         The model that the tree was built with.
     mode : {"auto", "collapsed", "level", "traversal", "document"}, optional
         What to search: "auto", the chunks, unless the question is about the whole, which an
-        outline answers; "collapsed", all levels; "level", the nodes at `level`; "traversal", those
-        under the best nodes above, from the roots down; "document", the chunks of the documents
-        with the best summaries. By default "auto", or "level" if `level` is given.
+        outline answers (`by`, `merge`, `mmr` and `rerank` do not change it); "collapsed", all
+        levels; "level", the nodes at `level`; "traversal", those under the best nodes above, from
+        the roots down; "document", the chunks of the documents with the best summaries. By
+        default "auto", or "level" if `level` is given.
     level : int or sequence of int, optional
         Levels to search, 0 for the chunks; several only with mode "level". A node promoted to a
         higher level belongs to it, too.
@@ -87,15 +89,15 @@ class HierarchyRetriever(BaseRetriever):
         "dense". See `HierarchyStore` (modes `default`, `text_search` and `hybrid`) and
         `hierindex.core.context`.
     beam : int, optional
-        Number of nodes that a traversal keeps at each step; `top_k` by default.
-    n_documents : int
-        Number of documents that mode "document" searches.
+        With mode "traversal": number of nodes kept at each step; `top_k` by default.
+    n_documents : int, optional
+        With mode "document": number of documents to search; 3 by default.
     whole_documents : bool
-        Whether mode "document" returns all chunks of its documents in reading order, within
-        the token budget, instead of the best `top_k`.
+        With mode "document": whether all chunks of its documents are returned in reading order,
+        within the token budget, instead of the best `top_k`.
     merge : bool
         Whether all chunks of a parent are added if more than half of its children are found; see
-        `merged`.
+        `merged`. Not with a level above 0.
     mmr : float in [0, 1], optional
         Weight of relevance in reranking by maximal marginal relevance, from 0 (diversity only) to 1
         (relevance only). If None, results are not reranked.
@@ -131,7 +133,7 @@ class HierarchyRetriever(BaseRetriever):
         partial_summaries: bool = False,
         by: By | None = None,
         beam: int | None = None,
-        n_documents: int = N_DOCUMENTS,
+        n_documents: int | None = None,
         whole_documents: bool = False,
         merge: bool = False,
         mmr: float | None = None,
@@ -147,11 +149,15 @@ class HierarchyRetriever(BaseRetriever):
         require(self._by in BY, "by", f"one of {', '.join(BY)}", by)
         if by == "context" and (self.mode == "collapsed" or len(levels) > 1):
             raise InputError("by='context' cannot search several levels; name one, or omit mode.")
-        counts = {"n_documents": n_documents}
-        given = {"top_k": top_k, "token_budget": token_budget, "beam": beam}
-        counts |= {name: count for name, count in given.items() if count is not None}
-        for name, count in counts.items():
-            require(is_whole(count, 1), name, "an integer of at least 1", count)
+        of_modes = {"beam": beam, "n_documents": n_documents}
+        for name, count in {"top_k": top_k, "token_budget": token_budget, **of_modes}.items():
+            valid = count is None or is_whole(count, 1)
+            require(valid, name, "an integer of at least 1", count)
+        for name, option in {**of_modes, "whole_documents": whole_documents}.items():
+            if option and self.mode != MODE_OF[name]:
+                raise InputError(f"{name} needs mode {MODE_OF[name]!r}, got mode {self.mode!r}.")
+        if merge and any(levels):
+            raise InputError(f"merge returns chunks, got level {max(levels)}; omit merge or level.")
         if whole_documents and (merge or mmr is not None):
             raise InputError("whole_documents cannot be combined with merge or mmr; omit them.")
         within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
@@ -166,8 +172,8 @@ class HierarchyRetriever(BaseRetriever):
         self.filters = filters if filters and filters.filters else None
         self.partial_summaries = partial_summaries
         self._beam = beam or top_k or TOP_K
-        self._n_documents = n_documents
-        self._whole_documents = self.mode == "document" and whole_documents
+        self._n_documents = n_documents or N_DOCUMENTS
+        self._whole_documents = whole_documents
         self._merge = merge
         self._mmr = mmr
         self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank

@@ -184,6 +184,14 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
         pytest.param({"token_budget": 0}, "token_budget must be .* got 0", id="no budget"),
         pytest.param({"beam": -1}, "beam must be .* got -1", id="beam"),
         pytest.param({"n_documents": 0}, "n_documents must be .* got 0", id="no documents"),
+        pytest.param({"beam": 3}, "beam needs mode 'traversal', got mode 'auto'", id="no walk"),
+        pytest.param({"beam": 3, "level": 0}, "beam needs .* 'level'", id="beam of a level"),
+        pytest.param(
+            {"mode": "traversal", "n_documents": 3}, "n_documents needs mode 'document'", id="walk"
+        ),
+        pytest.param({"whole_documents": True}, "whole_documents needs mode 'doc", id="whole"),
+        pytest.param({"merge": True, "level": 1}, "merge returns chunks, got level 1", id="merge"),
+        pytest.param({"merge": True, "level": [0, 2]}, "got level 2; omit merge", id="merge two"),
         pytest.param({"mmr": 1.2}, r"mmr must be a number in \[0, 1\], got 1.2", id="mmr"),
     ],
 )
