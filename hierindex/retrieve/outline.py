@@ -12,8 +12,7 @@ from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.retrieve.question import Search
-from hierindex.retrieve.question import of as of_documents
+from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
 from hierindex.store.rows import documents_of
