@@ -1,5 +1,6 @@
 import asyncio
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -474,6 +475,20 @@ class TestAuto:
         retriever = HierarchyRetriever(store, model)
         for question in (QUESTION, WHOLE):
             retriever.retrieve(question)
+        assert len(model.batches) == 1
+
+    def test_known_questions_are_embedded_once_for_questions_at_once(self, store):
+        class Slow(HashingEmbedding):
+            def _get_text_embeddings(self, texts):
+                time.sleep(0.1)
+                return super()._get_text_embeddings(texts)
+
+        retriever = HierarchyRetriever(store, model := Slow())
+
+        async def at_once():
+            await asyncio.gather(*(retriever.aretrieve(QUESTION) for _ in range(6)))
+
+        asyncio.run(at_once())
         assert len(model.batches) == 1
 
 
