@@ -118,6 +118,21 @@ class HierarchyRetriever(BaseRetriever):
         If the cross-encoder cannot be loaded.
     LevelError
         While retrieving, if the tree does not have the level.
+
+    Notes
+    -----
+    What a score means depends on the search, and so does a sensible cutoff of LlamaIndex's
+    `SimilarityPostprocessor`:
+
+    =================  ======================================================
+    by "dense"         cosine similarity
+    by "hybrid"        reciprocal rank fusion, in [0, 1]
+    by "text"          BM25
+    by "context"       standard deviations above the mean of the candidates
+    with `rerank`      standard deviations from the mean of the candidates
+    `whole_documents`  cosine similarity of the document's summary
+    an outline         share of the text that the node tells of
+    =================  ======================================================
     """
 
     def __init__(
