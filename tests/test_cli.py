@@ -700,7 +700,7 @@ def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
         ["--mode", "traversal", "--level", 1],
         ["--mode", "document", "--n-documents", 1],
         ["--mode", "document", "--n-documents", 1, "--whole-documents"],
-        ["--level", 0, "--level", 1, "--merge"],
+        ["--level", 0, "--merge"],
         ["--level", 0, "--mmr", 0.5],
         ["--mode", "collapsed", "--by", "hybrid"],
     ],

@@ -28,7 +28,7 @@ def query(
     settings: "Settings",
     as_json: options.AsJson = False,
 ) -> None:
-    """Answer a question from one level or from all levels."""
+    """Answer a question, by default from chunks, or from an outline if it is about the whole."""
     with _without_garbage_collection():
         from hierindex.cli.llm import served_llm_of
         from hierindex.cli.text import answered

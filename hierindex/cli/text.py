@@ -141,8 +141,10 @@ def compared(comparison: dict[str, Any]) -> str:
             continue
         counts = (usage[key] for key in ("llm_calls", "prompt_tokens", "completion_tokens"))
         rows.append((mode, *counts, attempt["seconds"]))
-    n_nodes = _counted(len(comparison["sources"]), "node")
-    return "\n\n".join([f"All modes used the same {n_nodes}.", _table(head, rows), *answers])
+    lines = [f"All modes used the same {_counted(len(comparison['sources']), 'node')}."]
+    if "why" in comparison:
+        lines.append(_wrapped(f"Searched {comparison['why']}."))
+    return "\n\n".join([*lines, _table(head, rows), *answers])
 
 
 def node_shown(node: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ from hierindex.errors import InputError, LevelError
 from hierindex.evaluate.measures import Passage, fill
 from hierindex.evaluate.trees import OURS, Asked, Trees, Way
 from hierindex.export.document_summary import to_document_summary_index
-from hierindex.retrieve.question import of
+from hierindex.retrieve.question import of_documents
 from hierindex.retrieve.retriever import TOKEN_BUDGET
 
 N_DOCUMENTS = 3  # summaries that the document-summary index finds
@@ -135,7 +135,7 @@ def ours(tree: str = OURS, **options: Any) -> Way:
 
     def way(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
         within = asked.question.within
-        filters = None if within is None else MetadataFilters(filters=[of([within])])
+        filters = None if within is None else MetadataFilters(filters=[of_documents([within])])
         retriever = asked.trees.index(tree).as_retriever(
             top_k=top_k, token_budget=budget, filters=filters, **options
         )

@@ -10,10 +10,10 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
 from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.retrieve.question import Search
-from hierindex.retrieve.question import of as of_documents
+from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
 from hierindex.store.rows import documents_of
@@ -135,14 +135,13 @@ async def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> 
     import pyarrow.compute as pc
 
     q = np.array(search.embedding, dtype=np.float32)
-    read, cosines = list[pa.Array](), [np.zeros(0)]
+    read, similarities = list[pa.Array](), [np.zeros(0)]
     async for batch in search.snapshot.batches("id", "vector", where=where):
         X = batch["vector"].flatten().to_numpy().reshape(-1, len(q))
         read.append(batch["id"])
-        lengths = np.linalg.norm(X, axis=1) * np.linalg.norm(q)
-        cosines.append(X @ q / np.maximum(lengths, np.finfo(np.float32).tiny))
+        similarities.append(cosines(X, q))
     row = pc.index_in(ids, pa.chunked_array(read, pa.string())).to_numpy()
-    return np.asarray(np.concatenate(cosines)[row])
+    return np.asarray(np.concatenate(similarities)[row])
 
 
 def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask:
