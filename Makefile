@@ -75,5 +75,5 @@ bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate]' --group dev
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate,office]' --group dev
 	touch $@

@@ -21,7 +21,7 @@ from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
 from hierindex.read.documents import Skipped, read_documents, well_formed
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.record import NodeRecord
+from hierindex.record import MODIFIED, NodeRecord
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch, Timing
@@ -83,7 +83,7 @@ def build_tree(
     )
     with watch("load"):
         old_hashes, held = _held(store)
-    hashes = {document.doc_id: document.hash for document in documents}
+    hashes = {document.doc_id: _hash(document) for document in documents}
     difference = _difference(held, old_hashes, hashes)
     with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
         cache.begin(hashes.values())
@@ -164,6 +164,12 @@ def _documents(
     if repeated:
         raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
     return documents, [*skipped, *blank]
+
+
+def _hash(document: Document) -> str:
+    """Return a document's hash, which does not depend on when its file was last modified."""
+    metadata = {key: value for key, value in document.metadata.items() if key != MODIFIED}
+    return document.model_copy(update={"metadata": metadata}).hash
 
 
 def _check_writable(uri: str) -> None:

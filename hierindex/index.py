@@ -1,6 +1,6 @@
 """The managed index: build, open, ask and describe a tree in one folder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -313,10 +313,12 @@ class HierarchicalIndex:
         self,
         budget: int = 1000,
         question: str | None = None,
-        of: str | Sequence[str] | None = None,
+        of: str | Iterable[str] | None = None,
         filters: MetadataFilters | None = None,
     ) -> list[RetrievedNode]:
-        """Return the nodes that tell most of the index, or of a part of it, in so many tokens.
+        """Return the nodes that summarise the index best within a token budget.
+
+        None of them is an ancestor of another.
 
         Parameters
         ----------
@@ -324,7 +326,7 @@ class HierarchicalIndex:
             Maximum tokens of all nodes together, by LlamaIndex's global tokenizer.
         question : str, optional
             Text counts for more the more similar it is to the question.
-        of : str or sequence of str, optional
+        of : str or iterable of str, optional
             Ids of documents, and ids or unique id prefixes of nodes. The result stands on these
             documents and on the text under these nodes alone.
         filters : MetadataFilters, optional
@@ -333,16 +335,24 @@ class HierarchicalIndex:
         Returns
         -------
         list[RetrievedNode]
-            In reading order, none above another. A node's score is its share of the text, which
+            In reading order. A node's score is its share of the text, which
             is weighted by similarity to the question.
 
         Raises
         ------
         InputError
-            If no node fits the budget, or `of` names no document and no node.
+            If no node fits the budget, `of` names no document and no node, or an argument is of
+            another type.
         """
         require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
-        named = [of] if isinstance(of, str) else of
+        is_text = question is None or isinstance(question, str)
+        require(is_text, "question", "a string", question)
+        are_filters = filters is None or isinstance(filters, MetadataFilters)
+        require(are_filters, "filters", "MetadataFilters", filters)
+        ids: list[Any] = [*of] if isinstance(of, Iterable) and not isinstance(of, str) else [of]
+        are_ids = of is None or all(isinstance(each, str) for each in ids)
+        require(are_ids, "of", "an id or several ids", ids)
+        named = None if of is None else ids
         passing = filters if filters and filters.filters else None
         search = Search(self.store.snapshot(), "", [], filters=passing)
         if question is not None:

@@ -10,6 +10,7 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import takewhile
 from typing import Any, NamedTuple, Self
 
 LEVEL = "level"
@@ -18,7 +19,10 @@ GROUNDING = "grounding"
 WHOLE_DOCUMENT = "whole_document"
 DETAILS = "hierindex"
 TITLE = "title"  # metadata key of a document's title
+MODIFIED = "last_modified_date"  # metadata key of the day when a document's file was changed
 HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
+SECTION = "section"  # metadata key of the titles above a chunk, joined by `TITLES_BETWEEN`
+TITLES_BETWEEN = " › "
 PAGE = "page"  # metadata key of a chunk's first page
 PAGE_LABEL = "page_label"  # key of LlamaIndex's PDF readers, which return one document per page
 PAGES = "pages"  # metadata key of a document's number of pages
@@ -45,26 +49,61 @@ class Heading(NamedTuple):
     anchor: str = ""
 
 
+def headings_in(metadata: Mapping[str, Any]) -> list[Heading]:
+    """Return the headings that a reader wrote into a document's metadata.
+
+    >>> [heading.title for heading in headings_in({"headings": [[1, "Aims", 0]]})]
+    ['Aims']
+    """
+    match metadata.get(HEADINGS):
+        case [[int(), str(), int(), *_], *_] as entries:
+            return [Heading(*entry) for entry in entries]
+    return []
+
+
+def without_headings(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata for a chunk, which does not repeat its document's headings."""
+    read = bool(headings_in(metadata))
+    return {key: value for key, value in metadata.items() if not (read and key == HEADINGS)}
+
+
 class Span(NamedTuple):
     """A passage of a source document.
 
     `start` and `end` (exclusive) count characters of the document's text as read. `page` counts
     from 1, or is the page's label if that is a number, and is None if the document has no pages.
+    `section` are the titles above the passage, the outermost first, joined by " › ".
     """
 
     document: str
     start: int
     end: int
     page: int | None = None
+    section: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return `{document, start, end}`, with `page` if it is known.
+        """Return `{document, start, end}`, with `page` and the titles of `section` if known.
 
-        >>> Span("a.txt", 3, 9).to_json()
-        {'document': 'a.txt', 'start': 3, 'end': 9}
+        >>> Span("a.md", 3, 9, section="Results › Timing").to_json()
+        {'document': 'a.md', 'start': 3, 'end': 9, 'section': ['Results', 'Timing']}
         """
-        span = {"document": self.document, "start": self.start, "end": self.end}
-        return span if self.page is None else {**span, "page": self.page}
+        span: dict[str, Any] = {"document": self.document, "start": self.start, "end": self.end}
+        if self.page is not None:
+            span["page"] = self.page
+        if self.section:
+            span["section"] = self.section.split(TITLES_BETWEEN)
+        return span
+
+
+def shared_section(sections: Iterable[str]) -> str:
+    """Return the longest path of titles with which all sections begin; empty if there is none.
+
+    >>> shared_section(["Results › Timing", "Results › Memory › Peak"])
+    'Results'
+    """
+    paths = (section.split(TITLES_BETWEEN) for section in sections)
+    levels = takewhile(lambda titles: len({*titles}) == 1, zip(*paths, strict=False))
+    return TITLES_BETWEEN.join(titles[0] for titles in levels)
 
 
 class Quote(NamedTuple):

@@ -53,7 +53,7 @@ class Settings(BaseSettings):
     top_k: int | None = Field(default=None, ge=1)
     token_budget: int = Field(default=2000, ge=1)
     beam: int | None = Field(default=None, ge=1)
-    n_documents: int = Field(default=3, ge=1)
+    n_documents: int | None = Field(default=None, ge=1)
     whole_documents: bool = False
     merge: bool = False
     mmr: float | None = Field(default=None, ge=0, le=1)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from llama_index.core.schema import Document
 
-from hierindex.record import PAGE_BREAK, PAGE_LABEL, PAGES
+from hierindex.read.markdown import markdown_headings
+from hierindex.record import HEADINGS, PAGE_BREAK, PAGE_LABEL, PAGES
 
 WORDS = (
     "anchor bell boat crew dough flour gate grain harbour island keel keeper lamp letter market "
@@ -27,8 +28,15 @@ def paragraph(draw: random.Random) -> str:
     return " ".join(sentences)
 
 
+def heading(draw: random.Random) -> str:
+    return f"{'#' * draw.randint(1, 3)} The {draw.choice(WORDS)}"
+
+
 def text(draw: random.Random) -> str:
-    return "\n\n".join(paragraph(draw) for _ in range(draw.randint(3, 9)))
+    parts = []
+    for _ in range(draw.randint(3, 9)):
+        parts += [heading(draw)] * (draw.random() < 0.4) + [paragraph(draw)]
+    return "\n\n".join(parts)
 
 
 def insert_at_the_top(draw: random.Random, texts: Texts) -> None:
@@ -63,6 +71,15 @@ def repeat(draw: random.Random, texts: Texts) -> None:
 def reorder(draw: random.Random, texts: Texts) -> None:
     name, parts = _parts(draw, texts)
     draw.shuffle(parts)
+    texts[name] = "\n\n".join(parts)
+
+
+def put_a_heading(draw: random.Random, texts: Texts) -> None:
+    """In the place of another one, if there is one."""
+    name, parts = _parts(draw, texts)
+    old = [i for i, part in enumerate(parts) if part.startswith("#")]
+    at = draw.choice(old) if old else 0
+    parts[at : at + bool(old)] = [heading(draw)]
     texts[name] = "\n\n".join(parts)
 
 
@@ -104,6 +121,7 @@ EDITS: tuple[Callable[[random.Random, Texts], None], ...] = (
     delete,
     repeat,
     reorder,
+    put_a_heading,
     break_pages,
     rename,
     duplicate,
@@ -125,12 +143,27 @@ def history(seed: int, n_edits: int) -> list[Texts]:
 
 
 def documents(texts: Texts) -> list[Document]:
-    """Of each kind: with pages, a page itself, and with a title; a text's kind follows its name."""
+    """Of each kind: with pages, a page itself, with a title, and half of them with headings.
+
+    A text's kind follows its name.
+    """
     kinds = [{PAGES: 9}, {PAGE_LABEL: "7"}, {"title": "The log"}, {}]
-    return [
-        Document(id_=name, text=text, metadata=kinds[sum(map(ord, name)) % len(kinds)])
-        for name, text in texts.items()
-    ]
+    made = []
+    for name, text in texts.items():
+        structured, kind = divmod(sum(map(ord, name)) % (2 * len(kinds)), len(kinds))
+        headings = [list(each) for each in markdown_headings(text)] if structured else []
+        metadata = kinds[kind] | ({HEADINGS: headings} if headings else {})
+        hidden = [HEADINGS]
+        made.append(
+            Document(
+                id_=name,
+                text=text,
+                metadata=metadata,
+                excluded_embed_metadata_keys=hidden,
+                excluded_llm_metadata_keys=hidden,
+            )
+        )
+    return made
 
 
 def _parts(draw: random.Random, texts: Texts) -> tuple[str, list[str]]:

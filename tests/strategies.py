@@ -113,7 +113,16 @@ def token_counts(draw: st.DrawFn, n_rows: int) -> Ints1d:
 @st.composite
 def leaves(draw: st.DrawFn, least_rows: int = 0, most_rows: int = 200) -> Rows:
     X = draw(vectors(least_rows, most_rows))
-    return Rows(X, draw(token_counts(len(X))), draw(documents(len(X))))
+    heading = draw(headings(len(X)))
+    return Rows(X, draw(token_counts(len(X))), draw(documents(len(X))), heading=heading)
+
+
+@st.composite
+def headings(draw: st.DrawFn, n_rows: int) -> Ints1d:
+    """(n_rows,), none or of up to three levels."""
+    share = draw(st.sampled_from([0.0, 0.2, 0.7]))
+    rng = np.random.default_rng(draw(seeds()))
+    return read_only(np.where(rng.random(n_rows) < share, rng.integers(1, 4, size=n_rows), 0))
 
 
 def caps() -> st.SearchStrategy[Caps]:
@@ -179,4 +188,5 @@ def parents(rows: Rows, M: Membership) -> Rows:
         read_only(np.array(n_tokens)),
         read_only(np.array(document)),
         rows.level + 1,
+        read_only(np.array([rows.heading[group[0]] for group in groups_of(M)], dtype=np.int64)),
     )

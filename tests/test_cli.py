@@ -27,6 +27,7 @@ from hierindex.cli.progress import shown_progress
 from hierindex.cli.where import filters_of
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
+from hierindex.evaluate import read_dataset
 from hierindex.export.target import new
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
@@ -138,6 +139,7 @@ def test_outline(hierindex, index, folder) -> None:
         for c in node["citations"]:
             assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in node["text"]
 
+    assert told("--budget", 2**63)[0] == 0
     text = told("--budget", 600)[1]
     assert text.endswith(f"{len(outline['nodes'])} nodes, {outline['tokens']} tokens\n")
     assert all(node["id"][:12] in text for node in outline["nodes"])
@@ -334,6 +336,20 @@ def test_what_nothing_answers_is_said_unless_a_guess_is_wanted(hierindex, index)
     guess = json.loads(hierindex(*question, "--min-score", 0)[1])
     assert (guess["refused"], guess["score"]) == (False, answer["score"])
     assert guess["citations"]
+
+
+@pytest.mark.parametrize("command", ["query", "compare"])
+def test_a_refusal_names_its_score_and_how_to_lower_the_minimum(hierindex, index, command) -> None:
+    asked = (command, "broken", "--index", index, "--where", "file_name=storm.txt")
+    _, out, _ = hierindex(*asked, "--min-score", 1)
+    hint = re.search(r"answers this\. The best answer has a score of (0\.\d\d); a lower", out)
+    assert hint
+    _, out, _ = hierindex(*asked, "--min-score", float(hint[1]) - 0.01)
+    assert "Nothing in the index" not in out
+    assert "--min-score" not in out
+    _, out, _ = hierindex(command, "broken", "--index", index, "--where", "file_name=none")
+    assert "Nothing in the index" in out
+    assert "--min-score" not in out  # nothing was found
 
 
 def test_same_command_same_ids(hierindex, folder, tmp_path) -> None:
@@ -562,8 +578,8 @@ def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
 
 LLM = "build letters --index W --llm m --llm-base-url http://x/v1"
 BAD_COMMANDS = {
-    "outline --index index --budget 1": "No node fits budget=1; the shortest has",
-    "outline --index index --of rain.txt": "No nodes have an id that begins with 'rain.txt'",
+    "outline --index index --budget 1": "No node fits a budget of 1 tokens; the shortest has",
+    "outline --index index --of rain.txt": "No document has the id 'rain.txt', and no nodes have",
     "build '' --index W": "A source is an empty string",
     "build none --index W": "cannot be found or read",
     "build letters --index W --embed-model no/model": "Embedding model 'no/model' cannot be loaded",
@@ -657,6 +673,13 @@ def test_ctrl_c_is_one_sentence(hierindex, folder, monkeypatch) -> None:
     assert re.fullmatch(r"hierindex: Interrupted; [^\n]+\.\n", err)
 
 
+def test_help_describes_evaluation_data(hierindex) -> None:
+    _, out, _ = hierindex("evaluate", "--help")
+    for name in ("doc_id", "qid", "question", "start", "end", "evidence", "gold_titles", "answer"):
+        assert re.search(rf"\b{name}\b", out)
+        assert re.search(rf"\b{name}\b", read_dataset.__doc__)
+
+
 def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
     readme, flags = (Path(__file__).parents[1] / "README.md").read_text(), set[str]()
     for name, command in get_command(app).commands.items():
@@ -677,7 +700,7 @@ def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
         ["--mode", "traversal", "--level", 1],
         ["--mode", "document", "--n-documents", 1],
         ["--mode", "document", "--n-documents", 1, "--whole-documents"],
-        ["--level", 0, "--level", 1, "--merge"],
+        ["--level", 0, "--merge"],
         ["--level", 0, "--mmr", 0.5],
         ["--mode", "collapsed", "--by", "hybrid"],
     ],
@@ -760,6 +783,64 @@ def test_where_is_asked_of_every_chunk_under_a_summary(hierindex, index) -> None
     assert json.loads(hierindex(*question, *root)[1])["sources"] == []
     (found,) = json.loads(hierindex(*question, *root, "--partial-summaries")[1])["sources"]
     assert {c["document"] for c in found["citations"]} == {"storm.txt", "calm.md"}
+
+
+@pytest.mark.parametrize("command", ["query Who?", "compare Who?", "outline"])
+@pytest.mark.parametrize(
+    ("conditions", "note"),
+    [
+        (["file_nam=storm.txt"], "--where 'file_nam=storm.txt'; no node has the key 'file_nam'"),
+        (["file_name=rain.txt"], "--where 'file_name=rain.txt'"),
+        (["metadata.file_name=rain.txt"], "--where 'metadata.file_name=rain.txt'"),
+        (["level=9", "documents=x"], "--where 'level=9' --where 'documents=x'"),
+        (
+            ["year>1", "who~a", "kind=x"],
+            "--where 'year>1' --where 'who~a' --where 'kind=x'; "
+            "no node has the key 'who' or 'year'",
+        ),
+    ],
+    ids=str,
+)
+def test_filters_that_nothing_passes_are_named(hierindex, index, command, conditions, note) -> None:
+    flags = [part for condition in conditions for part in ("--where", condition)]
+    status, out, err = hierindex(*command.split(), "--index", index, *flags, "--json")
+    assert (status, err) == (0, f"hierindex: note: Nothing was found with {note}.\n")
+    assert not json.loads(out).get("sources")
+
+
+def test_filters_that_something_passes_are_not_named(hierindex, index, monkeypatch) -> None:
+    monkeypatch.setattr("hierindex.store.snapshot.Snapshot.has_key", None)  # is not even called
+    for condition in ("file_nam!=storm.txt", "file_name=storm.txt"):
+        for command in ("query Who?", "compare Who?", "outline"):
+            _, _, err = hierindex(*command.split(), "--index", index, "--where", condition)
+            assert err == ""
+
+
+REPORT = "# Report\n\n## 3 Results\n\n### 3.2 Timing\n{}\n## 4 Outlook\n{}\n".format(
+    "The lamp was lit within nine seconds of dusk, on every day of the year. " * 4,
+    "The pier is to be mended by the crew in spring, before the ice is gone. " * 4,
+)
+
+
+def test_citations_name_their_sections(hierindex, tmp_path) -> None:
+    (tmp_path / "report.md").write_text(REPORT)
+    assert hierindex("build", "report.md", "--index", "W", "--chunk-size", 60)[0] == 0
+    asked = ("query", "How fast was the lamp lit?", "--index", "W", "--level", 0)
+    titles = ["Report", "3 Results", "3.2 Timing"]
+    answer = json.loads(hierindex(*asked, "--json")[1])
+    assert answer["citations"][0]["section"] == titles
+    assert answer["sources"][0]["citations"][0]["section"] == titles
+    assert "[1] report.md › Report › 3 Results › 3.2 Timing (" in hierindex(*asked)[1]
+    for condition, sections in (("section~results", {"3 Results"}), ("section~out", {"4 Outlook"})):
+        found = json.loads(hierindex(*asked, "--where", condition, "--json")[1])["sources"]
+        assert {c["section"][1] for s in found for c in s["citations"]} == sections
+    outline = json.loads(hierindex("outline", "--index", "W", "--json")[1])
+    assert all(c["section"] for node in outline["nodes"] for c in node["citations"])
+    compared = json.loads(hierindex("compare", *asked[1:], "--json")[1])
+    assert compared["sources"][0]["citations"][0]["section"] == titles
+    root = json.loads(hierindex("info", "--index", "W", "--json")[1])["roots"][0]
+    shown = json.loads(hierindex("show", root, "--index", "W", "--json")[1])
+    assert shown["metadata"]["section"] == "Report"
 
 
 @pytest.mark.parametrize("condition", ["", "author", "=Ada", "author Ada"])

@@ -65,7 +65,7 @@ def wrong_citations(nodes: list[BaseNode], texts: dict[str, str]) -> tuple[int, 
     n_sources = n_wrong = 0
     for node in nodes:
         for quote in NodeRecord.from_metadata(node.metadata).quotes:
-            for document, start, end, _ in quote.sources:
+            for document, start, end, *_ in quote.sources:
                 text = texts[document]
                 inside = 0 <= start < end <= len(text)
                 verbatim = text[start:end] == node.get_content("none")[quote.at : quote.to]

@@ -1,6 +1,7 @@
 """The managed index on a real folder, with the fake embedding model."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import lancedb
@@ -9,6 +10,7 @@ from fakes import HashingEmbedding
 from llama_index.core import Document
 from llama_index.core.schema import TextNode
 from llama_index.core.utils import get_tokenizer
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from llama_index.llms.openai_like import OpenAILike
 from loopback import LoopbackServer
 from store.trees import columns_of
@@ -122,6 +124,22 @@ class TestBuildingAgain:
         assert (report.added, report.changed, report.removed, report.unchanged) == (1, 1, 1, 1)
         documents = {d for row in columns_of(index.store, "documents")["documents"] for d in row}
         assert documents == {"b.md", "deep/c.txt", "d.txt"}
+
+    def test_a_touched_file_is_unchanged(self, folder, tmp_path) -> None:
+        before = built(folder, tmp_path / "index")
+        os.utime(folder / "b.md", (0, 0))
+        made = hierarchy()
+        after = HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=made, chunk_size=40)
+        assert made.embedder.embed_model.batches == []
+        assert (after.last_build.changed, after.last_build.unchanged) == (0, 3)
+        assert columns_of(after.store, "id") == columns_of(before.store, "id")
+        days = {
+            node.metadata["last_modified_date"]
+            for node in after.store.get_nodes(
+                filters=MetadataFilters(filters=[MetadataFilter(key="file_name", value="b.md")])
+            )
+        }
+        assert days == {"1970-01-01"}
 
     @pytest.mark.parametrize(
         "other", [{"parent_embedding": "mean"}, {"embed_model": HashingEmbedding(dim=32)}]

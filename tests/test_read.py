@@ -626,7 +626,7 @@ def test_metadata_is_not_embedded(written, splitter):
     (chunk,) = split_documents([document], splitter)
     assert chunk.get_content(MetadataMode.EMBED) == "Text."
     assert chunk.ref_doc_id == "name.html"
-    assert chunk.metadata == {FILE_NAME: "name.html", "title": "A title"}
+    assert (chunk.metadata[FILE_NAME], chunk.metadata["title"]) == ("name.html", "A title")
 
 
 def test_chunks_of_every_document_in_order(splitter):

@@ -29,7 +29,7 @@ def check_tree(index: HierarchicalIndex, folder: Path) -> None:
         assert record.parents or node.node_id in info["roots"]
         assert all(parent in nodes for parent, _ in record.parents)
         for quote in record.quotes:
-            document, start, end, _ = quote.source
+            document, start, end, *_ = quote.source
             assert texts[document][start:end] == node.text[quote.at : quote.to]
 
 

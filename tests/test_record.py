@@ -11,11 +11,13 @@ from hierindex.record import (
     NodeRecord,
     Quote,
     Span,
+    quotes_of,
+    shared_section,
     user_metadata,
 )
 
 NUMBERS = st.integers(0, 10**12)
-SPANS = st.builds(Span, st.text(), NUMBERS, NUMBERS, st.none() | NUMBERS)
+SPANS = st.builds(Span, st.text(), NUMBERS, NUMBERS, st.none() | NUMBERS, st.text())
 BESIDE = st.lists(SPANS, max_size=3).map(tuple)
 QUOTES = st.builds(Quote, NUMBERS, NUMBERS, st.none() | SPANS, st.booleans(), BESIDE)
 RECORDS = st.builds(
@@ -122,3 +124,30 @@ def test_a_part_of_any_other_quote_keeps_the_whole_source(source):
     beside = (Span("d", 40, 50),)
     quote = Quote(10, 20, source, verbatim=False, beside=beside)
     assert quote.part(12, 15) == Quote(12, 15, source, verbatim=False, beside=beside)
+
+
+def test_a_section_is_told_as_titles_and_kept_by_parts():
+    span = Span("a", 0, 7, 3, "Results › Timing")
+    assert span.to_json()["section"] == ["Results", "Timing"]
+    assert Quote(10, 17, span).part(12, 15).source == Span("a", 2, 5, 3, "Results › Timing")
+    record = NodeRecord(quotes=(Quote(10, 17, span), Quote(18, 20, None, False, (span,))))
+    assert NodeRecord.from_metadata(record.to_metadata()) == record
+
+
+def test_spans_of_records_without_sections_are_read():
+    assert quotes_of([[0, 3, ["a", 1, 4, None], True, []]]) == (Quote(0, 3, Span("a", 1, 4)),)
+
+
+@pytest.mark.parametrize(
+    ("sections", "shared"),
+    [
+        (["A › B", "A › B"], "A › B"),
+        (["A › B", "A › B › C"], "A › B"),
+        (["A › B", "A › Bee"], "A"),
+        (["A", "B"], ""),
+        (["A", ""], ""),
+        ([], ""),
+    ],
+)
+def test_sections_share_titles(sections, shared):
+    assert shared_section(sections) == shared

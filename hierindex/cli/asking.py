@@ -28,11 +28,11 @@ def query(
     settings: "Settings",
     as_json: options.AsJson = False,
 ) -> None:
-    """Answer a question from one level or from all levels."""
+    """Answer a question, by default from chunks, or from an outline if it is about the whole."""
     with _without_garbage_collection():
         from hierindex.cli.llm import served_llm_of
         from hierindex.cli.text import answered
-        from hierindex.cli.where import filters_of
+        from hierindex.cli.where import filters_of, note_if_empty
         from hierindex.index import HierarchicalIndex
         from hierindex.respond.engine import EXTRACTIVE, choose_mode
 
@@ -47,6 +47,7 @@ def query(
             **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
         )
     print_result(answer.to_json(), as_json, answered)
+    note_if_empty(answer.sources, where, index)
 
 
 @options.with_settings(f"{RETRIEVAL} {ANSWERING}")
@@ -65,7 +66,7 @@ def compare(
     """Compare the answers of several response modes, given the same retrieved nodes."""
     from hierindex.cli.llm import served_llm_of
     from hierindex.cli.text import compared
-    from hierindex.cli.where import filters_of
+    from hierindex.cli.where import filters_of, note_if_empty
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.engine import NEED_LLM
 
@@ -78,6 +79,7 @@ def compare(
         **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
     )
     print_result(comparison.to_json(), as_json, compared)
+    note_if_empty(comparison.sources, where, index)
     answers = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]
     if answers and all(attempt.error for attempt in answers):
         raise typer.Exit(1)

@@ -43,26 +43,35 @@ def evaluate(
         Path | None, typer.Option("--index", help="Folder where indices are kept, and found again.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="PNG or SVG file to draw quality against tokens in.")
+        Path | None, typer.Option(help="PNG, SVG or PDF file to draw quality against tokens in.")
     ] = None,
     settings: "Settings",
     as_json: options.AsJson = False,
 ) -> None:
-    """Compare ways to retrieve, on questions whose gold is known."""
+    """Compare ways to retrieve, on questions whose gold is known.
+
+    documents.jsonl has a JSON object with doc_id and text on each line,
+    questions.jsonl one with qid, doc_id, question and gold: start and end
+    (characters of the text), evidence (a list of texts), gold_titles (a list
+    of doc_ids) or answer. See hierindex.evaluate.read_dataset for all fields.
+    """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
     from hierindex.cli.llm import served_llm_of
     from hierindex.cli.progress import shown_progress
     from hierindex.embed.load import load_embed_model
     from hierindex.evaluate import evaluate
-    from hierindex.evaluate.report import table
+    from hierindex.evaluate.report import check_plot, table
 
+    tokens = [int(budget) for budget in budgets.split(",")]
+    if plot is not None:
+        check_plot(plot, tokens)
     model = settings.embed_model
     with shown_progress() as progress:
         report = evaluate(
             data,
             ways=None if ways is None else [way.strip() for way in ways.split(",")],
-            budgets=[int(budget) for budget in budgets.split(",")],
+            budgets=tokens,
             part=part,  # type: ignore[arg-type]  # checked there
             against=against,
             limit=limit,

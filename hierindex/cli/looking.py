@@ -44,9 +44,9 @@ def outline(
     where: options.Where = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Print the nodes that tell most of an index, or of a part of it, in so many tokens."""
+    """Print the nodes that summarise an index, or a part of it, best within a token budget."""
     from hierindex.cli.text import outlined
-    from hierindex.cli.where import filters_of
+    from hierindex.cli.where import filters_of, note_if_empty
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.answer import outline_json
 
@@ -54,6 +54,7 @@ def outline(
         budget, question, of or None, filters_of(where or ())
     )
     print_result(outline_json(nodes), as_json, outlined)
+    note_if_empty(nodes, where, index)
 
 
 def export(

@@ -7,6 +7,8 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
+from hierindex.record import TITLES_BETWEEN
+
 NOTHING = "The answer is empty."
 STATISTICS = {
     "level": "level",
@@ -139,8 +141,10 @@ def compared(comparison: dict[str, Any]) -> str:
             continue
         counts = (usage[key] for key in ("llm_calls", "prompt_tokens", "completion_tokens"))
         rows.append((mode, *counts, attempt["seconds"]))
-    n_nodes = _counted(len(comparison["sources"]), "node")
-    return "\n\n".join([f"All modes used the same {n_nodes}.", _table(head, rows), *answers])
+    lines = [f"All modes used the same {_counted(len(comparison['sources']), 'node')}."]
+    if "why" in comparison:
+        lines.append(_wrapped(f"Searched {comparison['why']}."))
+    return "\n\n".join([*lines, _table(head, rows), *answers])
 
 
 def node_shown(node: dict[str, Any]) -> str:
@@ -181,10 +185,12 @@ def exported(report: dict[str, Any]) -> str:
 
 
 def _text_of(answer: dict[str, Any]) -> str:
-    """Return the text of an answer, without single line breaks inside quoted sentences."""
+    """Return the text without single line breaks inside quotes, and the score of a refusal."""
     text = answer["answer"]
     if answer["answer_kind"] == "extractive":
         text = re.sub(r"(?<=\S)[ \t]*\n[ \t]*(?=\S)", " ", text)
+    if answer["refused"] and (score := answer.get("score")):
+        text += f" The best answer has a score of {score:.2f}; a lower --min-score prints it."
     return _wrapped(text) or NOTHING
 
 
@@ -215,8 +221,9 @@ def _places(citations: list[dict[str, Any]]) -> str:
 def _place(citation: dict[str, Any] | None) -> str:
     if citation is None:
         return "unknown location"
+    place = TITLES_BETWEEN.join([citation["document"], *citation.get("section", ())])
     page = f", page {citation['page']}" if "page" in citation else ""
-    return f"{citation['document']}{page} ({citation['start']}-{citation['end']})"
+    return f"{place}{page} ({citation['start']}-{citation['end']})"
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 from math import isfinite
+from pathlib import Path
+from typing import Any
 
 from llama_index.core.vector_stores.types import (
     FilterCondition,
@@ -11,7 +13,11 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 
+from hierindex.cli.output import print_note
 from hierindex.errors import InputError
+from hierindex.store.filters import keys
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 COMPARED = {
     ">": FilterOperator.GT,
@@ -42,6 +48,18 @@ def filters_of(conditions: Sequence[str] | None) -> MetadataFilters | None:
     if not conditions:
         return None
     return MetadataFilters(filters=[_filter(condition) for condition in conditions])
+
+
+def note_if_empty(found: Sequence[Any], conditions: Sequence[str] | None, index: Path) -> None:
+    """Print the conditions if nothing was found under them, and any key that no node has."""
+    filters = filters_of(conditions)
+    if found or filters is None:
+        return
+    snapshot = HierarchyStore(index).snapshot()
+    unknown = [repr(key) for key in sorted(keys(filters)) if not wait_for(snapshot.has_key(key))]
+    reason = f"; no node has the key {' or '.join(unknown)}" if unknown else ""
+    flags = " ".join(f"--where {condition!r}" for condition in conditions or ())
+    print_note(f"note: Nothing was found with {flags}{reason}.")
 
 
 def _filter(condition: str) -> MetadataFilter | MetadataFilters:

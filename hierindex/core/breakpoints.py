@@ -11,7 +11,8 @@ import numpy as np
 
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.bounds import Caps
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.rows import Rows
 from hierindex.core.runs import DIGITS, gap_similarity
 
 
@@ -28,9 +29,9 @@ class GapRule(ABC):
     def __post_init__(self) -> None:
         require(is_whole(self.window, 1), "window", "a whole number of at least 1", self.window)
 
-    def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
+    def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
         """Return the gaps to cut, ascending; gap i follows row i."""
-        return self.weak_gaps(gap_similarity(X, self.window))
+        return self.weak_gaps(gap_similarity(rows.X, self.window))
 
     @abstractmethod
     def weak_gaps(self, similarity: Floats1d) -> Ints1d:

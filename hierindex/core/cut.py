@@ -1,4 +1,4 @@
-"""Cuts of a tree under a budget: the rows that tell most in so many tokens."""
+"""Cuts of a tree: rows that summarise it within a token budget, none an ancestor of another."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from hierindex.errors import InputError
 Mask = NDArray[np.bool_]
 
 N_STEPS = 64  # of the search for the rate; 10 are usual
-TOLD = 10.0  # most topics of qmsum and sections of tech_books at 250 to 2,000 tokens
+CONCAVITY = 1 / 3  # 1/2 leaves out articles of squad, 1/4 leaves out topics of qmsum
 SHARPNESS = 0.25  # from 0.5 on, fewer topics are told for a question about all of a meeting
 CELLS = 4_000_000  # of the table that decides about the rows at the margin, 32 MB
 
@@ -24,7 +24,7 @@ class Forest:
     parent : (n,) int
         Row of each row's parent, -1 for a root.
     level : (n,) int
-        A parent's level is above those of its children.
+        0 for text; a parent's level is above those of its children.
 
     Raises
     ------
@@ -41,9 +41,8 @@ class Forest:
             raise InputError("A parent must be of a higher level than its children.")
         self.parent = parent
         child = child[np.argsort(level[child], kind="stable")]
-        self.is_leaf = np.ones(n, dtype=np.bool_)
-        """(n,) whether a row has no children."""
-        self.is_leaf[parent[child]] = False
+        self.is_text = np.asarray(level) == 0
+        """(n,) whether a row is text, which all other rows summarise."""
         self._children = np.split(child, np.flatnonzero(np.diff(level[child])) + 1)
 
     def summed(self, x: Floats1d) -> Floats1d:
@@ -77,15 +76,15 @@ class Forest:
             yield child, self.parent[child]
 
 
-def told(
+def share_and_value(
     forest: Forest, n_tokens: Ints1d, cosine: Floats1d | None = None
 ) -> tuple[Floats1d, Floats1d]:
-    """Estimate how much of the text each row stands for, and how much of that it tells.
+    """Return each row's share of the text, and the value of showing it.
 
     Parameters
     ----------
     forest : Forest
-        At least one row. Rows without children are the text, others summaries of those below.
+        At least one row of text. The other rows summarise the text below them.
     n_tokens : (n,) int
         At least 1.
     cosine : (n,) floats, optional
@@ -95,20 +94,26 @@ def told(
     -------
     share : (n,) float64
         Of all text, by tokens; with a question, weighted by exp(z / 4), z the similarity in
-        standard deviations from the mean.
+        standard deviations from the mean. 0 for a summary without text below it.
     value : (n,) float64
-        share * log(1 + 10 r) / log(11), r the tokens of the row to those of the text under it, at
-        most 1. So the first sentences about a text tell most.
+        share * r ** (1 / 3), r the tokens of the row to those of the text under it, at most 1.
+
+    Notes
+    -----
+    The value per token grows with the text that a row stands for, at every height of the tree.
+    Without a question, the best cut within b tokens stands for a share of at least
+    (n / b) ** (1 / 2) of the text if a root of n tokens stands for all of it, by Jensen's
+    inequality.
     """
-    leaf = forest.is_leaf
-    text = np.where(leaf, n_tokens, 0).astype(np.float64)
+    is_text = forest.is_text
+    text = np.where(is_text, n_tokens, 0).astype(np.float64)
     mass = text
     if cosine is not None:
-        like = np.where(leaf, cosine - cosine[leaf].mean(), 0.0)
-        mass = text * np.exp(SHARPNESS * like / max(float(cosine[leaf].std()), 1e-12))
+        like = np.where(is_text, cosine - cosine[is_text].mean(), 0.0)
+        mass = text * np.exp(SHARPNESS * like / max(float(cosine[is_text].std()), 1e-12))
     share = forest.summed(mass) / mass.sum()
-    ratio = np.minimum(n_tokens / forest.summed(text), 1.0)
-    return share, share * np.log1p(TOLD * ratio) / np.log1p(TOLD)
+    ratio = np.minimum(n_tokens / np.maximum(forest.summed(text), 1.0), 1.0)
+    return share, share * ratio**CONCAVITY
 
 
 def select_cut(forest: Forest, n_tokens: Ints1d, value: Floats1d, budget: int) -> Ints1d:

@@ -29,9 +29,8 @@ class BySegment:
 
     def __call__(self, rows: Rows) -> Membership | None:
         """Return segments within the caps, or None if no segment has two rows."""
-        X, n_tokens, document = rows.X, rows.n_tokens, rows.document
-        M = segment(X, document, rule=self.rule, n_tokens=n_tokens, caps=self.caps)
-        M = bounded(M, X, n_tokens, self.caps, document=document)
+        M = segment(rows, rule=self.rule, caps=self.caps)
+        M = bounded(M, rows.X, rows.n_tokens, self.caps, document=rows.document)
         return M if M.shape[1] < len(rows) else None
 
 

@@ -1,8 +1,8 @@
 """Optimal segmentation by dynamic programming: the segments of greatest total cohesion.
 
 The cohesion of a segment is the length of the sum of its rows, the objective of spherical
-k-means. It favours segments of one row, so their number is fixed, and single rows are cut off only
-if the caps or the number require it.
+k-means, less a cost for each heading that it crosses. It favours segments of one row, so their
+number is fixed, and single rows are cut off only if the caps, the number or a chapter require it.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.bounds import Caps
-from hierindex.core.membership import Floats2d, Ints1d
+from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+from hierindex.core.rows import Rows
 from hierindex.core.runs import squared_lengths
 
 STRETCH = 1024  # rows, some 190,000 words; the search costs their square
@@ -21,6 +22,9 @@ STRETCH = 1024  # rows, some 190,000 words; the search costs their square
 @dataclass(frozen=True)
 class Optimal:
     """Cut into segments within the caps: the fewest single rows, then the greatest cohesion.
+
+    Segments end where the document's sections do if their number allows it: crossing a heading
+    has a cost, the higher the heading the greater.
 
     Parameters
     ----------
@@ -44,17 +48,17 @@ class Optimal:
     def __post_init__(self) -> None:
         require(is_whole(self.rows, 1), "rows", "a whole number of at least 1", self.rows)
 
-    def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
+    def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
         """Return the gaps to cut, ascending; gap i follows row i."""
         starts, first = [], 0
-        for part in np.array_split(np.arange(len(X)), -(-len(X) // STRETCH)):
-            starts.append(first + self._starts(X[part], n_tokens[part], caps))
+        for part in np.array_split(np.arange(len(rows)), -(-len(rows) // STRETCH)):
+            starts.append(first + self._starts(rows[part], caps))
             first += len(part)
         return np.concatenate(starts)[1:] - 1
 
-    def _starts(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
-        number = max(-(-len(X) // self.rows), _fewest_segments(n_tokens, caps))
-        return _of_number(_cohesion_by_end(X, n_tokens, caps), number)
+    def _starts(self, rows: Rows, caps: Caps) -> Ints1d:
+        number = max(-(-len(rows) // self.rows), _fewest_segments(rows.n_tokens, caps))
+        return _of_number(_worth_by_end(rows, caps), number)
 
 
 def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
@@ -67,21 +71,34 @@ def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
     return number
 
 
-def _cohesion_by_end(X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Floats2d:
-    """Return the cohesion of the run of `longest - c` rows that ends with row j, as entry [j, c].
+def crossing_costs(heading: Ints1d) -> Floats1d:
+    """Return what a segment loses in cohesion by crossing the headings before each row.
 
-    It is -inf for runs that begin before the first row or exceed the caps. A single row's is so
-    low that other cohesions cannot compensate for it.
+    A heading of the first level, as a chapter's, costs more than any cohesion and than single
+    rows; one of level 2 costs 0.5, one of level 3 0.25, and so on.
     """
-    n = len(X)
+    below = 0.5 / np.maximum(heading - 1, 1)
+    return np.select([heading == 1, heading > 1], [2.0 * len(heading), below], 0.0)
+
+
+def _worth_by_end(rows: Rows, caps: Caps) -> Floats2d:
+    """Return the worth of the run of `longest - c` rows that ends with row j, as entry [j, c].
+
+    That is its cohesion less the costs of the headings that it crosses, and -inf for runs that
+    begin before the first row or exceed the caps. A single row's is so low that other cohesions
+    cannot compensate for it.
+    """
+    n = len(rows)
     longest = min(n, caps.max_children)
-    Q = squared_lengths(X, longest)
-    tokens = np.concatenate([[0], np.cumsum(n_tokens)])
+    Q = squared_lengths(rows.X, longest)
+    tokens = np.concatenate([[0], np.cumsum(rows.n_tokens)])
+    crossed = np.cumsum(crossing_costs(rows.heading))
     C = np.full((n, longest), -np.inf)
     for length in range(1, longest + 1):
         fits = tokens[length:] - tokens[: n - length + 1] <= caps.max_tokens
         allowed = fits | (length == 1)
         cohesion = np.sqrt(np.maximum(Q[length, : n - length + 1], 0))
+        cohesion -= crossed[length - 1 :] - crossed[: n - length + 1]
         C[length - 1 :, longest - length] = np.where(allowed, cohesion, -np.inf)
     C[:, -1] -= n
     return C

@@ -13,6 +13,16 @@ DENSE_SHARE = 0.6  # best hit@1 on the sections of tech_books
 RRF = 60  # Cormack, Clarke and Buettcher 2009
 
 
+def cosines(X: Floats2d, q: NDArray[np.floating]) -> Floats1d:
+    """Return the cosine similarity of each row to a vector; that of a zero vector is 0.
+
+    >>> cosines(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([2.0, 0.0])).tolist()
+    [0.6, 0.0]
+    """
+    length = np.linalg.norm(X, axis=1) * np.linalg.norm(q)
+    return np.asarray(X @ q / np.maximum(length, np.finfo(np.float32).tiny))
+
+
 def blended(dense: Floats1d, lexical: Floats1d, share: float = DENSE_SHARE) -> Floats1d:
     """Combine a question's dense and lexical scores of candidates into one score each.
 

@@ -1,6 +1,6 @@
 """Validated input arrays of the nodes of a level."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from hierindex.core.membership import Floats2d, Ints1d
 from hierindex.errors import InputError
 
 UNIT = 1e-3  # tolerance of the length; half precision is off by 5e-4
+NO_HEADINGS: Ints1d = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -18,19 +19,23 @@ class Rows:
 
     `X` is (n_rows, n_dims) unit vectors, `n_tokens` (n_rows,) token counts. `document` (n_rows,)
     is equal for rows of one document, and negative and unique for a row of several. `level` is 0
-    for the leaves.
+    for the leaves. `heading` (n_rows,) is the level of the highest heading between a row and the
+    one before it, 1 for the highest there is and 0 for none.
     """
 
     X: Floats2d
     n_tokens: Ints1d
     document: Ints1d
     level: int = 0
+    heading: Ints1d = field(default_factory=lambda: NO_HEADINGS)
 
     def __post_init__(self) -> None:
-        if not len(self.X) == len(self.n_tokens) == len(self.document):
+        if self.heading is NO_HEADINGS:
+            object.__setattr__(self, "heading", np.zeros(len(self.X), dtype=np.int64))
+        if not len(self.X) == len(self.n_tokens) == len(self.document) == len(self.heading):
             raise InputError(
-                f"Arrays must have the same length, got {len(self.X)} vectors, "
-                f"{len(self.n_tokens)} token counts, {len(self.document)} documents."
+                f"Arrays must have the same length, got {len(self.X)} vectors, {len(self.n_tokens)}"
+                f" token counts, {len(self.document)} documents, {len(self.heading)} headings."
             )
         object.__setattr__(self, "X", unit_rows(self.X))
         if len(wrong := np.flatnonzero(~(self.n_tokens >= 0))):
@@ -42,7 +47,8 @@ class Rows:
         return len(self.X)
 
     def __getitem__(self, rows: Ints1d | slice) -> "Rows":
-        return Rows(self.X[rows], self.n_tokens[rows], self.document[rows], self.level)
+        columns = self.X[rows], self.n_tokens[rows], self.document[rows]
+        return Rows(*columns, self.level, self.heading[rows])
 
 
 def unit_rows(X: NDArray[Any]) -> Floats2d:

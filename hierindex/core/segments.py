@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from hierindex.core.bounds import UNBOUNDED, Caps
-from hierindex.core.membership import Floats2d, Ints1d, Membership, one_hot
-from hierindex.core.rows import unit_rows
+from hierindex.core.membership import Ints1d, Membership, one_hot
+from hierindex.core.rows import Rows
 from hierindex.errors import InputError
 
 
@@ -15,30 +15,20 @@ from hierindex.errors import InputError
 class Rule(Protocol):
     """Protocol for segmentation rules: `breakpoints` chooses where to cut a document."""
 
-    def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
-        """Return the gaps to cut, ascending, for two or more rows; gap i follows row i."""
+    def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
+        """Return the gaps to cut, ascending, for a document's rows; gap i follows row i."""
         ...
 
 
-def segment(
-    X: Floats2d,
-    document: Ints1d,
-    *,
-    rule: Rule,
-    n_tokens: Ints1d | None = None,
-    caps: Caps = UNBOUNDED,
-) -> Membership:
+def segment(rows: Rows, *, rule: Rule, caps: Caps = UNBOUNDED) -> Membership:
     """Group consecutive rows of each document.
 
     Parameters
     ----------
-    X : (n_rows, n_dims) unit vectors, in document order
-    document : (n_rows,) int
+    rows : Rows
         The rows of a document are consecutive.
     rule : Rule
-        Applied to each document separately.
-    n_tokens : (n_rows,) int, optional
-        1 each by default.
+        Applied to each document of two or more rows separately.
     caps : Caps
         Passed to the rule; `bounded` enforces them afterwards.
 
@@ -50,29 +40,22 @@ def segment(
     Raises
     ------
     InputError
-        If the arrays differ in length, a row is not finite or not a unit vector, or the rule
-        returns a gap that does not exist.
+        If the rule returns a gap that does not exist.
 
     Examples
     --------
     >>> from hierindex.core.breakpoints import TargetSize
     >>> X = np.array([[1, 0], [1, 0], [0, 1], [0, 1.0]])
-    >>> segment(X, np.zeros(4, int), rule=TargetSize(2)).toarray().argmax(axis=1)
+    >>> rows = Rows(X, np.ones(4, int), np.zeros(4, int))
+    >>> segment(rows, rule=TargetSize(2)).toarray().argmax(axis=1)
     array([0, 0, 1, 1])
     """
-    X = unit_rows(X)
-    n_tokens = np.ones(len(X), dtype=np.int64) if n_tokens is None else n_tokens
-    if not len(X) == len(document) == len(n_tokens):
-        raise InputError(
-            f"Arrays must have the same length, got {len(X)} vectors, "
-            f"{len(document)} documents, {len(n_tokens)} token counts."
-        )
-    starts = document_starts(document)
-    cut = np.zeros(len(X), dtype=bool)  # (n_rows,); where a segment starts
+    starts = document_starts(rows.document)
+    cut = np.zeros(len(rows), dtype=bool)  # (n_rows,); where a segment starts
     cut[starts] = True
-    for start, end in pairwise([*starts.tolist(), len(X)]):
+    for start, end in pairwise([*starts.tolist(), len(rows)]):
         if end - start > 1:
-            gaps = rule.breakpoints(X[start:end], n_tokens[start:end], caps)
+            gaps = rule.breakpoints(rows[start:end], caps)
             cut[start + 1 + _checked(gaps, end - start - 1, rule)] = True
     return one_hot(np.cumsum(cut))
 

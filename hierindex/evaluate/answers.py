@@ -38,15 +38,17 @@ def answered(
 def figures_of(question: Question, answer: str) -> dict[str, float]:
     """Return `choice`, or `token F1` and `ROUGE-L`, of an answer; nothing if none is known.
 
-    The choice most similar to the answer counts as chosen; of several right answers, the most
-    similar one. Token F1 is that of SQuAD, Rajpurkar et al. (EMNLP 2016).
+    The choice most similar to the answer by token F1 counts as chosen, none if several are or if
+    no word is shared; of several right answers, the most similar one counts. Token F1 is that of
+    SQuAD, Rajpurkar et al. (EMNLP 2016).
     """
     right = question.answers or (question.reference,)
     if not any(right):
         return {}
     if question.choices:
-        chosen = max(question.choices, key=lambda choice: _token_f1(choice, answer))
-        return {"choice": float(chosen in right)}
+        similar = {choice: _token_f1(choice, answer) for choice in question.choices}
+        chosen = [choice for choice, f1 in similar.items() if f1 == max(similar.values()) > 0]
+        return {"choice": float(len(chosen) == 1 and chosen[0] in right)}
     scores = [rouge("rougeL").score(each, answer)["rougeL"].fmeasure for each in right]
     return {"token F1": max(_token_f1(each, answer) for each in right), "ROUGE-L": max(scores)}
 

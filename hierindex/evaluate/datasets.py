@@ -2,20 +2,24 @@
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import pairwise
-from operator import attrgetter
+from operator import attrgetter, index, itemgetter
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from llama_index.core.schema import Document
+from pydantic import ValidationError
 
 from hierindex.core.arguments import require
 from hierindex.errors import InputError
 from hierindex.record import Span
 
+T = TypeVar("T")
 Part = Literal["all", "tuning", "held-out"]
 PARTS: tuple[Part, ...] = get_args(Part)
 FORMATS = (
@@ -54,10 +58,14 @@ class Question:
 class Dataset:
     """Documents and questions about them.
 
+    Only the texts of the documents are evaluated: metadata would count towards the budgets of some
+    ways to retrieve and not of others.
+
     Raises
     ------
     InputError
-        If there is no question, or one names a document that is missing.
+        If there is no question, an id is repeated, a question is asked of an empty document, or
+        gold lies outside of the documents.
     """
 
     name: str
@@ -67,14 +75,30 @@ class Dataset:
     def __post_init__(self) -> None:
         if not self.questions:
             raise InputError(f"{self.name} has no question with gold.")
-        known = {document.doc_id for document in self.documents}
+        texts = {document.doc_id: document.text for document in self.documents}
+        ids = [("question", q.id) for q in self.questions]
+        ids += [("document", document.doc_id) for document in self.documents]
+        ((what, repeated), n), *_ = Counter(ids).most_common(1)
+        if n > 1:
+            raise InputError(f"{self.name} has {n} {what}s with the id {repeated!r}.")
         for q in self.questions:
             spans = [*q.spans, *(span for topic in q.topics for span in topic)]
             named = {*(span.document for span in spans), *q.documents, q.within} - {None}
-            for missing in named - known:
+            for missing in named - texts.keys():
                 raise InputError(
                     f"Question {q.id!r} of {self.name} names the missing document {missing!r}."
                 )
+            if q.within is not None and not texts[q.within].strip():
+                raise InputError(
+                    f"Question {q.id!r} of {self.name} is asked of {q.within!r}, which is empty."
+                )
+            for span in spans:
+                if not 0 <= span.start < span.end <= len(texts[span.document]):
+                    raise InputError(
+                        f"Gold of question {q.id!r} of {self.name} must be a part of the "
+                        f"{len(texts[span.document])} characters of {span.document!r}, "
+                        f"got {span.start} to {span.end}."
+                    )
 
     def part(self, part: Part) -> list[Question]:
         """Return the questions of a part: a third of the groups is held out, by their hashes.
@@ -99,29 +123,35 @@ def read_dataset(path: str | Path) -> Dataset:
     path : str or Path
         A BEIR folder (`corpus.jsonl`, `queries.jsonl`, `qrels/*.tsv`, of which `test.tsv` is
         preferred), a JSON file of LlamaIndex's `EmbeddingQAFinetuneDataset`, or a folder of
-        `documents.jsonl` (`doc_id`, `text`) and `questions.jsonl` (`qid`, `doc_id`, `question`,
-        `kind`), whose gold is any of `start` and `end`; `spans` of the document's `turn_offsets`;
-        `pid`, one of its `paragraphs`; `gold_titles`, ids of documents; `evidence`; `answer` or
-        `answers`; `choices`. A document's `topics` or `sections` are gold of questions about the
-        whole of it. A question with `start`, `pid` or `gold_titles` is asked of all documents,
-        others of their own, or of the one that `within` names.
+        `documents.jsonl` and `questions.jsonl`.
 
     Raises
     ------
     InputError
-        If the data are missing or incomplete, or have no question with gold.
+        If the data are missing, incomplete or wrong, or have no question with gold.
+
+    Notes
+    -----
+    Each line of `documents.jsonl` is a JSON object with `doc_id` and `text`. Each line of
+    `questions.jsonl` is one with `qid`, `doc_id`, `question`, optionally `kind`, and gold:
+
+    * `start` and `end` (exclusive), characters of the document's text;
+    * `spans`, pairs of the first and last turn, counted from 0; the document's `turn_offsets`
+      are the start and end of each turn;
+    * `pid`, one of the document's `paragraphs`, each with `pid` and `text`;
+    * `evidence`, a list of passages; `gold_titles`, a list of ids of documents;
+    * `answer` or a list of `answers`, written by a person, and optionally `choices`. With `pid`
+      or `usable`, passages must contain an answer. If `usable` is false, the line is skipped.
+
+    A document's `topics`, each with `spans`, or `sections`, each with `start`, are gold of
+    questions about the whole of it. A question with `start`, `pid` or `gold_titles` is asked of
+    all documents, others of their own, or of the one that `within` names.
     """
     path = Path(path)
     for reader, needed in READERS.items():
         if all(any(path.glob(name)) if name else path.is_file() for name in needed):
-            try:
+            with _one_sentence(f"{path}"):
                 return reader(path)
-            except InputError:
-                raise
-            except KeyError as error:
-                raise InputError(f"An entry of {path} lacks the field {error}.") from error
-            except (OSError, AttributeError, IndexError, TypeError, ValueError) as error:
-                raise InputError(f"{path} cannot be read as evaluation data: {error}.") from error
     problem = "holds no evaluation data" if path.exists() else "does not exist"
     raise InputError(f"{path} {problem}; DATA must be {FORMATS}.")
 
@@ -131,47 +161,73 @@ def _part_of(group: str) -> Part:
     return "held-out" if thirds == 0 else "tuning"
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines if line.strip()]
+@contextmanager
+def _one_sentence(what: str) -> Iterator[None]:
+    """Convert errors in reading `what` into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except KeyError as error:
+        raise InputError(f"{what} lacks the field {error}.") from error
+    except (OSError, AttributeError, IndexError, TypeError, ValueError) as error:
+        named = InputError.of_field(error) if isinstance(error, ValidationError) else error
+        reason = str(named).replace(": line 1 column", " at column").rstrip(".")
+        raise InputError(f"{what} cannot be read as evaluation data: {reason}.") from error
+
+
+def _lines(path: Path, parse: Callable[[dict[str, Any]], T]) -> list[T]:
+    """Parse the JSON object on each line of a file, which an error names with the line."""
+    parsed = list[T]()
+    with path.open("rb") as lines:  # bytes, so that a line that is not UTF-8 is named, too
+        for number, line in enumerate(map(bytes.strip, lines), start=1):
+            with _one_sentence(f"Line {number} of {path}"):
+                if line:
+                    parsed.append(parse(json.loads(line)))
+    return parsed
 
 
 def _embedding_qa(path: Path) -> Dataset:
     data = json.loads(path.read_text("utf-8"))
     documents = [Document(text=text, id_=name) for name, text in data["corpus"].items()]
     gold = {name: dict.fromkeys(ids, 1) for name, ids in data["relevant_docs"].items()}
-    return Dataset(path.stem, documents, _of_documents(data["queries"], gold))
+    return Dataset(path.stem, documents, _of_documents(data["queries"].items(), gold))
 
 
 def _beir(folder: Path) -> Dataset:
-    documents = [
-        Document(text="\n\n".join(filter(None, (row.get("title"), row["text"]))), id_=row["_id"])
-        for row in _lines(folder / "corpus.jsonl")
-    ]
+    documents = _lines(
+        folder / "corpus.jsonl", lambda row: _document(row["_id"], row["text"], row.get("title"))
+    )
     file = min(folder.glob("qrels/*.tsv"), key=lambda file: (file.stem != "test", file.name))
     gold: dict[str, dict[str, int]] = {}
     with file.open(encoding="utf-8", newline="") as rows:
         for row in csv.DictReader(rows, delimiter="\t"):
             if int(row["score"]) > 0:
                 gold.setdefault(row["query-id"], {})[row["corpus-id"]] = int(row["score"])
-    queries = {row["_id"]: row["text"] for row in _lines(folder / "queries.jsonl")}
+    queries = _lines(folder / "queries.jsonl", itemgetter("_id", "text"))
     return Dataset(folder.name, documents, _of_documents(queries, gold))
 
 
 def _of_documents(
-    queries: Mapping[str, str], gold: Mapping[str, Mapping[str, int]]
+    queries: Iterable[tuple[str, str]], gold: Mapping[str, Mapping[str, int]]
 ) -> list[Question]:
-    asked = ((name, text) for name, text in queries.items() if gold.get(name))
+    asked = ((name, text) for name, text in queries if gold.get(name))
     return [Question(name, text, group=name, documents=gold[name]) for name, text in asked]
 
 
 def _with_gold(folder: Path) -> Dataset:
-    rows = {row["doc_id"]: row for row in _lines(folder / "documents.jsonl")}
-    documents = [Document(text=row["text"], id_=name) for name, row in rows.items()]
-    usable = (row for row in _lines(folder / "questions.jsonl") if row.get("usable", True))
-    questions = [_question(row, rows.get(row["doc_id"], {"text": ""})) for row in usable]
+    read = _lines(
+        folder / "documents.jsonl", lambda row: (_document(row["doc_id"], row["text"]), row)
+    )
+    rows = {document.doc_id: row for document, row in read}
+    questions = _lines(folder / "questions.jsonl", lambda row: _question(row, rows))
     gold = attrgetter("spans", "topics", "evidence", "documents", "answers", "reference")
-    return Dataset(folder.name, documents, [q for q in questions if any(gold(q))])
+    usable = [q for q in questions if q and any(gold(q))]
+    return Dataset(folder.name, [document for document, _ in read], usable)
+
+
+def _document(name: str, text: str, title: str | None = None) -> Document:
+    return Document(text="\n\n".join(filter(None, (title, text))), id_=name)
 
 
 READERS = {
@@ -182,9 +238,12 @@ READERS = {
 """Readers, and the files that show that a folder is theirs."""
 
 
-def _question(row: Mapping[str, Any], document: Mapping[str, Any]) -> Question:
+def _question(row: Mapping[str, Any], documents: Mapping[str, Any]) -> Question | None:
+    if not row.get("usable", True):
+        return None
+    document = documents.get(row["doc_id"], {"text": ""})
     name, spans = row["doc_id"], tuple(_spans(row, document))
-    answers = tuple(row.get("answers") or filter(None, [row.get("answer")]))
+    answers = _texts("answers", row.get("answers") or [*filter(None, [row.get("answer")])])
     verbatim = "pid" in row or "usable" in row  # in SQuAD and Natural Questions
     anywhere = {"start", "pid", "gold_titles"} & row.keys()
     whole = not spans or (spans[0].start == 0 and spans[0].end >= len(document["text"]))
@@ -196,20 +255,30 @@ def _question(row: Mapping[str, Any], document: Mapping[str, Any]) -> Question:
         within=row.get("within", None if anywhere else name),
         spans=spans,
         topics=tuple(_topics(name, document)) if whole else (),
-        evidence=tuple(row.get("evidence") or ()),
-        documents=dict.fromkeys(row.get("gold_titles", ()), 1),
+        evidence=_texts("evidence", row.get("evidence")),
+        documents=dict.fromkeys(_texts("gold_titles", row.get("gold_titles")), 1),
         answers=answers if verbatim else (),
         reference="" if verbatim else "".join(answers[:1]),
-        choices=tuple(row.get("choices", ())),
+        choices=_texts("choices", row.get("choices")),
     )
+
+
+def _texts(field: str, value: Any) -> tuple[str, ...]:
+    """Return the texts of a list, none if there is no list."""
+    texts = value or []
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"{field} must be a list of texts, got {texts!r}")
+    return tuple(texts)
 
 
 def _spans(row: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[Span]:
     name = row["doc_id"]
     if "start" in row:
-        yield Span(name, row["start"], row["end"])
+        yield Span(name, index(row["start"]), index(row["end"]))  # of integers only
     elif "pid" in row:
-        text = {p["pid"]: p["text"].strip() for p in document["paragraphs"]}[row["pid"]]
+        paragraphs = {p["pid"]: p["text"].strip() for p in document.get("paragraphs", ())}
+        if (text := paragraphs.get(row["pid"])) is None or text not in document["text"]:
+            raise ValueError(f"pid names {row['pid']!r}, which is no paragraph in {name!r}")
         start = document["text"].index(text)
         yield Span(name, start, start + len(text))
     else:
@@ -220,7 +289,9 @@ def _turns(
     name: str, document: Mapping[str, Any], spans: Iterable[tuple[int, int]]
 ) -> Iterator[Span]:
     for first, last in spans:
-        turns = document["turn_offsets"]
+        turns = document.get("turn_offsets", ())
+        if not 0 <= first <= last or first >= len(turns):
+            raise ValueError(f"spans names the turns {first} to {last} of {len(turns)}")
         yield Span(name, turns[first][0], turns[min(last, len(turns) - 1)][1])
 
 

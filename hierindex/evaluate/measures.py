@@ -12,10 +12,10 @@ from llama_index.core.utils import get_tokenizer
 from hierindex.evaluate.datasets import Question
 from hierindex.record import DETAILS, NodeRecord, Span
 
-OVERLAP = 40  # characters of gold that make a node a hit; fewer may be the end of a sentence
+OVERLAP = 41  # characters of gold that make a node a hit; fewer may be the end of a sentence
 MENTION = 60  # characters of a topic that make it mentioned
 ROUGE_WORDS, LONG = 150, 10  # words that ROUGE reads, and of the shortest answer it is used for
-BOTH = 5  # first nodes, in which all gold documents are sought
+ALL_AT = 5  # first passages, among whose documents all gold documents are sought
 RANKED = {"Success@1": "hit@1", "Success@5": "hit@5", "RR@10": "MRR@10", "nDCG@10": "nDCG@10"}
 """Measures of rankings, by their names in ir-measures, and ours."""
 WORD = re.compile(r"\w+")
@@ -67,7 +67,7 @@ class Gold:
     def __init__(self, question: Question, texts: Mapping[str, str]) -> None:
         self._spans, self._topics = question.spans, question.topics
         self._documents = question.documents.keys()
-        self._n_tokens = sum(count_tokens(texts[d][start:end]) for d, start, end, _ in self._spans)
+        self._n_tokens = sum(count_tokens(texts[d][start:end]) for d, start, end, *_ in self._spans)
         self._n_characters = n_covered(self._spans, self._spans)
         self._evidence = set().union(*map(_trigrams, question.evidence))
         self._answers = [_plain(answer) for answer in question.answers]
@@ -76,12 +76,13 @@ class Gold:
     def held(self, kept: Sequence[Passage], budget: int) -> dict[Measure, float]:
         """Return what passages that fill a budget hold of the gold, from 0 to 1.
 
-        `coverage` is the share of the characters of gold spans, of as many as fit the budget;
-        `breadth` the share of topics with at least 60 characters returned; `documents` the share
-        of gold documents; `evidence` the share of the evidence's word trigrams; `answer` whether
-        an answer is there word for word; `answer words` the share of the reference's content
-        words; `ROUGE-1` and `ROUGE-2` (F, stemmed) compare the first 150 words, whatever the
-        budget, with a long reference.
+        `coverage` is the number of characters of gold spans that are returned, divided by the
+        number that fits the budget; `breadth` the share of topics of which at least 60 characters
+        or half are returned; `documents` the share of gold documents; `evidence` the share of the
+        evidence's word trigrams; `answer` whether an answer is there word for word; `answer words`
+        the share of the reference's content words. `ROUGE-1` and `ROUGE-2` (F, stemmed) compare
+        the first 150 words with a long reference; they are named without the budget, because only
+        those of the largest one are reported.
         """
         spans = [span for passage in kept for span in passage.spans]
         text, figures = "\n".join(passage.text for passage in kept), dict[Measure, float]()
@@ -89,7 +90,7 @@ class Gold:
             most = self._n_characters * min(1.0, budget / max(1, self._n_tokens))
             figures["coverage", budget] = min(1.0, n_covered(self._spans, spans) / most)
         if self._topics:
-            mentioned = [n_covered(topic, spans) >= MENTION for topic in self._topics]
+            mentioned = [_holds(spans, topic, MENTION) for topic in self._topics]
             figures["breadth", budget] = float(np.mean(mentioned))
         if self._documents:
             documents = self._documents & {span.document for span in spans}
@@ -126,14 +127,22 @@ def n_covered(gold: Iterable[Span], spans: Iterable[Span]) -> int:
     return sum(int(np.count_nonzero(marked.all(axis=0))) for marked in marks.values())
 
 
+def _holds(spans: Sequence[Span], gold: Sequence[Span], enough: int) -> bool:
+    """Return whether spans cover `enough` characters of gold or half of it, whichever is less."""
+    return n_covered(gold, spans) >= min(enough, n_covered(gold, gold) / 2)
+
+
 def ranked(
     question: Question, found: Mapping[str, Sequence[Passage]]
 ) -> dict[str, dict[Measure, float]]:
     """Return the figures of several rankings by name; ir-measures computes them.
 
-    A passage is relevant if it shares more than 40 characters with a gold span. Where gold is
-    documents, those of the passages are ranked, each by its first passage; `all@5` tells whether
-    all gold documents are among those of the first five passages.
+    `hit@1` and `hit@5` tell whether one of the first results is relevant; `MRR@10` is 1 divided by
+    the place of the first relevant one of ten, or 0. A result is a passage, relevant if it
+    holds at least 41 characters or half of a gold span. Where gold is documents, a result is a
+    document, at the place of its first passage, so that `MRR@10` and `nDCG@10`, which counts
+    grades of relevance, are of ten documents, as in BEIR; and `all@5` tells whether all gold
+    documents are among those of the first five passages.
     """
     import ir_measures
 
@@ -147,11 +156,12 @@ def ranked(
         if gold:
             order = [span.document for passage in passages for span in passage.spans]
             qrels[name] = dict(gold)
-            first = {span.document for passage in passages[:BOTH] for span in passage.spans}
-            figures[name][f"all@{BOTH}", None] = float(gold.keys() <= first)
+            first = {span.document for passage in passages[:ALL_AT] for span in passage.spans}
+            figures[name][f"all@{ALL_AT}", None] = float(gold.keys() <= first)
         else:
             order = [passage.id for passage in passages]
-            hits = [p.id for p in passages if n_covered(question.spans, p.spans) > OVERLAP]
+            gold_spans = [(span,) for span in question.spans]
+            hits = [p.id for p in passages if any(_holds(p.spans, g, OVERLAP) for g in gold_spans)]
             qrels[name] = dict.fromkeys(hits, 1) or {"missed": 1}
         places = {each: -float(place) for place, each in enumerate(dict.fromkeys(order))}
         run[name] = places or {"nothing": 0.0}

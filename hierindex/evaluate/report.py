@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hierindex.core.arguments import require
 from hierindex.errors import InputError
 
 
@@ -68,6 +69,7 @@ class Report:
         InputError
             If there is no such measure, or the file cannot be written.
         """
+        check_plot(path, [row.budget for row in self.rows if row.budget is not None])
         from matplotlib.figure import Figure
 
         panels: dict[str, dict[str, list[tuple[int, float]]]] = {}
@@ -75,9 +77,6 @@ class Report:
             if row.budget is not None:
                 head = f"{row.data}, {row.kind}: {row.measure}".replace(", :", ":")
                 panels.setdefault(head, {}).setdefault(row.way, []).append((row.budget, row.mean))
-        panels = {h: lines for h, lines in panels.items() if len(next(iter(lines.values()))) > 1}
-        if not panels:
-            raise InputError("A plot needs a measure at two budgets or more.")
         figure = Figure(figsize=(9, 5 * len(panels)), layout="constrained")
         columns = figure.subplots(len(panels), squeeze=False)[:, 0]
         for axes, (head, lines) in zip(columns, panels.items(), strict=True):
@@ -89,6 +88,16 @@ class Report:
             figure.savefig(path)
         except (OSError, ValueError) as error:
             raise InputError(f"The plot cannot be written to {path}: {error}.") from error
+
+
+def check_plot(path: str | Path, budgets: Sequence[int]) -> None:
+    """Raise InputError if measures at these budgets cannot be plotted, or not in this file."""
+    path, several = Path(path), sorted({*budgets})
+    require(len(several) > 1, "budgets", "two or more for a plot", several)
+    known = path.suffix.lower() in (".png", ".svg", ".pdf")
+    require(known, "A plot", "a PNG, SVG or PDF file", str(path))
+    if not path.parent.is_dir():
+        raise InputError(f"The plot cannot be written to {path}: there is no such folder.")
 
 
 def table(report: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,8 @@ from hierindex.progress import Progress, silent
 
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
 AGAINST = "dense"
-TOP_K = 10  # nodes of a ranking
+TOP_K = 10  # results of a ranking
+MOST = 100  # nodes, asked for where ten have fewer than ten documents
 SPARE = 1.5  # nodes to fill a budget with, as some may not fit
 NEEDED = ("ir_measures", "rouge_score", "bm25s", "Stemmer", "matplotlib")
 NO_LLM = "Figures of answers (token F1, ROUGE-L, choice) need an LLM: --llm and --llm-base-url."
@@ -87,8 +89,8 @@ def evaluate(
     Raises
     ------
     InputError
-        If data are missing or incomplete, a way does not exist, a number is out of range, or the
-        extra `evaluate` is not installed.
+        If data are missing, incomplete or of the same name, a way does not exist, a number is out
+        of range, or the extra `evaluate` is not installed.
     """
     started = time.perf_counter()
     if missing := [name for name in NEEDED if find_spec(name) is None]:
@@ -100,8 +102,7 @@ def evaluate(
     counts = bool(budgets) and all(is_whole(budget, 1) for budget in budgets)
     require(counts, "budgets", "integers of at least 1", [*budgets])
     require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
-    several = [data] if isinstance(data, str | Path | Dataset) else data
-    datasets = [d if isinstance(d, Dataset) else read_dataset(d) for d in several]
+    datasets = _read([data] if isinstance(data, str | Path | Dataset) else data)
     asked = [_spread(dataset.part(part), limit) for dataset in datasets]
     model = embed_model or load_embed_model()
     rows, notes = list[Row](), [] if llm else [NO_LLM]
@@ -112,6 +113,18 @@ def evaluate(
             rows += _rows(dataset.name, questions, figures, against)
     seconds = round(time.perf_counter() - started, 3)
     return Report(part, against, rows, notes, seconds)
+
+
+def _read(data: Sequence[str | Path | Dataset]) -> list[Dataset]:
+    """Return data sets, whose names must differ, because figures are reported by name."""
+    require(len(data) > 0, "data", "one data set or more", data)
+    datasets = [d if isinstance(d, Dataset) else read_dataset(d) for d in data]
+    for (a, given), (b, other) in combinations(zip(datasets, data, strict=True), 2):
+        if a.name == b.name:
+            two = ["a Dataset" if isinstance(d, Dataset) else d for d in (given, other)]
+            told = f"{two[0]} and {two[1]} are both named {a.name!r}"
+            raise InputError(f"Data sets need different names; {told}.")
+    return datasets
 
 
 def _spread(questions: list[Question], limit: int | None) -> list[Question]:
@@ -137,7 +150,7 @@ def _figures(
         for way in list(figures):
             try:
                 if question.spans or question.documents:
-                    rankings[way] = [Passage.of(n) for n in ways[way](asked, TOP_K, None)[:TOP_K]]
+                    rankings[way] = _ranking(ways[way], asked)
                 for budget in budgets:
                     enough = max(TOP_K, math.ceil(SPARE * budget / mean))
                     kept = fill(map(Passage.of, ways[way](asked, enough, budget)), budget)
@@ -161,6 +174,15 @@ def _figures(
             for name, value in figures_of(questions[number], answer).items():
                 figures[way][name, budget][number] = value
     return figures
+
+
+def _ranking(way: Way, asked: Asked) -> list[Passage]:
+    """Return ten passages and, where gold is documents, more if those are of fewer than ten."""
+    passages = [Passage.of(node) for node in way(asked, TOP_K, None)[:TOP_K]]
+    documents = {span.document for passage in passages for span in passage.spans}
+    if asked.question.documents and len(documents) < TOP_K:
+        passages += map(Passage.of, way(asked, MOST, None)[:MOST])
+    return passages
 
 
 def _rows(

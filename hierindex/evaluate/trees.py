@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import BaseNode, QueryBundle
+from llama_index.core.schema import BaseNode, Document, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.cache.file import cache_file
 from hierindex.core.bounds import Caps
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
+from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.mixture import Mixture
+from hierindex.core.rows import Rows
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.model_identity import fingerprint
+from hierindex.errors import InputError
 from hierindex.evaluate.datasets import Dataset, Question
 from hierindex.evaluate.measures import Passage, count_tokens
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -40,9 +42,9 @@ class EvenRuns:
 
     rows: int = 6  # children of a parent of the default tree, on average
 
-    def breakpoints(self, X: Floats2d, n_tokens: Ints1d, caps: Caps) -> Ints1d:
+    def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
         """Return the gaps to cut."""
-        return np.arange(self.rows - 1, len(X) - 1, self.rows)
+        return np.arange(self.rows - 1, len(rows) - 1, self.rows)
 
 
 AS_PUBLISHED = Mixture(target_size=None)  # the number of groups by BIC
@@ -69,7 +71,7 @@ class Trees:
         chunk_size: int | None,
         progress: Progress,
     ) -> None:
-        self.name, self._documents = dataset.name, dataset.documents
+        self.name = dataset.name
         self.texts = {document.doc_id: document.text for document in dataset.documents}
         self.embed_model, self._chunk_size = embed_model, chunk_size
         self._progress, self._built = progress, dict[str, HierarchicalIndex]()
@@ -96,7 +98,7 @@ class Trees:
             self._progress(f"{self.name}: {tree}, {stage}", done, total, cost)
 
         HierarchicalIndex.build(
-            self._documents,
+            [Document(text=text, id_=name) for name, text in self.texts.items()],
             folder,
             hierarchy=HIERARCHIES[tree](self.embed_model),
             splitter=sentence_splitter(self.embed_model, self._chunk_size),
@@ -130,7 +132,9 @@ class Bm25:
 
         bm25s.logger.setLevel("WARNING")
         self._n_texts, self._index = len(texts), bm25s.BM25()
-        self._index.index(self._words(texts), show_progress=False)
+        if not any(words := self._words(texts)):
+            raise InputError("The documents have no words other than stop words.")
+        self._index.index(words, show_progress=False)
 
     def scores(self, question: str) -> Floats1d:
         """Return the score of each text."""

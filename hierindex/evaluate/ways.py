@@ -23,13 +23,14 @@ from llama_index.core.schema import (
 )
 from llama_index.core.vector_stores.types import MetadataFilters
 
+from hierindex.core.arguments import require
 from hierindex.core.membership import Floats1d
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.errors import InputError, LevelError
 from hierindex.evaluate.measures import Passage, fill
 from hierindex.evaluate.trees import OURS, Asked, Trees, Way
 from hierindex.export.document_summary import to_document_summary_index
-from hierindex.retrieve.question import of
+from hierindex.retrieve.question import of_documents
 from hierindex.retrieve.retriever import TOKEN_BUDGET
 
 N_DOCUMENTS = 3  # summaries that the document-summary index finds
@@ -134,7 +135,7 @@ def ours(tree: str = OURS, **options: Any) -> Way:
 
     def way(asked: Asked, top_k: int, budget: int | None) -> Sequence[BaseNode]:
         within = asked.question.within
-        filters = None if within is None else MetadataFilters(filters=[of([within])])
+        filters = None if within is None else MetadataFilters(filters=[of_documents([within])])
         retriever = asked.trees.index(tree).as_retriever(
             top_k=top_k, token_budget=budget, filters=filters, **options
         )
@@ -204,14 +205,16 @@ def ways_of(ways: Sequence[str] | Mapping[str, Way] | None) -> dict[str, Way]:
     Raises
     ------
     InputError
-        If there is no way of a name.
+        If there is no way of a name, or none at all.
     """
-    if isinstance(ways, Mapping):
-        return dict(ways)
-    for name in ways or ():
+    chosen = WAYS if ways is None else ways
+    require(len(chosen) > 0, "ways", "one way or more", chosen)
+    if isinstance(chosen, Mapping):
+        return dict(chosen)
+    for name in chosen:
         if name not in WAYS:
             raise InputError(f"There is no way {name!r}; there are {', '.join(WAYS)}.")
-    return {name: WAYS[name] for name in ways or WAYS}
+    return {name: WAYS[name] for name in chosen}
 
 
 class _Given(BaseRetriever):

@@ -15,7 +15,13 @@ from hierindex.record import NodeRecord, user_metadata
 from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 
-PLACE = {"document": pa.string(), "start": pa.int64(), "end": pa.int64(), "page": pa.int32()}
+PLACE = {
+    "document": pa.string(),
+    "start": pa.int64(),
+    "end": pa.int64(),
+    "page": pa.int32(),
+    "section": pa.list_(pa.string()),
+}
 CITATIONS = pa.list_(pa.struct(list(PLACE.items())))
 COLUMNS = (
     "id level level_max kind text documents parent_ids parent_weights child_ids citations metadata"
@@ -29,8 +35,9 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
 
     Columns are `id`, `level`, `level_max`, `kind`, `text`, `documents`, `parent_ids` and
     `parent_weights` (strongest first, summing to 1), `child_ids`, `citations` (structs of
-    `document`, `start`, `end` and a nullable `page`), `metadata` (of the documents, as JSON),
-    `n_tokens`, `grounding` (null if not measured) and `vector` (fixed-size list of float32).
+    `document`, `start`, `end`, and nullable `page` and `section`, a list of titles), `metadata`
+    (of the documents, as JSON), `n_tokens`, `grounding` (null if not measured) and `vector`
+    (fixed-size list of float32).
     Rows are in the order of the table, and are read and written in batches.
 
     Returns
@@ -58,7 +65,7 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
 def _table(batch: pa.RecordBatch) -> pa.Table:
     found = [node.metadata for node in to_nodes(batch.select(NODE_COLUMNS))]
     records = list(map(NodeRecord.from_metadata, found))
-    citations = [[span._asdict() for span in record.citations] for record in records]
+    citations = [[span.to_json() for span in record.citations] for record in records]
     metadata = [json.dumps(user_metadata(each), ensure_ascii=False) for each in found]
     columns = {
         **{name: batch[name] for name in READ},

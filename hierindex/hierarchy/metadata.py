@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hierindex.record import RECORD_KEYS
+from hierindex.record import RECORD_KEYS, SECTION, shared_section
 
 MAX_DISTINCT = 10  # values per key of a parent
 RANGES = frozenset(
-    {"page", "page_number", "page_label", "timestamp", "time", "date", "start_time", "end_time"}
+    "page page_number page_label timestamp time date start_time end_time last_modified_date".split()
 )
 
 Merge = Callable[[list[Any]], Any]
@@ -21,8 +21,9 @@ def merged_metadata(
     """Merge the metadata of children into that of their parent.
 
     A value that all children share is inherited. Pages and times (the keys in `RANGES`) become
-    [min, max]. Any other key becomes a list of at most `MAX_DISTINCT` distinct values. Keys
-    that hierindex writes are omitted.
+    [min, max]. The section becomes the longest path of titles that all children share. Any other
+    key becomes a list of at most `MAX_DISTINCT` distinct values. Keys that hierindex writes are
+    omitted.
 
     Parameters
     ----------
@@ -45,6 +46,8 @@ def merged_metadata(
             value = rules[key](values)
         elif len(values) == len(children) and all(other == values[0] for other in values):
             value = values[0]
+        elif key == SECTION:
+            value = shared_section(str(child.get(key, "")) for child in children) or None
         elif key in RANGES:
             value = value_range(values)
         else:

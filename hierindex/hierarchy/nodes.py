@@ -23,10 +23,12 @@ from hierindex.record import (
     PAGE_BREAK,
     PAGE_LABEL,
     RECORD_KEYS,
+    SECTION,
     NodeRecord,
     Quote,
     Span,
     record_keys,
+    without_headings,
 )
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Summary
@@ -96,12 +98,13 @@ def _document(node: BaseNode) -> str:
 def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
     text, document = node.get_content(MetadataMode.NONE), _document(node)
     start = 0 if isinstance(node, Document) else getattr(node, "start_char_idx", None)
-    source = RelatedNodeInfo(node_id=document, node_type=ObjectType.DOCUMENT)
+    source = node.source_node or RelatedNodeInfo(node_id=document, node_type=ObjectType.DOCUMENT)
+    metadata = without_headings(node.metadata)
     leaf = TextNode(
         id_=node_id,
         text=text,
         embedding=node.embedding,
-        metadata={k: v for k, v in node.metadata.items() if k not in record_keys(node.metadata)},
+        metadata={k: v for k, v in metadata.items() if k not in record_keys(metadata)},
         excluded_embed_metadata_keys=_with_own(node.excluded_embed_metadata_keys),
         excluded_llm_metadata_keys=_with_own(node.excluded_llm_metadata_keys),
         metadata_template=node.metadata_template,
@@ -111,7 +114,11 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
         ),
         start_char_idx=start,
         end_char_idx=None if start is None else start + len(text),
-        relationships={NodeRelationship.SOURCE: node.source_node or source},
+        relationships={
+            NodeRelationship.SOURCE: source.model_copy(
+                update={"metadata": without_headings(source.metadata)}
+            )
+        },
     )
     for relation in (NodeRelationship.PREVIOUS, NodeRelationship.NEXT):
         beside = node.relationships.get(relation)
@@ -126,14 +133,16 @@ def _quotes(node: BaseNode, document: str, start: int | None) -> tuple[Quote, ..
     if start is None:
         return (Quote(0, len(text), None),)
     end = getattr(node, "end_char_idx", None) or start + len(text)
-    page = node.metadata.get(PAGE)
+    page, section = node.metadata.get(PAGE), node.metadata.get(SECTION)
+    section = section if isinstance(section, str) else ""
+    whole = Span(document, start, end, _label(node), section)
     if end - start != len(text):  # text edited after splitting: the span is that of the original
-        return (Quote(0, len(text), Span(document, start, end, _label(node)), verbatim=False),)
+        return (Quote(0, len(text), whole, verbatim=False),)
     if not isinstance(page, int):
-        return (Quote(0, len(text), Span(document, start, end, _label(node))),)
+        return (Quote(0, len(text), whole),)
     quotes, at = [], 0
     for i, part in enumerate(text.split(PAGE_BREAK)):
-        span = Span(document, start + at, start + at + len(part), page + i)
+        span = Span(document, start + at, start + at + len(part), page + i, section)
         quotes.append(Quote(at, at + len(part), span))
         at += len(part) + 1
     return tuple(quotes)

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,17 +14,40 @@ from llama_index.core.schema import Document
 from hierindex.errors import SourceError
 from hierindex.progress import Progress, silent
 from hierindex.read.html import read_html
+from hierindex.read.mail import read_mail
+from hierindex.read.markdown import read_markdown
+from hierindex.read.notebook import read_notebook
+from hierindex.read.office import read_epub, read_excel, read_powerpoint, read_word
 from hierindex.read.pdf import read_pdf
+from hierindex.read.plain import read_plain
+from hierindex.read.records import read_csv, read_json
+from hierindex.read.rst import read_rst
 from hierindex.read.text import Reading, UnreadableError, read_text
-from hierindex.record import HEADINGS
+from hierindex.record import HEADINGS, MODIFIED, TITLE
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
-FILE_NAME = "file_name"
+FILE_NAME = "file_name"  # these keys are LlamaIndex's, apart from the folder
+FILE_PATH = "file_path"
+FOLDER = "folder"
 
 Reader = Callable[[BinaryIO], Reading]
 """Reads an open file."""
 
-READERS: dict[str, Reader] = {".html": read_html, ".htm": read_html, ".pdf": read_pdf}
+READERS: dict[str, Reader] = {
+    **dict.fromkeys((".html", ".htm"), read_html),
+    **dict.fromkeys((".md", ".markdown"), read_markdown),
+    **dict.fromkeys((".docx", ".docm"), read_word),
+    **dict.fromkeys((".pptx", ".pptm"), read_powerpoint),
+    **dict.fromkeys((".xlsx", ".xlsm"), read_excel),
+    **dict.fromkeys((".csv", ".tsv"), read_csv),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
+    ".pdf": read_pdf,
+    ".rst": read_rst,
+    ".txt": read_plain,
+    ".epub": read_epub,
+    ".eml": read_mail,
+    ".ipynb": read_notebook,
+}
 """Readers by suffix; other files are read as text."""
 
 
@@ -38,7 +62,10 @@ class Skipped:
 def read_documents(
     *sources: str | Path, progress: Progress = silent
 ) -> tuple[list[Document], list[Skipped]]:
-    """Read files and folders of text, Markdown, HTML and PDF, each file as one document.
+    """Read files and folders, each file as one document.
+
+    Text, Markdown, HTML, PDF, CSV, JSON, notebooks and e-mails are read; with the extra
+    `hierindex[office]` also Word, PowerPoint, Excel and EPUB.
 
     Parameters
     ----------
@@ -52,7 +79,9 @@ def read_documents(
     -------
     documents : list[Document]
         In the order of the sources and their paths. The id of a document is the path of its
-        file relative to the source, with bytes that are not UTF-8 escaped.
+        file relative to the source, with bytes that are not UTF-8 escaped. Metadata are its
+        `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
+        entries of Markdown's front matter, and its `headings`, see `Heading`.
     skipped : list[Skipped]
         The files that cannot be read as text.
 
@@ -158,26 +187,36 @@ def _valid(name: str) -> str:
 
 
 def _read(path: Path, document_id: str) -> Document:
-    path.stat()  # raises the reason why a path cannot be accessed
+    modified = path.stat().st_mtime  # raises the reason why a path cannot be accessed
     if path.is_dir():
         link = path.is_symlink()
         raise UnreadableError("is a link to a folder" if link else "is a folder without permission")
     if not path.is_file():
         raise UnreadableError("is a pipe, a socket or a device")
     with path.open("rb") as file:
-        return _document(file, document_id)
+        return _document(file, document_id, **_dated(modified))
 
 
-def _document(file: BinaryIO, document_id: str) -> Document:
-    name = Path(document_id).name
-    text, metadata, headings = READERS.get(Path(name).suffix.lower(), read_text)(file)
+def _dated(seconds: float) -> dict[str, str]:
+    """Return the day of a time as metadata, or nothing for years that dates cannot have."""
+    try:
+        return {MODIFIED: datetime.fromtimestamp(seconds, UTC).date().isoformat()}
+    except (ValueError, OverflowError, OSError):
+        return {}
+
+
+def _document(file: BinaryIO, document_id: str, **more: Any) -> Document:
+    path = Path(document_id)
+    text, read, headings = READERS.get(path.suffix.lower(), read_text)(file)
     if not text.strip():
         raise UnreadableError("is empty" if not text else "contains only white space")
     longest = max(map(len, text.splitlines()))
     if longest > MAX_LINE:
         raise UnreadableError(f"has a line of {longest:,} characters, more than {MAX_LINE:,}")
-    metadata = {FILE_NAME: name, **metadata}
+    named = {FILE_NAME: path.name, FILE_PATH: document_id, FOLDER: path.parent.as_posix()}
+    metadata = {**read, **named, **more}
     if headings:
+        metadata.setdefault(TITLE, headings[0].title)
         metadata[HEADINGS] = [list(heading) for heading in headings]
     document = Document(id_=document_id, text=text, metadata=metadata)
     document.excluded_embed_metadata_keys = list(metadata)

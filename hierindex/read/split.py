@@ -2,27 +2,35 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.node_parser import NodeParser, SentenceSplitter
+from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
 from hierindex.progress import Progress, silent
-from hierindex.record import PAGE, PAGE_BREAK, PAGES
+from hierindex.read.sections import Sections, headings_of, split_at_headings
+from hierindex.record import PAGE, PAGE_BREAK, PAGES, SECTION, without_headings
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
 SENTENCE_END = re.compile(r"[.!?]\s+(?=\S)")
 SHORT = 8  # characters
-ENOUGH = 16  # characters per token, an upper bound; most texts have about four
+DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
+ENOUGH = 6  # characters per token; most texts have about four
 
 
 class PlacedSentenceSplitter(SentenceSplitter):
-    """LlamaIndex's sentence splitter, without overlap and with exact character offsets.
+    """LlamaIndex's sentence splitter, at headings, without overlap and with exact offsets.
+
+    A chunk ends where a section of the document ends. Only a section of less than a quarter of
+    `chunk_size` shares its chunk with those that follow below the same heading. A document
+    without headings has LlamaIndex's chunks.
 
     LlamaIndex allows for overlap when it locates chunks, so it places repeated text too early,
     and it gives the chunks of a document's part offsets within that part.
@@ -35,12 +43,28 @@ class PlacedSentenceSplitter(SentenceSplitter):
         """Return the name under which LlamaIndex serialises it."""
         return "PlacedSentenceSplitter"
 
+    def _parse_nodes(
+        self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
+    ) -> list[BaseNode]:
+        """Split each part between headings by itself."""
+        found: list[BaseNode] = []
+        for node in nodes:
+            bare, text = _bare(node), node.get_content(MetadataMode.NONE)
+            headings = headings_of(node) if node.source_node is None else []
+            parts = split_at_headings(text, headings, self._is_short)
+            metadata = self._get_metadata_str(bare)
+            chunks = [c for part in parts for c in self.split_text_metadata_aware(part, metadata)]
+            found += build_nodes_from_splits(chunks, bare, id_func=self.id_func)
+        return found
+
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
         parents = [parent_doc_map.get(node.ref_doc_id or "") for node in nodes]
-        nodes = super()._postprocess_parsed_nodes(nodes, parent_doc_map)
+        bare = {name: _bare(each) for name, each in parent_doc_map.items()}
+        nodes = super()._postprocess_parsed_nodes(nodes, bare)
         ends = dict.fromkeys(parent_doc_map, 0)
+        chunks: dict[str, list[BaseNode]] = {name: [] for name in parent_doc_map}
         for node, parent in zip(nodes, parents, strict=True):
             if parent is None or not isinstance(node, TextNode):
                 continue
@@ -52,9 +76,16 @@ class PlacedSentenceSplitter(SentenceSplitter):
                 continue
             ends[parent.node_id] = at + len(node.text)
             node.start_char_idx, node.end_char_idx = start + at, start + ends[parent.node_id]
+            chunks[parent.node_id].append(node)
+        for name, parent in parent_doc_map.items():
             if parent.source_node is None:
-                _number([node], parent)
+                _place(chunks[name], parent)
         return nodes
+
+    def _is_short(self, text: str) -> bool:
+        """Return whether a text has less than a quarter of a chunk's tokens."""
+        shortest = self.chunk_size // 4
+        return len(text) < ENOUGH * shortest and self._token_size(text) < shortest
 
     def _get_metadata_str(self, node: BaseNode) -> str:
         """Return the embedded metadata, so that the file name does not influence the chunks."""
@@ -130,25 +161,42 @@ def split_stretches(text: str) -> list[str]:
 def split_documents(
     documents: Sequence[Document], splitter: NodeParser, *, progress: Progress = silent
 ) -> list[BaseNode]:
-    """Split documents into chunks; chunks of paged documents get their first page as metadata."""
+    """Split documents into chunks, with their first pages and their sections as metadata.
+
+    Only the splitter of `sentence_splitter` ends chunks where sections end.
+    """
     chunks: list[BaseNode] = []
     for i, document in enumerate(documents, start=1):
-        found = splitter([document])
-        _number(found, document)
-        chunks += found
+        if isinstance(splitter, PlacedSentenceSplitter):
+            chunks += splitter([document])
+        else:
+            found = splitter([_bare(document)])
+            _place(found, document)
+            chunks += found
         progress("split", i, len(documents))
     return chunks
 
 
-def _number(chunks: Sequence[BaseNode], document: BaseNode) -> None:
-    """Give each chunk of a document with pages its first page, counted from 1."""
-    if PAGES not in document.metadata:
-        return
+def _bare(document: DocumentLike) -> DocumentLike:
+    """Return a copy of a document without headings."""
+    return document.model_copy(update={"metadata": without_headings(document.metadata)})
+
+
+def _place(chunks: Sequence[BaseNode], document: BaseNode) -> None:
+    """Give chunks of a document their first page, counted from 1, and their section."""
     text = document.get_content(MetadataMode.NONE)
+    sections = Sections(text, headings_of(document))
     for chunk in chunks:
-        if PAGE in chunk.metadata:
+        if not isinstance(chunk, TextNode) or (start := chunk.start_char_idx) is None:
             continue
-        if isinstance(chunk, TextNode) and chunk.start_char_idx is not None:
-            chunk.metadata[PAGE] = 1 + text.count(PAGE_BREAK, 0, chunk.start_char_idx)
-            if PAGE not in chunk.excluded_embed_metadata_keys:
-                chunk.excluded_embed_metadata_keys = [*chunk.excluded_embed_metadata_keys, PAGE]
+        if PAGES in document.metadata and PAGE not in chunk.metadata:
+            chunk.metadata[PAGE] = 1 + text.count(PAGE_BREAK, 0, start)
+            chunk.excluded_embed_metadata_keys = _with(PAGE, chunk.excluded_embed_metadata_keys)
+        if section := sections.around(start, start + len(chunk.text)):
+            chunk.metadata[SECTION] = section
+            chunk.excluded_embed_metadata_keys = _with(SECTION, chunk.excluded_embed_metadata_keys)
+            chunk.excluded_llm_metadata_keys = _with(SECTION, chunk.excluded_llm_metadata_keys)
+
+
+def _with(key: str, keys: Sequence[str]) -> list[str]:
+    return [*keys] if key in keys else [*keys, key]

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, NamedTuple
 from hierindex.record import Heading
 
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
+MAX_TITLE = 1000  # characters; each chunk stores the title
 
 
 class Reading(NamedTuple):

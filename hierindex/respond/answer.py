@@ -57,8 +57,8 @@ class Source:
 class Answer:
     """An answer to a question.
 
-    `citations` has one entry per sentence of an extractive answer. `why` is the reason for the
-    searched levels, if they were chosen for the question. `score` is that of an extractive
+    `citations` has one entry per sentence of an extractive answer. `why` is the reason for
+    searching chunks or for an outline, if mode "auto" chose. `score` is that of an extractive
     answer, see `ExtractiveSynthesizer`, and `refused` is True if nothing in the index answers.
     `summaries` are the ids of summaries that a language model read instead of their children,
     which are among the sources. `calls` are the prompts sent to a language model, with its
@@ -91,6 +91,11 @@ class Retrieved:
     query: QueryBundle
     nodes: list[NodeWithScore]
     seconds: dict[str, float]
+
+    @property
+    def why(self) -> str | None:
+        """The reason for the way of searching, if mode "auto" chose it."""
+        return next((node.why for node in self.nodes if isinstance(node, RetrievedNode)), None)
 
 
 def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -> Retrieved:
@@ -143,7 +148,7 @@ def answered(
         sources=[source_of(node) for node in response.source_nodes],
         usage=calls.usage,
         seconds={**found.seconds, **_seconds(watch)},
-        why=next((node.why for node in found.nodes if isinstance(node, RetrievedNode)), None),
+        why=found.why,
         score=metadata.get(SCORE),
         refused=metadata.get(REFUSED, not found.nodes),
         summaries=metadata.get(SUMMARIES, []),

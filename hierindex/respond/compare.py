@@ -48,17 +48,22 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Answers to one question in several response modes, from the same nodes."""
+    """Answers to one question in several response modes, from the same nodes.
+
+    `why` is as in `Answer`.
+    """
 
     question: str
     sources: list[Source]
     attempts: list[Attempt]
     seconds: dict[str, float]
+    why: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain dictionaries, lists and numbers."""
+        """Return plain dictionaries, lists and numbers, without None."""
         return {
             "question": self.question,
+            **({} if self.why is None else {"why": self.why}),
             "sources": [asdict(source) for source in self.sources],
             "modes": [attempt.to_json() for attempt in self.attempts],
             "seconds": self.seconds,
@@ -121,4 +126,5 @@ def compare(
             if isinstance(error, ModelError) and refuses_all(error.__cause__):
                 raise  # all modes would fail
             attempts.append(Attempt(mode, None, str(error)))
-    return Comparison(question, list(map(source_of, found.nodes)), attempts, found.seconds)
+    sources = list(map(source_of, found.nodes))
+    return Comparison(question, sources, attempts, found.seconds, found.why)

@@ -90,9 +90,9 @@ def query_engine(
         )
     _check_templates(synthesizer)
     if mode == ResponseMode.TREE_SUMMARIZE.value and isinstance(retriever, HierarchyRetriever):
-        # Parents may violate a restriction to a level or to filters.
-        restricted = retriever.names_level or retriever.filters
-        synthesizer.setdefault("store", None if restricted else retriever.store)
+        # Other modes choose chunks or levels themselves, and parents may violate filters.
+        may_replace = retriever.mode == "collapsed" and not retriever.filters
+        synthesizer.setdefault("store", retriever.store if may_replace else None)
     if mode == EXTRACTIVE:
         made_with: dict[str, Any] = {"embed_model": embed_model}
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's

@@ -1,5 +1,6 @@
 """Passages for a language model: texts with their positions in the tree."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
@@ -80,8 +81,9 @@ async def condensed(
     """Replace some nodes by their summaries in the index, to save prompts.
 
     A summary replaces its children if all of them were found, unchanged, and if it is shorter.
-    Children of the lowest rank are replaced first, and only as many as save a prompt of `room`
-    tokens. `n_tokens` is called once for each node.
+    Children of the lowest scores are replaced first, and only as many as save a prompt of `room`
+    tokens. Nodes keep their order, a summary in the place of its first child. `n_tokens` is called
+    once for each node.
     """
     nodes = {node.node_id: node for node in found}
     costs = {node_id: n_tokens(node.node) for node_id, node in nodes.items()}
@@ -89,26 +91,27 @@ async def condensed(
     best, fewest = list(found), -(-total // room)
     if fewest <= 1:
         return best
-    rank: dict[str, int] = {}
+    place, score = dict[str, int](), dict[str, float]()
     for i, node in enumerate(found):
         for node_id in (node.node_id, *_ancestors(node)[:1]):
-            rank.setdefault(node_id, i)
-    parents = await snapshot.nodes(sorted(rank.keys() - nodes.keys()))
+            place.setdefault(node_id, i)
+            score[node_id] = max(score.get(node_id, -math.inf), node.get_score())
+    parents = await snapshot.nodes(sorted(place.keys() - nodes.keys()))
     stored = {node.node_id: _shown(node) for node in await snapshot.nodes(sorted(nodes))}
     as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(node.node)}
-    for parent in sorted(parents, key=lambda node: -rank[node.node_id]):
+    for parent in sorted(parents, key=lambda node: (score[node.node_id], -place[node.node_id])):
         children = [child.node_id for child in parent.child_nodes or ()]
         if not children or not all(child in nodes and child in as_stored for child in children):
             continue
         cost, of_children = n_tokens(parent), sum(costs[child] for child in children)
         if cost >= of_children:
             continue
-        score = max(nodes.pop(child).get_score() for child in children)
-        nodes[parent.node_id] = NodeWithScore(node=parent, score=score)
+        best_score = max(nodes.pop(child).get_score() for child in children)
+        nodes[parent.node_id] = NodeWithScore(node=parent, score=best_score)
         costs[parent.node_id] = cost
         total += cost - of_children
         if -(-total // room) < fewest:
-            best = sorted(nodes.values(), key=lambda node: rank[node.node_id])
+            best = sorted(nodes.values(), key=lambda node: place[node.node_id])
             fewest = -(-total // room)
         if fewest == 1:
             break

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -15,7 +16,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     """A query engine that answers from nodes in reading order; its sources stay best first.
 
     Laitenberger, Manning and Liu (EMNLP 2025) measured better answers from chunks in the order of
-    their document than from chunks by rank.
+    their document than from chunks by rank. Nodes that postprocessors returned are read in the
+    order of the postprocessors.
     """
 
     def synthesize(
@@ -25,7 +27,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes, which are best first."""
-        read = in_reading_order(nodes), additional_source_nodes
+        read = self._read(nodes), additional_source_nodes
         return _best_first(super().synthesize(query_bundle, *read), nodes, additional_source_nodes)
 
     async def asynthesize(
@@ -35,9 +37,23 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
-        read = in_reading_order(nodes), additional_source_nodes
+        read = self._read(nodes), additional_source_nodes
         response = await super().asynthesize(query_bundle, *read)
         return _best_first(response, nodes, additional_source_nodes)
+
+    def with_retriever(self, retriever: BaseRetriever) -> "ReadingOrderEngine":
+        """Return an engine with another retriever."""
+        return ReadingOrderEngine(
+            retriever,
+            self._response_synthesizer,
+            self._node_postprocessors,
+            self.callback_manager,
+        )
+
+    def _read(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Return nodes in the order in which the synthesizer reads them."""
+        reordered = self._node_postprocessors or getattr(self.retriever, "postprocessors", None)
+        return nodes if reordered else in_reading_order(nodes)
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}

@@ -7,8 +7,8 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.core.context import in_context, nearness, places_of
-from hierindex.core.membership import Floats1d, Floats2d, Ints1d
-from hierindex.core.ranking import blended, reading_order
+from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.ranking import blended, cosines, reading_order
 from hierindex.record import NodeRecord, Span
 from hierindex.store.rows import citations_of
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = ("id", "record", "vector")
+MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
 
 def rank_in_context(
@@ -26,7 +27,7 @@ def rank_in_context(
     Parameters
     ----------
     rows : Table
-        `COLUMNS` of distinct nodes of one level, about a hundred by vectors and by words.
+        `COLUMNS` of distinct nodes of one level.
     question : (n_dims,) floats
     lexical : mapping of str to float
         Scores by words by id; a node that it lacks has a score of 0.
@@ -35,7 +36,8 @@ def rank_in_context(
     -------
     list[(str, float)]
         Ids and scores, best first; ties stay in the order of the rows. Scores are standard
-        deviations above the mean of all nodes, see `hierindex.core.context`.
+        deviations above the mean of all nodes, see `hierindex.core.context`. Of more than 500
+        nodes, the best are ranked in context and the others follow by their own scores.
 
     Notes
     -----
@@ -48,8 +50,10 @@ def rank_in_context(
     ids = rows["id"].to_pylist()
     document, start, end = _places([_span(citations_of(r)) for r in rows["record"].to_pylist()])
     X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n, n_dims)
-    own = blended(_cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]))
-    scores = in_context(own, document, nearness(document, start, end))
+    own = blended(cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]))
+    near, scores = np.sort(np.argsort(-own, kind="stable")[:MOST_COMPARED]), own.copy()
+    K = nearness(document[near], start[near], end[near])
+    scores[near] = in_context(own[near], document[near], K)  # not below their own scores
     return [(ids[i], float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
 
@@ -77,7 +81,3 @@ def _span(spans: Sequence[Span]) -> Span | None:
         return None
     start, end = min(span.start for span in spans), max(span.end for span in spans)
     return Span(spans[0].document, start, end)
-
-
-def _cosines(X: Floats2d, question: Floats1d) -> Floats1d:
-    return np.asarray(X @ question / (np.linalg.norm(X, axis=1) * np.linalg.norm(question)))

@@ -7,7 +7,7 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter
 
 from hierindex.errors import InputError
 from hierindex.record import WHOLE_DOCUMENT, NodeRecord
-from hierindex.retrieve.question import Search, cuts, of
+from hierindex.retrieve.question import Search, cuts, of_documents
 from hierindex.store.rows import documents_of
 
 WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
@@ -22,7 +22,7 @@ async def best_of_documents(search: Search, n: int, *, n_documents: int) -> list
         If the tree has no summary of a whole document.
     """
     found = await _documents(search, n_documents)
-    return await search.best(n, cuts([0]), of(list(found)))
+    return await search.best(n, cuts([0]), of_documents(list(found)))
 
 
 async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWithScore]:
@@ -36,7 +36,8 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
         If the tree has no summary of a whole document.
     """
     found = await _documents(search, n_documents)
-    nodes = await search.snapshot.nodes(filters=search.filters_within(cuts([0]), of(list(found))))
+    within = search.filters_within(cuts([0]), of_documents(list(found)))
+    nodes = await search.snapshot.nodes(filters=within)
     chunks = [(NodeRecord.from_metadata(node.metadata), node) for node in nodes]
     place = {document: i for i, document in enumerate(found)}
     named = [(documents_of(node, record)[0], record, node) for record, node in chunks]

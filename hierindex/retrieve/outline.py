@@ -1,35 +1,50 @@
-"""Outlines: the nodes that tell most of an index, or of a part of it, in so many tokens."""
+"""Outlines: the nodes that summarise an index, or a part of it, best within a token budget."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.cut import Forest, Mask, select_cut, select_margin, told
+from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
 from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.retrieve.question import Search
-from hierindex.retrieve.question import of as of_documents
+from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
 from hierindex.store.rows import documents_of
-from hierindex.store.snapshot import Snapshot
+from hierindex.store.snapshot import Snapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COUNTED = 256  # rows at the margin of a cut, whose tokens are counted
 MANY = 1000  # documents; for nodes of more, all rows are read
-COLUMNS = ("id", "level", "n_tokens", "parent_ids", "documents")
+COLUMNS = ("id", "level", "n_tokens", "parent_ids")
+
+
+class Tree(NamedTuple):
+    """The rows that may be selected, in the order of their ids."""
+
+    ids: "pa.ChunkedArray"
+    n_tokens: Ints1d
+    """By the embedding model, at least 1."""
+    forest: Forest
 
 
 async def outline(
-    search: Search, budget: int, *, of: Sequence[str] | None = None, question: bool = True
+    search: Search,
+    budget: int,
+    *,
+    of: Sequence[str] | None = None,
+    most: int | None = None,
+    question: bool = True,
 ) -> list[NodeWithScore]:
-    """Return the nodes that tell most in so many tokens, none of them above another.
+    """Return the nodes that summarise best within a token budget, none an ancestor of another.
 
     Parameters
     ----------
@@ -40,6 +55,8 @@ async def outline(
     of : sequence of str, optional
         Ids of documents, and ids or unique id prefixes of nodes. Nodes must stand on these
         documents alone, or be one of these nodes or under one. By default, the whole index.
+    most : int, optional
+        Maximum number of nodes. Each then counts for more than budget / (most + 1) tokens.
     question : bool
         Whether text counts for more the more similar it is to the question.
 
@@ -47,7 +64,7 @@ async def outline(
     -------
     list[NodeWithScore]
         In reading order, documents in the order of their ids. A score is the share of the text
-        that the node tells of.
+        that the node stands for.
 
     Raises
     ------
@@ -56,29 +73,44 @@ async def outline(
 
     Notes
     -----
-    In a tree with several parents per node, a node is under its strongest parent only. See
-    `told` for what a node tells and `select_cut` for the choice. The columns of all rows are
-    read, or those of the documents named by `of`, and the vectors if there is a question.
+    In a tree with several parents per node, a node is under the strongest parent that may be
+    selected. A summary without text under it is not selected. See `share_and_value` for what a
+    node is worth and `select_cut` for the choice. The columns of all rows are read, or those of
+    the documents named by `of`, and the vectors if there is a question.
     """
     snapshot = search.snapshot
     if not snapshot.exists:
         return []
-    where = Prefilter()
-    if of is not None:
+    if of is None:
+        tree, where = await whole_tree(snapshot), Prefilter()
+    else:
         documents, node_ids, where = await _named(snapshot, of)
-    rows = (await snapshot.select(*COLUMNS, where=where)).sort_by("id").combine_chunks()
-    if of is not None:
-        rows = rows.filter(_inside(rows, documents, node_ids)).combine_chunks()
-    if not len(rows):
+        rows = await snapshot.select(*COLUMNS, "documents", where=where)
+        tree = await asyncio.to_thread(_tree, rows, documents, node_ids)
+    if not tree.forest.is_text.any():
         return []
-    forest, n_tokens = _forest(rows), np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
-    cosine = await _cosines(search, where, rows["id"]) if question else None
-    share, value = told(forest, n_tokens, cosine)
+    cosine = await _cosines(search, where, tree.ids) if question else None
+    share, value = await asyncio.to_thread(share_and_value, tree.forest, tree.n_tokens, cosine)
     if search.filters is not None:
         partial = search.partial_summaries
         passing = await snapshot.ids(search.filters, where, partial_summaries=partial)
-        value[~_is_in(rows["id"], passing)] = 0.0
-    return await _fitting(snapshot, rows["id"], forest, n_tokens, share, value, budget)
+        value[~_is_in(tree.ids, passing)] = 0.0
+    return await _fitting(snapshot, tree, share, value, budget, most)
+
+
+@once
+async def whole_tree(snapshot: Snapshot) -> Tree:
+    """Return the tree of all rows. Cached: 60 MB for a million."""
+    return await asyncio.to_thread(_tree, await snapshot.select(*COLUMNS))
+
+
+def _tree(rows: "pa.Table", *of: list[str]) -> Tree:
+    """Return the tree of some rows, or of those inside of documents and nodes."""
+    rows = rows.sort_by("id").combine_chunks()
+    if of:
+        rows = rows.filter(_inside(rows, *of)).combine_chunks()
+    n_tokens = np.maximum(rows["n_tokens"].to_numpy(), 1).astype(np.int64)
+    return Tree(rows["id"], n_tokens, _forest(rows))
 
 
 async def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list[str], Prefilter]:
@@ -86,7 +118,8 @@ async def _named(snapshot: Snapshot, of: Sequence[str]) -> tuple[list[str], list
     held = (await snapshot.select("documents", where=_in(of) & CHUNKS))["documents"]
     known = {document for row in held.to_pylist() for document in row}
     documents = [each for each in of if each in known]
-    node_ids = [await snapshot.id_beginning(each) for each in of if each not in known]
+    others = [each for each in of if each not in known]
+    node_ids = [await snapshot.id_beginning(each, or_document=True) for each in others]
     of_nodes = (await snapshot.columns("documents", node_ids=node_ids))["documents"]
     every = {*documents, *(document for row in of_nodes for document in row)}
     return documents, node_ids, _in(every) if len(every) <= MANY else Prefilter()
@@ -102,14 +135,13 @@ async def _cosines(search: Search, where: Prefilter, ids: "pa.ChunkedArray") -> 
     import pyarrow.compute as pc
 
     q = np.array(search.embedding, dtype=np.float32)
-    read, cosines = list[pa.Array](), [np.zeros(0)]
+    read, similarities = list[pa.Array](), [np.zeros(0)]
     async for batch in search.snapshot.batches("id", "vector", where=where):
         X = batch["vector"].flatten().to_numpy().reshape(-1, len(q))
         read.append(batch["id"])
-        lengths = np.linalg.norm(X, axis=1) * np.linalg.norm(q)
-        cosines.append(X @ q / np.maximum(lengths, np.finfo(np.float32).tiny))
+        similarities.append(cosines(X, q))
     row = pc.index_in(ids, pa.chunked_array(read, pa.string())).to_numpy()
-    return np.asarray(np.concatenate(cosines)[row])
+    return np.asarray(np.concatenate(similarities)[row])
 
 
 def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask:
@@ -119,8 +151,20 @@ def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask
     inside, lists = np.ones(len(rows), dtype=np.bool_), rows["documents"].combine_chunks()
     other = ~_is_in(lists.flatten(), documents)
     inside[np.array(pc.list_parent_indices(lists))[other]] = False
-    named = _is_in(rows["id"], node_ids)
-    return inside | named | _forest(rows).under(named)
+    under, (child, parent) = _is_in(rows["id"], node_ids), _links(rows)
+    for _ in pc.unique(rows["level"]):  # as often as there are levels to go down
+        under[child[under[parent]]] = True
+    return inside | under
+
+
+def _links(rows: "pa.Table") -> tuple[Ints1d, Ints1d]:
+    """Return each child among some rows and its parent there, a child's strongest parent first."""
+    import pyarrow.compute as pc
+
+    lists = rows["parent_ids"].combine_chunks()
+    child = np.array(pc.list_parent_indices(lists), dtype=np.int64)
+    parent = np.array(pc.index_in(lists.flatten(), rows["id"]).fill_null(-1), dtype=np.int64)
+    return child[parent >= 0], parent[parent >= 0]
 
 
 def _is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
@@ -132,31 +176,27 @@ def _is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
 
 def _forest(rows: "pa.Table") -> Forest:
     """Return the tree of the strongest parents among some rows."""
-    import pyarrow.compute as pc
-
-    lists, level = rows["parent_ids"].combine_chunks(), rows["level"].to_numpy()
-    n_parents = pc.list_value_length(lists).to_numpy()
-    strongest = lists.flatten().take((np.cumsum(n_parents) - n_parents)[n_parents > 0])
-    parent = np.full(len(rows), -1)
-    parent[n_parents > 0] = pc.index_in(strongest, rows["id"]).fill_null(-1).to_numpy()
-    parent[level[parent] <= level] = -1
-    return Forest(parent, level)
+    level, (child, parent) = rows["level"].to_numpy(), _links(rows)
+    above = level[parent] > level[child]
+    strongest = np.full(len(rows), -1)
+    strongest[child[above][::-1]] = parent[above][::-1]  # a child's first parent is written last
+    return Forest(strongest, level)
 
 
 async def _fitting(
     snapshot: Snapshot,
-    ids: "pa.ChunkedArray",
-    forest: Forest,
-    n_tokens: Ints1d,
+    tree: Tree,
     share: Floats1d,
     value: Floats1d,
     budget: int,
+    most: int | None,
 ) -> list[NodeWithScore]:
     """Return the best cut by the tokens that an LLM reads.
 
     They are counted for the rows that may be chosen; the others are taken to have as many times
     the tokens of the embedding model as those have.
     """
+    ids, n_tokens, forest = tree
     count, tokens, nodes = token_counter(), n_tokens.copy(), dict[int, NodeWithScore]()
     admitted = np.flatnonzero(value > 0)
     shortest = admitted[np.argsort(n_tokens[admitted], kind="stable")[:SHORTEST]]
@@ -167,25 +207,31 @@ async def _fitting(
         for row, node in zip(new.tolist(), found, strict=True):
             nodes[row] = NodeWithScore(node=node, score=float(share[row]))
         known = [*nodes]
-        tokens[known] = [max(1, count(node)) for node in nodes.values()]
+        counts = await asyncio.to_thread(lambda: [*map(count, nodes.values())])
+        tokens[known] = np.maximum(counts, 1)
         others = np.setdiff1d(admitted, known)
         ratio = tokens[known].sum() / max(1, n_tokens[known].sum())
         tokens[others] = np.maximum(n_tokens[others] * ratio, 1)
 
+    def costs() -> tuple[Ints1d, int]:
+        room = min(budget, int(tokens.sum()))
+        return (tokens if most is None else np.maximum(tokens, room // (most + 1) + 1)), room
+
     def cut() -> Ints1d:
-        known = np.zeros(len(value))
+        known, (cost, room) = np.zeros(len(value)), costs()
         known[[*nodes]] = value[[*nodes]]
-        return select_cut(forest, tokens, known, budget)
+        return select_cut(forest, cost, known, room)
 
     for _ in range(2):  # the second time by what was counted first
-        margin = select_margin(forest, tokens, value, budget, COUNTED)
+        cost, room = costs()
+        margin = await asyncio.to_thread(select_margin, forest, cost, value, room, COUNTED)
         await counted(margin if len(margin) else shortest)
-    chosen = cut()
+    chosen = await asyncio.to_thread(cut)
     if not len(chosen) and len(shortest):
         await counted(shortest)
-        least, chosen = tokens[[*nodes]].min(), cut()
+        least, chosen = tokens[[*nodes]].min(), await asyncio.to_thread(cut)
         if not len(chosen):
-            raise InputError(f"No node fits budget={budget}; the shortest has {least} tokens.")
+            raise InputError(f"No node fits a budget of {budget} tokens; the shortest has {least}.")
     return sorted((nodes[row] for row in chosen.tolist()), key=_place)
 
 

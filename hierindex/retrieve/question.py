@@ -124,6 +124,6 @@ def _cut(level: int) -> Part:
     return MetadataFilters(filters=[down_to, up_to])
 
 
-def of(documents: Sequence[str]) -> MetadataFilter:
+def of_documents(documents: Sequence[str]) -> MetadataFilter:
     """Return a filter for the nodes with a source in one of these documents."""
     return MetadataFilter(key="documents", value=list(documents), operator=FilterOperator.ANY)

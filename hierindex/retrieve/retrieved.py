@@ -17,7 +17,7 @@ class RetrievedNode(NodeWithScore):
     path : list[str]
         Ids from the strongest parent up to the root; empty for a root.
     why : str, optional
-        Why the node's level was searched, if mode "auto" chose it.
+        Why mode "auto" chose chunks or an outline.
     snapshot : Snapshot, optional
         Version of the table that the node was found in.
     """

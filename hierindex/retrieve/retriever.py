@@ -24,7 +24,7 @@ from hierindex.retrieve.merging import merged
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import BY, By, Search, cuts
 from hierindex.retrieve.reranking import CANDIDATES, reranked
-from hierindex.retrieve.retrieved import RetrievedNode, placed
+from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.snapshot import Snapshot
@@ -36,24 +36,21 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
+MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "document"}
 SPARE = 2  # candidates per result, where merging or overlap drops some
 
 
 class Asked(NamedTuple):
-    """Candidates with their snapshot, the reason for the way of "auto", and summaries' parents."""
+    """Results with their snapshot, the reason for the way of "auto", and summaries' parents."""
 
     found: list[NodeWithScore]
-    top_k: int | None
     snapshot: Snapshot
     why: str | None
     parents: Mapping[str, Sequence[str]]
 
-    def selected(
-        self, nodes: Sequence[NodeWithScore], token_budget: int | None
-    ) -> list[RetrievedNode]:
-        """Select results from the candidates, or from those that are left, with their paths."""
-        kept = selected(nodes, self.top_k, token_budget)
-        return placed(kept, self.snapshot, self.parents, self.why)
+    def placed(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+        """Add their paths to the results, or to those that postprocessors returned."""
+        return [*placed(nodes, self.snapshot, self.parents, self.why)]
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -68,9 +65,10 @@ class HierarchyRetriever(BaseRetriever):
         The model that the tree was built with.
     mode : {"auto", "collapsed", "level", "traversal", "document"}, optional
         What to search: "auto", the chunks, unless the question is about the whole, which an
-        outline answers; "collapsed", all levels; "level", the nodes at `level`; "traversal", those
-        under the best nodes above, from the roots down; "document", the chunks of the documents
-        with the best summaries. By default "auto", or "level" if `level` is given.
+        outline answers (`by`, `merge`, `mmr` and `rerank` do not change it); "collapsed", all
+        levels; "level", the nodes at `level`; "traversal", those under the best nodes above, from
+        the roots down; "document", the chunks of the documents with the best summaries. By
+        default "auto", or "level" if `level` is given.
     level : int or sequence of int, optional
         Levels to search, 0 for the chunks; several only with mode "level". A node promoted to a
         higher level belongs to it, too.
@@ -91,15 +89,15 @@ class HierarchyRetriever(BaseRetriever):
         "dense". See `HierarchyStore` (modes `default`, `text_search` and `hybrid`) and
         `hierindex.core.context`.
     beam : int, optional
-        Number of nodes that a traversal keeps at each step; `top_k` by default.
-    n_documents : int
-        Number of documents that mode "document" searches.
+        With mode "traversal": number of nodes kept at each step; `top_k` by default.
+    n_documents : int, optional
+        With mode "document": number of documents to search; 3 by default.
     whole_documents : bool
-        Whether mode "document" returns all chunks of its documents in reading order, within
-        the token budget, instead of the best `top_k`.
+        With mode "document": whether all chunks of its documents are returned in reading order,
+        within the token budget, instead of the best `top_k`.
     merge : bool
         Whether all chunks of a parent are added if more than half of its children are found; see
-        `merged`.
+        `merged`. Not with a level above 0.
     mmr : float in [0, 1], optional
         Weight of relevance in reranking by maximal marginal relevance, from 0 (diversity only) to 1
         (relevance only). If None, results are not reranked.
@@ -109,7 +107,8 @@ class HierarchyRetriever(BaseRetriever):
         that of the search, of at least 25 candidates; see `reranked`. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor
-        Applied to `2 * top_k` candidates before the results are selected.
+        Applied in turn to the selected nodes, as in LlamaIndex; what the last one returns is the
+        result, in its order. One that drops nodes needs a larger `top_k`.
 
     Raises
     ------
@@ -119,6 +118,21 @@ class HierarchyRetriever(BaseRetriever):
         If the cross-encoder cannot be loaded.
     LevelError
         While retrieving, if the tree does not have the level.
+
+    Notes
+    -----
+    What a score means depends on the search, and so does a sensible cutoff of LlamaIndex's
+    `SimilarityPostprocessor`:
+
+    =================  ======================================================
+    by "dense"         cosine similarity
+    by "hybrid"        reciprocal rank fusion, in [0, 1]
+    by "text"          BM25
+    by "context"       standard deviations above the mean of the candidates
+    with `rerank`      standard deviations from the mean of the candidates
+    `whole_documents`  cosine similarity of the document's summary
+    an outline         share of the text that the node tells of
+    =================  ======================================================
     """
 
     def __init__(
@@ -134,7 +148,7 @@ class HierarchyRetriever(BaseRetriever):
         partial_summaries: bool = False,
         by: By | None = None,
         beam: int | None = None,
-        n_documents: int = N_DOCUMENTS,
+        n_documents: int | None = None,
         whole_documents: bool = False,
         merge: bool = False,
         mmr: float | None = None,
@@ -143,24 +157,28 @@ class HierarchyRetriever(BaseRetriever):
     ) -> None:
         super().__init__()
         levels = levels_of(level)
-        self._mode = mode or ("level" if levels else "auto")
-        require(self._mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
-        check_mode(self._mode, levels)
-        self._by: By = by or ("context" if self._mode == "auto" else "dense")
+        self.mode: Mode = mode or ("level" if levels else "auto")
+        require(self.mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
+        check_mode(self.mode, levels)
+        self._by: By = by or ("context" if self.mode == "auto" else "dense")
         require(self._by in BY, "by", f"one of {', '.join(BY)}", by)
-        if by == "context" and (self._mode == "collapsed" or len(levels) > 1):
+        if by == "context" and (self.mode == "collapsed" or len(levels) > 1):
             raise InputError("by='context' cannot search several levels; name one, or omit mode.")
-        counts = {"n_documents": n_documents}
-        given = {"top_k": top_k, "token_budget": token_budget, "beam": beam}
-        counts |= {name: count for name, count in given.items() if count is not None}
-        for name, count in counts.items():
-            require(is_whole(count, 1), name, "an integer of at least 1", count)
+        of_modes = {"beam": beam, "n_documents": n_documents}
+        for name, count in {"top_k": top_k, "token_budget": token_budget, **of_modes}.items():
+            valid = count is None or is_whole(count, 1)
+            require(valid, name, "an integer of at least 1", count)
+        for name, option in {**of_modes, "whole_documents": whole_documents}.items():
+            if option and self.mode != MODE_OF[name]:
+                raise InputError(f"{name} needs mode {MODE_OF[name]!r}, got mode {self.mode!r}.")
+        if merge and any(levels):
+            raise InputError(f"merge returns chunks, got level {max(levels)}; omit merge or level.")
         if whole_documents and (merge or mmr is not None):
             raise InputError("whole_documents cannot be combined with merge or mmr; omit them.")
         within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
         require(within, "mmr", "a number in [0, 1]", mmr)
         if rerank is not None:
-            _check_rerank(rerank, self._mode, levels, whole_documents or mmr is not None)
+            _check_rerank(rerank, self.mode, levels, whole_documents or mmr is not None)
         self.store = store
         self._embed_model = embed_model
         self.levels = levels
@@ -169,17 +187,12 @@ class HierarchyRetriever(BaseRetriever):
         self.filters = filters if filters and filters.filters else None
         self.partial_summaries = partial_summaries
         self._beam = beam or top_k or TOP_K
-        self._n_documents = n_documents
-        self._whole_documents = self._mode == "document" and whole_documents
+        self._n_documents = n_documents or N_DOCUMENTS
+        self._whole_documents = whole_documents
         self._merge = merge
         self._mmr = mmr
         self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank
-        self._postprocessors = postprocessors
-
-    @property
-    def names_level(self) -> bool:
-        """Whether the options restrict results to certain levels."""
-        return bool(self.levels) or self._mode == "document"
+        self.postprocessors = postprocessors
 
     async def check_budget(self) -> None:
         """Raise InputError if no node asked for fits a token budget below the default."""
@@ -197,9 +210,9 @@ class HierarchyRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         asked = wait_for(self._asked(self.search(query_bundle)))
         found = asked.found
-        for postprocessor in self._postprocessors:
+        for postprocessor in self.postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return [*asked.selected(found, self._token_budget)]
+        return asked.placed(found)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
@@ -210,9 +223,9 @@ class HierarchyRetriever(BaseRetriever):
             )
         asked = await self._asked(await self._search(query_bundle, embedding))
         found = asked.found
-        for postprocessor in self._postprocessors:
+        for postprocessor in self.postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return [*asked.selected(found, self._token_budget)]
+        return asked.placed(found)
 
     async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""
@@ -233,12 +246,14 @@ class HierarchyRetriever(BaseRetriever):
     async def _asked(self, search: Search) -> Asked:
         """Find the candidates for the results, best first."""
         choice, parents = None, await search.snapshot.parents_of_summaries()
-        if self._mode == "auto":
+        if self.mode == "auto":
             choice = await choose(search, self._embed_model)
             if choice.outline and search.snapshot.exists:
-                found = await outline(search, self._token_budget or TOKEN_BUDGET, question=False)
+                budget = self._token_budget or TOKEN_BUDGET
+                found = await outline(search, budget, most=self._top_k, question=False)
                 found.sort(key=NodeWithScore.get_score, reverse=True)
-                return Asked(found, self._top_k, search.snapshot, choice.why, parents)
+                found = selected(found, self._top_k, self._token_budget)
+                return Asked(found, search.snapshot, choice.why, parents)
         found = await self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)
@@ -247,12 +262,13 @@ class HierarchyRetriever(BaseRetriever):
         if self._mmr is not None:
             found = await _diverse(found, search, self._mmr)
         top_k = None if self._whole_documents else self._top_k or TOP_K
-        return Asked(found, top_k, search.snapshot, choice and choice.why, parents)
+        found = selected(found, top_k, self._token_budget)
+        return Asked(found, search.snapshot, choice and choice.why, parents)
 
     async def _found(self, search: Search) -> list[NodeWithScore]:
         """Return the best nodes, and spare ones if some may be dropped."""
         top_k = self._top_k or TOP_K
-        spares = self._merge or self._mmr is not None or self._postprocessors
+        spares = self._merge or self._mmr is not None
         n = SPARE * top_k if spares else top_k
         if self._reranker is not None:
             candidates = await self._best(search, max(n, CANDIDATES))
@@ -263,7 +279,7 @@ class HierarchyRetriever(BaseRetriever):
         return await self._best(search, SPARE * top_k) if complete_parents(found) else found
 
     async def _best(self, search: Search, n: int) -> list[NodeWithScore]:
-        match self._mode:
+        match self.mode:
             case "traversal":
                 level = max(self.levels, default=0)
                 return await traversal(search, n, beam=self._beam, level=level)

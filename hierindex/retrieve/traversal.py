@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
+from hierindex.core.ranking import cosines
 from hierindex.retrieve.question import Search, cuts
 from hierindex.store.failing import without_a_passing_chunk
 from hierindex.store.snapshot import MOST_KEPT, Place
@@ -64,5 +65,5 @@ def _nearest(question: Sequence[float], places: Sequence[Place], n: int) -> Sequ
     if len(places) <= n:
         return places
     X = np.stack([place.vector for place in places])  # (n_places, n_dims)
-    cosine = X @ np.asarray(question) / np.linalg.norm(X, axis=1)
-    return [places[i] for i in np.argsort(-cosine, kind="stable")[:n]]
+    best = np.argsort(-cosines(X, np.asarray(question)), kind="stable")[:n]
+    return [places[i] for i in best]

@@ -15,7 +15,8 @@ from llama_index.core.vector_stores.types import (
 from hierindex.errors import IndexNotFoundError, InputError
 from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
 from hierindex.store.failing import FILTERED
-from hierindex.store.filters import filters_of
+from hierindex.store.filters import OF_NODE, filters_of
+from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
 from hierindex.store.modes import answer, check_query
 from hierindex.store.passing import Passing, passing
 from hierindex.store.prefilter import SUMMARIES, Prefilter, beginning, by_ids
@@ -72,7 +73,7 @@ class Snapshot:
         The table's random name, and LanceDB's version number.
     known : dict
         Cache shared by the snapshots of one version. Its values must be small beside the table:
-        numbers, the parents of summaries, and the places of the highest nodes.
+        numbers, the parents of summaries, the places of the highest nodes, and the tree's rows.
     """
 
     def __init__(
@@ -222,20 +223,21 @@ class Snapshot:
         columns: dict[str, list[Any]] = (await self.select(*names, where=where)).to_pydict()
         return columns
 
-    async def id_beginning(self, start: str) -> str:
+    async def id_beginning(self, start: str, *, or_document: bool = False) -> str:
         """Return the id that is a text, or the only one that begins with it.
 
         Raises
         ------
         InputError
-            If no id or more than one begins with it.
+            If no id or more than one begins with it; `or_document` adds that no document has it.
         """
         ids = (await self.select("id", where=beginning(start)))["id"].to_pylist()
         ids = [node_id for node_id in ids if node_id.startswith(start)]
         if start not in ids and len(ids) != 1:
+            no = f"No document has the id {start!r}, and no" if or_document else "No"
             raise InputError(
-                f"{len(ids) or 'No'} nodes have an id that begins with {start!r}; "
-                "`hierindex query` and `hierindex info` show ids."
+                f"{len(ids) or no} nodes have an id that begins with {start!r}; "
+                "`hierindex query` and `hierindex outline` show ids."
             )
         return start if start in ids else ids[0]
 
@@ -274,6 +276,11 @@ class Snapshot:
     async def n_rows(self) -> int:
         """Return the number of nodes."""
         return await self.require().count_rows()
+
+    async def has_key(self, key: str) -> bool:
+        """Return whether any node has a value for the key of a filter; reads digests alone."""
+        has = has_any([hash_entry("has", filter_key(key))])
+        return key in OF_NODE or await self.require().count_rows(has) > 0
 
     @once
     async def highest_level(self) -> int:

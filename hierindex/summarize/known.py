@@ -1,6 +1,7 @@
 """Known pairs of texts, on which the similarities of an embedding model are calibrated."""
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from weakref import finalize
 
 import numpy as np
@@ -27,6 +28,7 @@ class KnownPairs:
         self.sides = lines[::2], lines[1::2]
         self._texts = [*lines[::2], *lines[1::2], *beside]
         self._vectors: dict[int, list[Floats2d]] = {}  # by id, as models are not hashable
+        self._lock = Lock()
 
     def vectors(self, model: object, embed: Embed) -> list[Floats2d]:
         """Return the vectors of the first texts, of the second, and of the texts beside.
@@ -36,13 +38,14 @@ class KnownPairs:
         model : object
             The vectors are cached until it is garbage-collected.
         embed : Embed
-            The model's embedding function, called once per model.
+            The model's embedding function, called once per model, also by several threads.
         """
-        if id(model) not in self._vectors:
-            n = len(self.sides[0])
-            self._vectors[id(model)] = np.split(embed(self._texts), [n, 2 * n])
-            finalize(model, self._vectors.pop, id(model), None)
-        return self._vectors[id(model)]
+        with self._lock:
+            if id(model) not in self._vectors:
+                n = len(self.sides[0])
+                self._vectors[id(model)] = np.split(embed(self._texts), [n, 2 * n])
+                finalize(model, self._vectors.pop, id(model), None)
+            return self._vectors[id(model)]
 
 
 SUPPORT = KnownPairs("""

@@ -106,10 +106,12 @@ def segmentation(X) -> None:
     from hierindex.core.bounds import Caps
     from hierindex.core.breakpoints import Percentile, TargetSize
     from hierindex.core.optimal import Optimal
+    from hierindex.core.rows import Rows
     from hierindex.core.segments import segment
 
     rows = realistic(X, MILLION)
     one, many = np.zeros(MILLION, dtype=np.int64), np.arange(MILLION) // 100
+    ones = np.ones(MILLION, dtype=np.int64)
     print(f"\n{'a million rows, cut by':<44}{'seconds':>9}")
     for name, rule, document in [
         ("TargetSize(6), one document", TargetSize(6), one),
@@ -120,7 +122,7 @@ def segmentation(X) -> None:
         ("Optimal(rows=6), one document", Optimal(rows=6), one),
     ]:
         start = time.perf_counter()
-        segment(rows, document, rule=rule, caps=Caps(3500, 12))
+        segment(Rows(rows, ones, document), rule=rule, caps=Caps(3500, 12))
         print(f"{name:<44}{time.perf_counter() - start:9.2f}", flush=True)
 
 

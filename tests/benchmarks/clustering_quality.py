@@ -43,6 +43,7 @@ from hierindex.core.membership import (
 )
 from hierindex.core.mixture import Mixture, mixture
 from hierindex.core.optimal import Optimal
+from hierindex.core.rows import Rows
 from hierindex.core.segments import segment
 
 CAPS = Caps(max_tokens=3500, max_children=12)
@@ -146,8 +147,10 @@ def segments(name: str, documents: list[tuple[np.ndarray, list[int]]]) -> None:
         "Cosine(0.25)": Cosine(0.25),
     }
     vectors = [X for X, _ in documents]
+    zeros = [np.zeros(len(X), dtype=np.int64) for X in vectors]
+    documents_as_rows = [Rows(X, 1 + z, z) for X, z in zip(vectors, zeros, strict=True)]
     cut = {  # a membership of each document's rows
-        rule_name: [segment(X, 0 * np.arange(len(X)), rule=rule, caps=CAPS) for X in vectors]
+        rule_name: [segment(rows, rule=rule, caps=CAPS) for rows in documents_as_rows]
         for rule_name, rule in rules.items()
     }
     cut["k-means, borders of labels"] = [

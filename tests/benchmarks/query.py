@@ -38,6 +38,7 @@ NODES = (100_000, 1_000_000)
 NOISE = 0.02  # of each coordinate; those of a unit vector are about 0.05
 UPPER = 2
 TOP_K = 10
+OVERVIEW = "What is this about?"  # answered by an outline
 QUESTIONS = 100
 # All files but those of one letter: not exact in LanceDB, and half of the summaries fail.
 MOST = MetadataFilters(
@@ -125,6 +126,10 @@ def hybrid(table: AsyncTable) -> Ask:
     return ask
 
 
+def overview(ask: Ask, embedding: list[float]) -> Ask:
+    return lambda _: ask(QueryBundle(OVERVIEW, embedding=embedding))
+
+
 async def measured(ways: dict[str, Ask], questions: list[QueryBundle]) -> dict[str, np.ndarray]:
     """Milliseconds of each way for each question, in turn."""
     took = {name: list[float]() for name in ways}
@@ -154,6 +159,7 @@ async def compare(rows: pa.Table, questions: list[QueryBundle], folder: str, n: 
     }
     for name, options in MODES.items():
         ways[name] = HierarchyRetriever(store, model, top_k=TOP_K, **options).aretrieve
+    ways["auto, overview"] = overview(ways["auto"], model.get_query_embedding(OVERVIEW))
     start = time.perf_counter()
     collapsed = HierarchyRetriever(store, model, mode="collapsed", filters=MOST)
     await collapsed.aretrieve(questions[0])

@@ -33,7 +33,7 @@ def anywhere(draw):
 def in_documents(draw):
     """Arguments of `bounded` whose groups are segments."""
     rows = draw(leaves(least_rows=1))
-    M = segment(rows.X, rows.document, rule=draw(rules()))
+    M = segment(rows, rule=draw(rules()))
     return draw(caps()), M, rows.X, rows.n_tokens, rows.document
 
 
@@ -61,7 +61,7 @@ def test_where_any_two_rows_may_share_a_group_there_are_half_as_many_groups(rows
 
 @given(leaves(least_rows=1), rules(), st.integers(2, 9))
 def test_and_of_segments_two_thirds_in_each_document(rows, rule, most):
-    M = segment(rows.X, rows.document, rule=rule)
+    M = segment(rows, rule=rule)
     caps = Caps(max(1, 2 * rows.n_tokens.max()), most)
     column = strongest_parent(bounded_by(caps, M, rows.X, rows.n_tokens, rows.document))
     for document in np.unique(rows.document):

@@ -13,6 +13,7 @@ from hierindex.core.breakpoints import (
     TargetSize,
 )
 from hierindex.core.membership import strongest_parent
+from hierindex.core.rows import Rows
 from hierindex.core.runs import gap_similarity
 from hierindex.core.segments import document_starts, segment
 from hierindex.errors import InputError
@@ -30,7 +31,8 @@ REFINED_BY = {
 
 def cuts(X, document, rule):
     """Rows that a segment starts with."""
-    return document_starts(strongest_parent(segment(X, document, rule=rule)))
+    rows = Rows(X, np.ones(len(X), dtype=np.int64), document)
+    return document_starts(strongest_parent(segment(rows, rule=rule)))
 
 
 @pytest.mark.parametrize("name", REFINED_BY)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.core import cut
-from hierindex.core.cut import Forest, select_cut, select_margin, told
+from hierindex.core.cut import Forest, select_cut, select_margin, share_and_value
 from hierindex.errors import InputError
 
 
@@ -102,28 +102,62 @@ def test_sums_and_masks_follow_the_tree(forest):
     x = np.arange(n, dtype=np.float64)
     below = [[r for r in range(n) if row in ancestors(tree, r)] for row in range(n)]
     assert tree.summed(x).tolist() == [x[row] + x[below[row]].sum() for row in range(n)]
-    assert tree.is_leaf.tolist() == [not rows for rows in below]
+    assert tree.is_text.tolist() == [each == 0 for each in level]
     marked = np.arange(n) % 3 == 0
     assert tree.under(marked).tolist() == [any(marked[[*ancestors(tree, r)]]) for r in range(n)]
 
 
 @given(forests(30, 1), st.booleans(), st.data())
 def test_a_row_tells_at_most_its_share(forest, asked, data):
+    """And a summary without text under it tells nothing."""
     parent, level = forest
+    level[level.argmin()] = 0
     tree, n = Forest(parent, level), len(parent)
     counts = st.lists(st.integers(1, 300), min_size=n, max_size=n)
     n_tokens = np.array(data.draw(counts), dtype=np.int64)
     cosine = np.cos(np.arange(n)) if asked else None
-    share, value = told(tree, n_tokens, cosine)
-    assert (value > 0).all()
+    share, value = share_and_value(tree, n_tokens, cosine)
+    assert ((value > 0) == (tree.summed(tree.is_text) > 0)).all()
     assert (value <= share * (1 + 1e-9)).all()
-    np.testing.assert_allclose(value[tree.is_leaf], share[tree.is_leaf])
+    np.testing.assert_allclose(value[tree.is_text], share[tree.is_text])
     assert share[parent == -1].sum() == pytest.approx(1)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=3), st.integers(1, 9), st.data())
+def test_the_best_cut_stands_for_most_of_a_collection(fan_outs, n_root, data):
+    """By the bound that the docstring of `share_and_value` states."""
+    parent, level, above = [-1], [len(fan_outs)], [0]
+    for fan_out in fan_outs:
+        at = len(parent)
+        parent += np.repeat(above, fan_out).tolist()
+        level += [level[above[0]] - 1] * (len(parent) - at)
+        above = [*range(at, len(parent))]
+    tree, n = Forest(np.array(parent), np.array(level)), len(parent)
+    n_tokens = np.array(
+        [n_root, *data.draw(st.lists(st.integers(1, 9), min_size=n - 1, max_size=n - 1))]
+    )
+    budget = data.draw(st.integers(n_root, int(n_tokens.sum())))
+    share, value = share_and_value(tree, n_tokens)
+    rows = select_cut(tree, n_tokens, value, budget)
+    most = min(n_root, n_tokens[tree.is_text].sum())
+    assert share[rows].sum() >= (most / budget) ** 0.5 * (1 - 1e-9)
+
+
+def test_of_many_documents_none_is_left_out():
+    """Whether a budget has room for the root, for some of its children or for all of them."""
+    level = np.repeat([3, 2, 1, 0], [1, 4, 16, 128])  # 16 documents of 8 chunks
+    of_chunks = np.arange(16).repeat(8) + 5
+    parent = np.concatenate([[-1, 0, 0, 0, 0], np.arange(4).repeat(4) + 1, of_chunks])
+    tree, n_tokens = Forest(parent, level), np.full(len(parent), 200)
+    share, value = share_and_value(tree, n_tokens)
+    shown = [select_cut(tree, n_tokens, value, budget) for budget in (200, 500, 800, 3200, 25_600)]
+    assert [len(rows) for rows in shown] == [1, 1, 4, 16, 128]
+    assert [share[rows].sum() for rows in shown] == pytest.approx([1.0] * 5)
 
 
 def test_text_like_the_question_counts_for_more():
     tree = Forest(np.array([2, 2, -1]), np.array([0, 0, 1]))
-    share, _ = told(tree, np.array([10, 10, 5]), np.array([0.9, 0.1, 0.5]))
+    share, _ = share_and_value(tree, np.array([10, 10, 5]), np.array([0.9, 0.1, 0.5]))
     assert share[0] > share[1] > 0
     assert share[2] == pytest.approx(1)
 
@@ -133,7 +167,7 @@ def test_detail_where_it_matters():
     tree = Forest(np.array([4, 4, 5, 5, 6, 6, -1]), np.array([0, 0, 0, 0, 1, 1, 2]))
     n_tokens = np.array([100, 100, 100, 100, 40, 40, 40])
     cosine = np.array([0.9, 0.9, 0.1, 0.1, 0.0, 0.0, 0.0])
-    _, value = told(tree, n_tokens, cosine)
+    _, value = share_and_value(tree, n_tokens, cosine)
     assert select_cut(tree, n_tokens, value, 240).tolist() == [0, 1, 5]
     assert select_cut(tree, n_tokens, value, 80).tolist() == [4, 5]
     assert select_cut(tree, n_tokens, value, 40).tolist() == [6]
@@ -142,7 +176,7 @@ def test_detail_where_it_matters():
 def test_a_budget_for_everything_selects_the_text():
     tree = Forest(np.array([2, 2, -1]), np.array([0, 0, 1]))
     n_tokens = np.array([10, 10, 5])
-    assert select_cut(tree, n_tokens, told(tree, n_tokens)[1], 10**9).tolist() == [0, 1]
+    assert select_cut(tree, n_tokens, share_and_value(tree, n_tokens)[1], 10**9).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

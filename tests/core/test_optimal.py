@@ -4,20 +4,23 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import caps, seeds, token_counts, unit_vectors, vectors
+from strategies import caps, headings, seeds, token_counts, unit_vectors, vectors
 
 from hierindex.core import optimal
 from hierindex.core.bounds import UNBOUNDED, Caps
 from hierindex.core.membership import groups_of, mean_cohesion, one_hot
-from hierindex.core.optimal import Optimal
+from hierindex.core.optimal import Optimal, crossing_costs
+from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import segment
 from hierindex.errors import InputError
 
 CLOSE = 1e-5
 
 
-def segments(X, rule, caps=UNBOUNDED, n_tokens=None):
-    return segment(X, np.zeros(len(X), dtype=np.int64), rule=rule, n_tokens=n_tokens, caps=caps)
+def segments(X, rule, caps=UNBOUNDED, n_tokens=None, heading=NO_HEADINGS):
+    zeros = np.zeros(len(X), dtype=np.int64)
+    rows = Rows(X, zeros + 1 if n_tokens is None else n_tokens, zeros, heading=heading)
+    return segment(rows, rule=rule, caps=caps)
 
 
 def of_cuts(n, cuts):
@@ -29,17 +32,19 @@ def is_feasible(M, n_tokens, caps):
     return all(caps.hold(n_tokens[group].sum(), len(group)) for group in groups_of(M))
 
 
-def measure(M, X):
-    """Cohesion; none makes up for a row alone."""
+def measure(M, X, heading):
+    """Cohesion, less a row for each row alone and the costs of the headings that are crossed."""
     n_alone = sum(len(group) == 1 for group in groups_of(M))
     total = mean_cohesion(M, X.astype(np.float64)) * len(X)
-    return total - 2 * len(X) * n_alone
+    inside = [row for group in groups_of(M) for row in group[1:]]
+    return total - len(X) * n_alone - crossing_costs(heading)[inside].sum()
 
 
 @st.composite
 def problems(draw, most_rows=60):
     X = draw(vectors(least_rows=2, most_rows=most_rows))
-    return X, draw(token_counts(len(X))), draw(caps() | st.just(UNBOUNDED))
+    n = len(X)
+    return X, draw(token_counts(n)), draw(caps() | st.just(UNBOUNDED)), draw(headings(n))
 
 
 def all_feasible(X, n_tokens, caps):
@@ -51,38 +56,40 @@ def all_feasible(X, n_tokens, caps):
 
 @given(problems(most_rows=10), st.integers(1, 10))
 def test_of_a_number_it_equals_brute_force(problem, rows):
-    X, n_tokens, caps = problem
-    M = segments(X, Optimal(rows=rows), caps, n_tokens)
+    X, n_tokens, caps, heading = problem
+    M = segments(X, Optimal(rows=rows), caps, n_tokens, heading)
     assert is_feasible(M, n_tokens, caps)
     feasible = list(all_feasible(X, n_tokens, caps))
     assert M.shape[1] == max(-(-len(X) // rows), min(rival.shape[1] for rival in feasible))
-    best = max(measure(rival, X) for rival in feasible if rival.shape[1] == M.shape[1])
-    assert measure(M, X) == pytest.approx(best, abs=CLOSE * len(X))
+    best = max(measure(rival, X, heading) for rival in feasible if rival.shape[1] == M.shape[1])
+    assert measure(M, X, heading) == pytest.approx(best, abs=CLOSE * len(X))
 
 
 @given(problems(), st.integers(1, 9), seeds())
 def test_of_a_number_it_is_never_worse_than_a_feasible_rival(problem, rows, seed):
-    X, n_tokens, caps = problem
-    M = segments(X, Optimal(rows=rows), caps, n_tokens)
+    X, n_tokens, caps, heading = problem
+    M = segments(X, Optimal(rows=rows), caps, n_tokens, heading)
     assert is_feasible(M, n_tokens, caps)
     rng = np.random.default_rng(seed)
     cuts = np.sort(rng.choice(np.arange(1, len(X)), size=M.shape[1] - 1, replace=False))
     rival = of_cuts(len(X), cuts)
     assume(is_feasible(rival, n_tokens, caps))
-    assert measure(M, X) >= measure(rival, X) - CLOSE * len(X)
+    assert measure(M, X, heading) >= measure(rival, X, heading) - CLOSE * len(X)
 
 
 @given(problems(), st.integers(1, 9), st.integers(2, 20))
 def test_stretches_of_a_long_document_are_solved_by_themselves(problem, rows, stretch):
-    X, n_tokens, caps = problem
+    X, n_tokens, caps, heading = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(optimal, "STRETCH", stretch)
-        M = segments(X, Optimal(rows=rows), caps, n_tokens)
+        M = segments(X, Optimal(rows=rows), caps, n_tokens, heading)
     parts = np.array_split(np.arange(len(X)), -(-len(X) // stretch))
     expected = [
         part[group].tolist()
         for part in parts
-        for group in groups_of(segments(X[part], Optimal(rows=rows), caps, n_tokens[part]))
+        for group in groups_of(
+            segments(X[part], Optimal(rows=rows), caps, n_tokens[part], heading[part])
+        )
     ]
     assert [group.tolist() for group in groups_of(M)] == expected
 
@@ -110,6 +117,20 @@ def test_the_longest_segment_is_the_cap_on_children():
     starts = [group[0] for group in groups_of(M)]
     assert M.shape[1] == 8
     assert max(b - a for a, b in pairwise([*starts, 50])) <= 7
+
+
+def test_segments_end_where_sections_end():
+    X = unit_vectors("identical", 12, 3)
+    heading = np.array([1, 0, 0, 0, 2, 0, 0, 3, 0, 0, 0, 0])
+    M = segments(X, Optimal(rows=6), heading=heading)
+    assert [group[0] for group in groups_of(M)] == [0, 4]
+    M = segments(X, Optimal(rows=4), heading=heading)
+    assert [group[0] for group in groups_of(M)] == [0, 4, 7]
+
+
+def test_a_chapter_is_no_part_of_a_segment_with_another_even_of_one_row():
+    X, heading = unit_vectors("identical", 8, 3), np.array([1, 0, 0, 0, 0, 0, 0, 1])
+    assert groups_of(segments(X, Optimal(rows=4), heading=heading))[-1].tolist() == [7]
 
 
 @pytest.mark.parametrize("rows", [0, 2.5, None])

@@ -4,19 +4,14 @@ from hypothesis import given
 from strategies import leaves, seeds, unit_vectors, vectors
 
 from hierindex.core.bounds import Caps
-from hierindex.core.breakpoints import TargetSize
 from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import mixture
-from hierindex.core.optimal import Optimal
 from hierindex.core.partition import partition
 from hierindex.core.rows import Rows, canonical_order, unit_rows
-from hierindex.core.segments import segment
 from hierindex.errors import InputError
 
 ENTRIES = {
     "rows": lambda X: Rows(X, np.ones(len(X), int), np.zeros(len(X), int)),
-    "segment": lambda X: segment(X, np.zeros(len(X), int), rule=TargetSize(2)),
-    "optimal": lambda X: segment(X, np.zeros(len(X), int), rule=Optimal(rows=2), caps=Caps(99, 9)),
     "mixture": mixture,
     "partition": partition,
 }
@@ -88,6 +83,8 @@ def test_minus_zero_is_zero():
 def test_rows_are_as_many_in_all_arrays(X, n_tokens, document, message):
     with pytest.raises(InputError, match=message):
         Rows(X, np.array(n_tokens), np.array(document))
+    with pytest.raises(InputError, match="2 documents, 3 headings"):
+        Rows(np.eye(2), np.ones(2), np.zeros(2), heading=np.zeros(3))
 
 
 @given(leaves(least_rows=1))
@@ -97,6 +94,7 @@ def test_some_of_the_rows_are_rows(rows):
     assert np.array_equal(some.X, rows.X[::2])
     assert np.array_equal(some.n_tokens, rows.n_tokens[::2])
     assert np.array_equal(some.document, rows.document[::2])
+    assert np.array_equal(some.heading, rows.heading[::2])
 
 
 @given(vectors(), seeds())

@@ -6,20 +6,22 @@ from strategies import documents, leaves, rules, seeds, unit_vectors
 
 from hierindex.core.breakpoints import Percentile, TargetSize
 from hierindex.core.membership import strongest_parent
+from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import document_starts, segment
 from hierindex.errors import InputError
 
 SAME = np.zeros(60, dtype=np.int64)
 
 
-def cuts(X, document, rule):
+def cuts(X, document, rule, heading=NO_HEADINGS):
     """Rows that a segment starts with."""
-    return document_starts(strongest_parent(segment(X, document, rule=rule)))
+    rows = Rows(X, np.ones(len(X), dtype=np.int64), document, heading=heading)
+    return document_starts(strongest_parent(segment(rows, rule=rule)))
 
 
 @given(leaves(), rules())
 def test_segments_are_contiguous_and_never_cross_a_document(rows, rule):
-    column = strongest_parent(segment(rows.X, rows.document, rule=rule))
+    column = strongest_parent(segment(rows, rule=rule))
     assert set(np.diff(column)) <= {0, 1}
     assert set(document_starts(rows.document)) <= set(document_starts(column))
 
@@ -30,7 +32,8 @@ def test_an_edit_in_one_document_moves_no_boundary_in_another(rows, rule, data):
     X = rows.X.copy()
     X[edited] = unit_vectors("noise", edited.sum(), X.shape[1], data.draw(seeds()))
     elsewhere = np.flatnonzero(~edited)
-    before, after = cuts(rows.X, rows.document, rule), cuts(X, rows.document, rule)
+    before = cuts(rows.X, rows.document, rule, rows.heading)
+    after = cuts(X, rows.document, rule, rows.heading)
     assert np.array_equal(np.intersect1d(before, elsewhere), np.intersect1d(after, elsewhere))
 
 
@@ -39,10 +42,10 @@ def test_a_removed_document_moves_no_boundary_in_another(rows, rule, data):
     if len(rows):
         removed = data.draw(st.sampled_from(rows.document.tolist()))
         stays = rows.document != removed
-        column = strongest_parent(segment(rows.X, rows.document, rule=rule))[stays]
-        assert np.array_equal(
-            document_starts(column), cuts(rows.X[stays], rows.document[stays], rule)
-        )
+        column = strongest_parent(segment(rows, rule=rule))[stays]
+        alone = rows[np.flatnonzero(stays)]
+        again = strongest_parent(segment(alone, rule=rule))
+        assert np.array_equal(document_starts(column), document_starts(again))
 
 
 @given(st.integers(0, 60).flatmap(documents))
@@ -85,29 +88,16 @@ def test_identical_rows(rule, expected):
 def test_documents_in_another_order_are_cut_as_before(rows, rule):
     starts = document_starts(rows.document)
     order = np.concatenate([*np.split(np.arange(len(rows)), starts[1:])[::-1]])
-    column = strongest_parent(segment(rows.X, rows.document, rule=rule))
-    backwards = strongest_parent(segment(rows.X[order], rows.document[order], rule=rule))
+    column = strongest_parent(segment(rows, rule=rule))
+    backwards = strongest_parent(segment(rows[order], rule=rule))
     assert np.array_equal(np.diff(column[order]) != 0, np.diff(backwards) != 0)
-
-
-@pytest.mark.parametrize(
-    ("document", "n_tokens", "message"),
-    [
-        ([0, 0], None, "got 3 vectors, 2 documents, 3 token counts"),
-        ([0, 0, 0], [1], "got 3 vectors, 3 documents, 1 token counts"),
-    ],
-)
-def test_errors(document, n_tokens, message):
-    n_tokens = n_tokens and np.array(n_tokens)
-    with pytest.raises(InputError, match=message):
-        segment(np.eye(3), np.array(document), rule=TargetSize(2), n_tokens=n_tokens)
 
 
 class Fixed:
     def __init__(self, gaps):
         self.gaps = gaps
 
-    def breakpoints(self, X, n_tokens, caps):
+    def breakpoints(self, rows, caps):
         return self.gaps
 
 

@@ -124,7 +124,7 @@ ASKED = {"qid": "q", "doc_id": "d", "question": "What?"}
                 "documents": [{**DOCUMENT[0], "paragraphs": [{"pid": "p", "text": "else"}]}],
                 "questions": [{**ASKED, "pid": "p"}],
             },
-            "cannot be read as evaluation data",
+            "evaluation data: pid names 'p', which is no paragraph in 'd'.",
         ),
         (
             {
@@ -141,6 +141,95 @@ def test_bad_data_get_one_sentence(tmp_path, files, message) -> None:
     with pytest.raises(InputError, match=message) as told:
         read_dataset(written(tmp_path, **files))
     assert "\n" not in str(told.value)
+
+
+D, Q = json.dumps(DOCUMENT[0]), json.dumps({**ASKED, "answer": "short"})
+WITH_TURNS = json.dumps({**DOCUMENT[0], "turn_offsets": TURNS})
+
+
+def asking(**gold):
+    return json.dumps({**ASKED, **gold})
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "reason"),
+    [
+        ("documents", D[:9], "cannot be read as evaluation data: Expecting ':' delimiter at col"),
+        ("documents", b'{"doc_id": "\xff"}', "cannot be read as evaluation data: 'utf-8' codec"),
+        ("documents", "[]", "cannot be read as evaluation data: "),
+        ("documents", '{"doc_id": "e"}', "lacks the field 'text'."),
+        ("documents", '{"doc_id": 5, "text": ""}', "id_ is invalid: input should be a valid "),
+        ("questions", Q[:-1], "cannot be read as evaluation data: Expecting ',' delimiter at col"),
+        ("questions", D, "lacks the field 'qid'."),
+        ("questions", asking(start=0), "lacks the field 'end'."),
+        ("questions", asking(start=1, end="7"), "'str' object cannot be interpreted as an int"),
+        ("questions", asking(pid="77"), "pid names '77', which is no paragraph in 'd'."),
+        ("questions", asking(pid="p", doc_id="e"), "names 'p', which is no paragraph in 'e'."),
+        ("questions", asking(spans=[[0, 0]], doc_id="e"), "names the turns 0 to 0 of 0."),
+        ("questions", asking(evidence="short"), "evidence must be a list of texts, got 'short'."),
+        ("questions", asking(answers="short"), "answers must be a list of texts, got 'short'."),
+        ("questions", asking(answers=[1912]), "answers must be a list of texts, got [1912]."),
+        ("questions", asking(answer=1912, usable=True), "must be a list of texts, got [1912]."),
+        ("questions", asking(choices="ab"), "choices must be a list of texts, got 'ab'."),
+        ("questions", asking(gold_titles="d"), "gold_titles must be a list of texts, got 'd'."),
+        ("questions", asking(spans=[[3, 4]]), "spans names the turns 3 to 4 of 3."),
+        ("questions", asking(spans=[[-1, 1]]), "spans names the turns -1 to 1 of 3."),
+        ("questions", asking(spans=[[2, 1]]), "spans names the turns 2 to 1 of 3."),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, file, line, reason) -> None:
+    lines = {"documents": [WITH_TURNS, "", " "], "questions": [Q, "", " "]}
+    lines[file].append(line)
+    for name, each in lines.items():
+        rows = [row if isinstance(row, bytes) else row.encode() for row in each]
+        (tmp_path / f"{name}.jsonl").write_bytes(b"\r\n".join(rows))
+    with pytest.raises(InputError) as told:
+        read_dataset(tmp_path)
+    assert str(told.value).startswith(f"Line 4 of {tmp_path / file}.jsonl ")
+    assert reason in str(told.value)
+    assert "\n" not in str(told.value)
+    assert "line 1" not in str(told.value)
+
+
+def test_a_bad_line_of_beir_is_named(tmp_path) -> None:
+    corpus, head = [{"_id": "a", "text": "hot"}], "query-id\tcorpus-id\tscore\n"
+    files = {"corpus": corpus, "queries": [{"_id": "1"}], "qrels__test": head}
+    with pytest.raises(InputError, match=r"^Line 1 of .*queries\.jsonl lacks the field 'text'\.$"):
+        read_dataset(written(tmp_path, **files))
+
+
+@pytest.mark.parametrize("ends", [(0, 47), (-1, 9), (9, 9), (9, 3), (50, 60)])
+def test_gold_is_a_part_of_its_document(tmp_path, ends) -> None:
+    start, end = ends
+    message = f"Gold of question 'q' of .* 46 characters of 'd', got {start} to {end}\\.$"
+    with pytest.raises(InputError, match=message):
+        question_of(tmp_path, {"start": start, "end": end})
+    topics = [{"spans": [[0, 0]]}]
+    with pytest.raises(InputError, match=message):
+        question_of(tmp_path, {"answer": "x"}, turn_offsets=[ends], topics=topics)
+    assert question_of(tmp_path, {"start": 0, "end": 46}).spans == (Span("d", 0, 46),)
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_question_is_not_asked_of_an_empty_document(text) -> None:
+    documents = [Document(text=text, id_="d"), Document(text=TEXT, id_="e")]
+    asked = Question("q", "?", group="d", within="d", reference="x")
+    with pytest.raises(InputError, match=r"^Question 'q' of x is asked of 'd', which is empty\.$"):
+        Dataset("x", documents, [asked])
+
+
+@pytest.mark.parametrize(("n_documents", "n_questions"), [(2, 1), (1, 2)])
+def test_an_id_is_unique(tmp_path, n_documents, n_questions) -> None:
+    many = "documents" if n_documents > 1 else "questions"
+    documents, questions = DOCUMENT * n_documents, [{**ASKED, "answer": "short"}] * n_questions
+    with pytest.raises(InputError, match=f"has 2 {many} with the id '[dq]'"):
+        read_dataset(written(tmp_path / "ours", documents=documents, questions=questions))
+    row = {"_id": "a", "text": "x"}
+    files = {"corpus": [row] * n_documents, "queries": [row] * n_questions}
+    with pytest.raises(InputError, match=f"has 2 {many} with the id 'a'"):
+        read_dataset(
+            written(tmp_path, **files, qrels__test="query-id\tcorpus-id\tscore\na\ta\t1\n")
+        )
 
 
 def test_no_such_folder_and_no_json(tmp_path) -> None:

@@ -6,10 +6,12 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import Document
+from loopback import Fault, LoopbackServer
 
 from hierindex.cli.app import main
 from hierindex.errors import InputError
@@ -166,8 +168,8 @@ def test_trees_share_vectors_and_chunks(model, tmp_path) -> None:
 
 
 def test_even_runs_cut_at_equal_distances() -> None:
-    assert EvenRuns(3).breakpoints([[0.0]] * 7, [1] * 7, None).tolist() == [2, 5]
-    assert EvenRuns(3).breakpoints([[0.0]] * 3, [1] * 3, None).tolist() == []
+    assert EvenRuns(3).breakpoints([0] * 7, None).tolist() == [2, 5]
+    assert EvenRuns(3).breakpoints([0] * 3, None).tolist() == []
 
 
 def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
@@ -187,6 +189,75 @@ def test_a_limit_and_ways_that_fail_are_left_out(model) -> None:
         "one: level-1 was left out. The index has levels 0 to 0, got level 1.",
         "one: late was left out. Nobody is there.",
     ]
+
+
+def test_documents_of_stop_words_only(model) -> None:
+    question = Question("q", "Where?", group="d", spans=(Span("d", 0, 4),))
+    data = Dataset("stops", [Document(text="This is it, and that is not.", id_="d")], [question])
+    with pytest.raises(InputError, match=r"^The documents have no words other than stop words\.$"):
+        evaluate(data, ways=["bm25"], embed_model=model, chunk_size=CHUNK_SIZE)
+
+
+def test_data_sets_of_one_name_are_refused(data, tmp_path) -> None:
+    (other := tmp_path / "other").mkdir()
+    (same := other / "animals").symlink_to(data)
+    for several, named in (([data, same], f"{data} and {same}"), ([DATA, data], f"a .* {data}")):
+        with pytest.raises(InputError, match=f"different names; {named} are both named 'animals'"):
+            evaluate(several)
+
+
+def test_metadata_do_not_count(model) -> None:
+    options = {"ways": ["dense", "level-0"], "budgets": BUDGETS, "embed_model": model}
+    figures = []
+    for metadata in ({}, {"title": "What is told of the farm"}):
+        documents = [Document(text=FARM, id_="farm", metadata=metadata)]
+        data = Dataset("animals", documents, [about("dogs"), about("rats")])
+        figures.append(evaluate(data, chunk_size=CHUNK_SIZE, **options).rows)
+        assert documents[0].metadata == metadata
+    assert figures[0] == figures[1]
+
+
+def test_a_ranking_is_of_ten_documents(model) -> None:
+    """The first document has more chunks than a ranking has passages."""
+    documents = {"0": "\n\n".join(FARM.split("\n\n") + TOWN.split("\n\n"))}
+    documents |= {f"{i}": f"The {animal} eat." for i, animal in enumerate(ANIMALS, start=1)}
+    data = Dataset(
+        "farms",
+        [Document(text=text, id_=name) for name, text in documents.items()],
+        [Question(n, "Who?", group=n, documents={n: 1}) for n in ("0", "1", "9", "10")],
+    )
+    asked = []
+
+    def lead(asked_of, top_k, budget):
+        if budget is None:
+            asked.append(top_k)
+        return WAYS["lead"](asked_of, top_k, budget)
+
+    options = {"budgets": [100], "embed_model": model, "chunk_size": CHUNK_SIZE}
+    report = evaluate(data, ways={"lead": lead}, **options)
+    means = {row.measure: row.mean for row in report.rows}
+    assert asked == [10, 100] * 4
+    order = ["0", "1", "10", *map(str, range(2, 9)), "9"]  # sorted by their ids; the last is 11th
+    assert sorted(documents) == order
+    assert means["MRR@10"] == pytest.approx((1 + 1 / 2 + 1 / 3) / 4, abs=1e-4)
+    assert means["nDCG@10"] == pytest.approx((1 + 1 / np.log2(3) + 1 / 2) / 4, abs=1e-4)
+    assert (means["hit@1"], means["hit@5"], means["all@5"]) == (0.25, 0.75, 0.25)
+
+
+def test_rouge_is_of_the_largest_budget(model) -> None:
+    reference = "All cats of the farm sleep in house 0 and all dogs in house 1."
+    data = Dataset(
+        "rouge",
+        [Document(text=FARM, id_="farm")],
+        [Question("q", "Where do they sleep?", group="farm", reference=reference)],
+    )
+    options = {"ways": ["lead"], "embed_model": model, "chunk_size": CHUNK_SIZE}
+    one, both, other = (
+        {row.measure: row.mean for row in rows(evaluate(data, budgets=b, **options), budget=None)}
+        for b in ([60], [120, 60], [120])
+    )
+    assert set(both) == {"ROUGE-1", "ROUGE-2"}
+    assert one != both == other
 
 
 def test_documents_that_answer(model) -> None:
@@ -219,6 +290,8 @@ def test_an_llm_answers(model, folder) -> None:
     ("options", "message"),
     [
         ({"ways": ["dense", "best"]}, "There is no way 'best'; there are random, lead"),
+        ({"ways": {}}, "ways must be one way or more, got {}"),
+        ({"ways": []}, "ways must be one way or more, got []"),
         ({"ways": ["bm25"], "against": "dense"}, "against must be one of bm25, got 'dense'"),
         ({"budgets": []}, "budgets must be integers of at least 1, got []"),
         ({"budgets": [500, 0]}, "budgets must be integers of at least 1, got [500, 0]"),
@@ -229,6 +302,11 @@ def test_an_llm_answers(model, folder) -> None:
 def test_bad_options(options, message) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         evaluate(DATA, **options)
+
+
+def test_no_data() -> None:
+    with pytest.raises(InputError, match=r"^data must be one data set or more, got \[\]\.$"):
+        evaluate([])
 
 
 @pytest.mark.parametrize("missing", NEEDED)
@@ -255,7 +333,7 @@ def test_the_report_is_a_table_and_a_plot(report, tmp_path) -> None:
         assert (tmp_path / name).stat().st_size > 1000
     with pytest.raises(InputError, match="cannot be written"):
         few.plot(tmp_path / "none" / "plot.png")
-    with pytest.raises(InputError, match="two budgets or more"):
+    with pytest.raises(InputError, match="budgets must be two or more for a plot"):
         replace(report, rows=rows(report, budget=60)).plot(tmp_path / "p.png")
 
 
@@ -314,6 +392,37 @@ def test_the_command(hierindex, data, tmp_path) -> None:
     assert NO_LLM in out
 
 
+def reads(prompt: str) -> str:
+    """Answer with what the prompt says of the dogs' house."""
+    found = re.search(r"dogs of the farm sleep in (house \d)", prompt)
+    return f"In {found[1]}." if found else "Empty Response"
+
+
+def test_the_command_with_a_language_model(hierindex, data) -> None:
+    options = ("--ways", "lead, bm25", "--budgets", "60", "--chunk-size", CHUNK_SIZE, "--json")
+    question = json.loads((data / "questions.jsonl").read_text()) | {"answer": "in house 1"}
+    (data / "questions.jsonl").write_text(json.dumps(question))
+    with LoopbackServer(reply=reads) as server:
+        llm = ("--llm", "m", "--llm-base-url", server.base_url)
+        status, out, err = hierindex(data, *options, *llm)
+        assert (status, err) == (0, "")
+    told = json.loads(out)
+    assert told["notes"] == []
+    f1 = {row["way"]: row["mean"] for row in told["rows"] if row["measure"] == "token F1"}
+    assert f1["lead"] == 0 < f1["bm25"]
+    assert len(server.requests) == 2
+    assert all(question["question"] in request.prompt for request in server.requests)
+
+
+def test_a_language_model_that_fails_is_one_sentence(hierindex, data) -> None:
+    with LoopbackServer(faults=lambda number: Fault(401)) as server:
+        llm = ("--llm", "m", "--llm-base-url", server.base_url)
+        status, out, err = hierindex(data, "--ways", "lead", "--chunk-size", CHUNK_SIZE, *llm)
+    assert (status, out) == (2, "")  # the key is the user's to mend
+    assert err.count("\n") == 1
+    assert "the key is missing or wrong" in err
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -322,8 +431,15 @@ def test_the_command(hierindex, data, tmp_path) -> None:
         (["animals", "--budgets", "many"], "--budgets takes numbers such as 500,2000, got 'many'"),
         (["animals", "--part", "rest"], "part must be one of all, tuning, held-out"),
         (["animals", "--llm", "m"], "--llm needs --llm-base-url"),
+        (["animals", "animals"], "Data sets need different names; animals and animals are both"),
+        (["none", "--plot", "p.xyz"], "A plot must be a PNG, SVG or PDF file, got 'p.xyz'"),
+        (["none", "--plot", "p"], "A plot must be a PNG, SVG or PDF file, got 'p'"),
+        (["none", "--plot", "none/p.png"], "The plot cannot be written to none/p.png: there is"),
+        (
+            ["none", "--plot", "p.png", "--budgets", "500,500"],
+            "budgets must be two or more for a plot, got [500]",
+        ),
     ],
-    ids=["data", "way", "budgets", "part", "llm"],
 )
 def test_bad_commands(hierindex, data, args, message) -> None:
     status, out, err = hierindex(*args)

@@ -41,11 +41,18 @@ def test_coverage_is_of_what_fits_the_budget() -> None:
 
 
 def test_breadth_needs_sixty_characters() -> None:
-    texts = {"d": "x" * 200}
-    topics = ((Span("d", 0, 100),), (Span("d", 100, 150), Span("d", 150, 200)))
+    texts = {"d": "x" * 300}
+    topics = ((Span("d", 0, 150),), (Span("d", 150, 180), Span("d", 180, 300)))
     gold = Gold(Question("q", "?", group="d", topics=topics), texts)
-    for end, breadth in ((59, 0.0), (60, 0.5), (159, 0.5), (160, 1.0)):
+    for end, breadth in ((59, 0.0), (60, 0.5), (209, 0.5), (210, 1.0)):
         kept = [Passage("p", texts["d"][:end], (Span("d", 0, end),))]
+        assert gold.held(kept, 100) == {("breadth", 100): breadth}
+
+
+def test_half_of_a_short_topic_is_enough() -> None:
+    gold = Gold(Question("q", "?", group="d", topics=((Span("d", 0, 50),),)), {"d": "x" * 200})
+    for end, breadth in ((24, 0.0), (25, 1.0), (200, 1.0)):
+        kept = [Passage("p", "x" * end, (Span("d", 0, end),))]
         assert gold.held(kept, 100) == {("breadth", 100): breadth}
 
 
@@ -89,6 +96,14 @@ def test_a_ranking_of_passages() -> None:
         assert figures[way] == dict.fromkeys(figures["third"], 0.0)
 
 
+@pytest.mark.parametrize("others", [(), (Span("e", 0, 500),)])
+def test_half_of_a_short_gold_span_is_a_hit(others) -> None:
+    gold = Question("q", "?", group="d", spans=(Span("d", 10, 17), *others))
+    found = {end: [Passage("p", "", (Span("d", 0, end),))] for end in (13, 14, 1_000)}
+    figures = ranked(gold, {str(end): passages for end, passages in found.items()})
+    assert [figures[str(end)]["hit@1", None] for end in found] == [0.0, 1.0, 1.0]
+
+
 def test_a_ranking_of_documents() -> None:
     gold = Question("q", "?", group="q", documents={"a": 1, "b": 1})
 
@@ -122,6 +137,14 @@ def test_answers_of_a_model() -> None:
     choices = Question("q", "?", group="d", reference="a fox", choices=("a hen", "a fox"))
     assert figures_of(choices, "It is: A FOX.") == {"choice": 1.0}
     assert figures_of(choices, "hen") == {"choice": 0.0}
+
+
+@pytest.mark.parametrize("answer", ["", "I do not know.", "Either a fox or a hen.", "red"])
+@pytest.mark.parametrize("right", ["a red fox", "a red hen"])
+def test_an_answer_that_tells_no_choice_apart_chooses_none(answer, right) -> None:
+    question = Question("q", "?", group="d", reference=right, choices=("a red fox", "a red hen"))
+    assert figures_of(question, answer) == {"choice": 0.0}
+    assert figures_of(question, right) == {"choice": 1.0}
 
 
 SPANS = st.lists(

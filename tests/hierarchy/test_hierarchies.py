@@ -483,8 +483,8 @@ class TestSerialisation:
 
     def test_a_rule_of_one_s_own_is_described_and_asked_for(self) -> None:
         class Percentile:  # not ours
-            def breakpoints(self, X, n_tokens, caps):
-                return np.arange(1, len(X) - 1, 2)
+            def breakpoints(self, rows, caps):
+                return np.arange(1, len(rows) - 1, 2)
 
         hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), rule=Percentile())
         data = hierarchy.to_dict()

@@ -22,6 +22,14 @@ CASES = {
         {"date": ["2023-01-09", "2024-05-01"]},
     ),
     "pages without order": ([{"page_label": "ii"}, {"page_label": 4}], {"page_label": ["ii", 4]}),
+    "one section": ([{"section": "A › B"}, {"section": "A › B"}], {"section": "A › B"}),
+    "sections": (
+        [{"section": "A › B"}, {"section": "A › C › D"}, {"section": "A › B"}],
+        {"section": "A"},
+    ),
+    "titles that begin alike": ([{"section": "A › Bee"}, {"section": "A › Be"}], {"section": "A"}),
+    "other sections": ([{"section": "A"}, {"section": "B"}], {}),
+    "no section in one": ([{"section": "A"}, {}], {}),
     "own keys": ([NodeRecord().to_metadata()] * 2, {}),
     "none": ([], {}),
 }
@@ -50,7 +58,10 @@ json_values = st.recursive(
 )
 
 
-@given(st.lists(st.dictionaries(st.sampled_from(["a", "page", "date"]), json_values), max_size=5))
+KEYS = st.sampled_from(["a", "page", "date", "section"])
+
+
+@given(st.lists(st.dictionaries(KEYS, json_values), max_size=5))
 def test_any_metadata_merges(children) -> None:
     merged = merged_metadata(children)
     assert set(merged) <= {key for child in children for key in child}

@@ -11,6 +11,7 @@ from store.trees import tree
 from test_doubles import llm_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, ModelError
+from hierindex.cli.text import compared
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.engine import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -201,7 +202,8 @@ def test_json_is_of_one_shape(index, server):
         modes = ["extractive", "tree_summarize", "refine"]
         comparison = index.compare(QUESTION, llm=llm_of(server), response_modes=modes).to_json()
     assert json.loads(json.dumps(comparison)) == comparison
-    assert [*comparison] == ["question", "sources", "modes", "seconds"]
+    assert [*comparison] == ["question", "why", "sources", "modes", "seconds"]
+    assert comparison["why"].startswith("level 0 by context: ")
     assert comparison["question"] == QUESTION
     assert {*comparison["seconds"]} == {"embed", "search"}
     for source in comparison["sources"]:
@@ -241,10 +243,10 @@ def test_options_are_for_the_modes_that_have_them(index, server):
 
 def test_summaries_stand_in_as_they_do_alone(index, server):
     """Prompts of tree summarise are the same, compared or alone."""
-    llm = llm_of(server, context_window=600)
-    alone = index.ask(QUESTION, llm=llm, **EVERYTHING)
+    options = {"llm": llm_of(server, context_window=600), "mode": "collapsed", **EVERYTHING}
+    alone = index.ask(QUESTION, **options)
     modes = ["tree_summarize"]
-    (compared,) = index.compare(QUESTION, llm=llm, response_modes=modes, **EVERYTHING).attempts
+    (compared,) = index.compare(QUESTION, response_modes=modes, **options).attempts
     assert asked_of(compared.answer.calls) == asked_of(alone.calls)
     assert len(alone.calls) > 1
     assert all(count_tokens(call.prompt) < 600 for call in alone.calls)
@@ -253,3 +255,14 @@ def test_summaries_stand_in_as_they_do_alone(index, server):
 def test_an_empty_question(index):
     with pytest.raises(InputError, match="The question is empty"):
         index.compare(" ")
+
+
+def test_why_is_said_once_where_auto_chose(index):
+    comparison = index.compare(QUESTION)
+    assert comparison.why == index.ask(QUESTION).why
+    said = " ".join(compared(comparison.to_json()).split())
+    assert said.count(f"Searched {comparison.why}.") == 1
+    chosen = index.compare(QUESTION, level=0)
+    assert chosen.why is None
+    assert "why" not in chosen.to_json()
+    assert "Searched" not in compared(chosen.to_json())

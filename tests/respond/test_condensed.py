@@ -170,3 +170,26 @@ def test_no_more_summaries_than_save_a_prompt(store):
         if n not in LEAVES
     ]
     assert record(one.node).level == 1
+
+
+@pytest.mark.parametrize("order", ["score", "reading"])
+def test_the_children_of_the_lowest_scores_are_replaced_first(store, order):
+    leaves = {leaf.node_id: n_words(leaf.node) for leaf in LEAVES}
+    families = {
+        node.node_id: children
+        for node in NODES
+        if (children := {child.node_id for child in node.child_nodes or ()})
+        and children <= leaves.keys()
+        and n_words(node) < sum(leaves[child] for child in children)
+    }
+    assert len(families) > 1
+    for parent, children in families.items():
+        found = [
+            NodeWithScore(node=leaf.node, score=0.1 if leaf.node_id in children else 2 - i / 100)
+            for i, leaf in enumerate(LEAVES)
+        ]
+        if order == "score":
+            found.sort(key=NodeWithScore.get_score, reverse=True)
+        read = asyncio.run(condensed(found, store.snapshot(), n_words, TOTAL - 1))
+        assert [n.node_id for n in read if n not in found] == [parent]
+        assert [n for n in read if n in found] == [n for n in found if n.node_id not in children]

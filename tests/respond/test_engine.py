@@ -336,7 +336,8 @@ def test_what_a_postprocessor_hid_comes_back_in_no_summary(store, embed_model):
                 found.node.set_content(found.node.text.replace("falcon", "bird"))
             return nodes
 
-    retriever = HierarchyRetriever(store, embed_model, top_k=100, token_budget=None)
+    options = {"mode": "collapsed", "top_k": 100, "token_budget": None}
+    retriever = HierarchyRetriever(store, embed_model, **options)
     with LoopbackServer(reply=lambda prompt: "Two.") as server:
         engine = query_engine(retriever, embed_model, llm=llm_of(server, context_window=900))
         engine._node_postprocessors = [Masked()]

@@ -345,7 +345,7 @@ def test_what_reading_the_index_raises_is_not_called_a_models(index, monkeypatch
 
     monkeypatch.setattr("hierindex.respond.bounded_tree.condensed", refuse)
     with serve() as server, pytest.raises(type(error)) as caught:
-        index.ask(QUESTION, llm=llm_of(server))
+        index.ask(QUESTION, llm=llm_of(server), mode="collapsed")
     assert caught.value is error
 
 

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 from respond.asking import QUESTION, serve
 from test_doubles import async_llm_of, llm_of
@@ -48,3 +49,35 @@ def test_nodes_without_a_place_stay_by_their_scores():
     nodes = [NodeWithScore(node=TextNode(text=str(s)), score=s) for s in (0.9, None, 0.5)]
     assert in_reading_order(nodes) == [nodes[0], nodes[2], nodes[1]]
     assert in_reading_order([]) == []
+
+
+class Reverse(BaseNodePostprocessor):
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        return nodes[::-1]
+
+
+def context_of(engine):
+    return str(engine.query(QUESTION))
+
+
+def test_a_prompt_keeps_the_order_of_postprocessors(store, embed_model):
+    options = {"level": 0, "top_k": 4}
+    plain = HierarchyRetriever(store, embed_model, **options)
+    expected = [n.text for n in reversed(plain.retrieve(QUESTION))]
+
+    def read(retriever, postprocessors=()):
+        engine = query_engine(retriever, embed_model, response_mode="context_only")
+        engine._node_postprocessors = postprocessors
+        context = context_of(engine)
+        return sorted(expected, key=context.index)
+
+    reordering = HierarchyRetriever(store, embed_model, postprocessors=[Reverse()], **options)
+    assert read(reordering) == read(plain, [Reverse()]) == expected
+    assert read(plain) != expected
+
+
+def test_an_engine_with_another_retriever_reads_in_the_same_order(store, embed_model):
+    few, more = (HierarchyRetriever(store, embed_model, level=0, top_k=k) for k in (2, 6))
+    options = {"response_mode": "context_only"}
+    other = query_engine(few, embed_model, **options).with_retriever(more)
+    assert context_of(other) == context_of(query_engine(more, embed_model, **options))

@@ -470,7 +470,8 @@ class TestSummariesStandIn:
         class Chunks:
             postprocess_nodes = staticmethod(chunks)
 
-        retriever = retriever_of(store, embed_model, level=None, postprocessors=[Chunks()])
+        options = {"mode": "collapsed", "level": None, "postprocessors": [Chunks()]}
+        retriever = retriever_of(store, embed_model, **options)
         with serve(window=600 - NUM_OUTPUT) as server:
             engine = query_engine(retriever, embed_model, llm=llm_with(server, 600))
             response = engine.query(QUESTION)
@@ -478,16 +479,19 @@ class TestSummariesStandIn:
         assert {record(node.node).level for node in response.source_nodes} == {0}
 
     @pytest.mark.parametrize(
-        "options", [{"level": 0}, {"level": [0, 1]}, {"mode": "level", "level": 0}], ids=str
+        "options",
+        [{}, {"mode": "traversal"}, {"level": 0}, {"level": [0, 1]}, {"mode": "level", "level": 0}],
+        ids=str,
     )
-    def test_never_when_a_level_was_asked(self, store, embed_model, options):
+    def test_never_but_in_mode_collapsed(self, store, embed_model, options):
         response, prompts = self.ask(store, embed_model, 450, **options)
         assert response.metadata["summaries"] == []
         assert len(prompts) > 2
 
     def test_never_when_filters_were_given(self, store, embed_model):
         filters = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
-        response, prompts = self.ask(store, embed_model, 450, filters=filters)
+        options = {"mode": "collapsed", "filters": filters}
+        response, prompts = self.ask(store, embed_model, 450, **options)
         assert {record(n.node).level for n in response.source_nodes} == {0}
         assert response.metadata["summaries"] == []
         assert len(prompts) > 2

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
@@ -77,3 +79,29 @@ def test_a_summary_of_several_documents_is_near_none():
     ranked = rank(table(above, own), question=[1.0, 0.0])
     assert ids(ranked) == [n.node_id for n in above][::-1]
     assert np.std([score for _, score in ranked]) == pytest.approx(1)
+
+
+def test_of_many_nodes_the_best_are_ranked_in_context(store, monkeypatch):
+    rows = search(store, 12)
+    everything = rank(rows)
+    monkeypatch.setattr("hierindex.retrieve.context.MOST_COMPARED", 4)
+    question = np.array(VECTOR)
+    X = np.stack(rows["vector"].to_numpy())
+    own = [rows["id"].to_pylist()[i] for i in np.argsort(-X @ question, kind="stable")]
+    ranked = rank(rows)
+    assert sorted(ids(ranked)[:4]) == sorted(own[:4])
+    assert ids(ranked)[4:] == own[4:]
+    scores = [score for _, score in ranked]
+    assert scores == sorted(scores, reverse=True)
+    monkeypatch.setattr("hierindex.retrieve.context.MOST_COMPARED", len(rows))
+    assert rank(rows) == everything
+
+
+def test_many_nodes_are_ranked_in_little_memory():
+    n = 4000
+    nodes = [TextNode(text=str(i)) for i in range(n)]
+    rows = table(nodes, np.linspace(0.9, 0.1, n))
+    tracemalloc.start()
+    assert ids(rank(rows, question=[1.0, 0.0])) == [node.node_id for node in nodes]
+    assert tracemalloc.get_traced_memory()[1] < 100e6  # all pairs take 128 MB an array
+    tracemalloc.stop()

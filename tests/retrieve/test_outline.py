@@ -1,8 +1,15 @@
 """Outlines of trees of each kind: what they cover, what they leave out and what they cost."""
 
+import asyncio
+
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import MetadataMode, TextNode
+from llama_index.core.schema import (
+    MetadataMode,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.utils import get_tokenizer
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.oracle import Oracle
@@ -11,6 +18,9 @@ from store.trees import HIERARCHIES, chunks, documents, record, tree
 from hierindex import HierarchicalIndex
 from hierindex.errors import InputError
 from hierindex.hierarchy.transforms import SemanticHierarchy
+from hierindex.record import NodeRecord
+from hierindex.retrieve import outline
+from hierindex.retrieve.question import Search
 from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "the harbour met a lantern"
@@ -73,14 +83,66 @@ def test_of_documents(index, of, budget):
         assert {d for each in found for d in record(each.node).documents} == named
 
 
-def test_of_a_node(index, nodes):
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_of_a_node(hierarchy, tmp_path):
+    """All chunks under it, also those that have a stronger parent."""
+    store = HierarchyStore(tmp_path)
+    store.add(tree(hierarchy))
+    nodes, index = store.get_nodes(), HierarchicalIndex(store)
     oracle = Oracle(nodes)
     for node in nodes:
         for of in (node.node_id, node.node_id[:12]):
-            found = ids(index.outline(PLENTY, of=of))
-            below = [{*oracle.chunks_under(each)} for each in found]
-            assert found
-            assert all(each <= {*oracle.chunks_under(node.node_id)} for each in below)
+            found = index.outline(PLENTY, of=of)
+            assert {*ids(found)} == {*oracle.chunks_under(node.node_id)}
+            assert sum(each.score for each in found) == pytest.approx(1)
+
+
+def soft(tmp_path):
+    """Two chunks under a summary each, and under a summary of both that is nobody's strongest."""
+    children = {"x": [], "y": [], "of x": ["x"], "of y": ["y"], "both": ["x", "y"]}
+    parents = {each: ((f"of {each}", 0.9), ("both", 0.1)) for each in "xy"}
+    nodes = []
+    for at, (name, below) in enumerate(children.items()):
+        record = NodeRecord(
+            level=int(bool(below)),
+            level_max=int(bool(below)),
+            documents=(*(below or [name]),),
+            parents=parents.get(name, ()),
+            n_tokens=8,
+        )
+        links = [RelatedNodeInfo(node_id=each) for each in below]
+        nodes.append(
+            TextNode(
+                id_=name,
+                text=f"The tale of {name}.",
+                embedding=[1.0, at],
+                metadata=record.to_metadata(),
+                relationships={NodeRelationship.CHILD: links} if links else {},
+            )
+        )
+    store = HierarchyStore(tmp_path)
+    store.add(nodes)
+    return store
+
+
+def test_a_summary_that_is_no_strongest_parent_is_not_text(tmp_path):
+    index = HierarchicalIndex(soft(tmp_path))
+    assert ids(index.outline(PLENTY)) == ["x", "y"]
+    found = index.outline(PLENTY, of="both")
+    assert ids(found) == ["x", "y"]
+    assert sum(each.score for each in found) == pytest.approx(1)
+    least = min(n_tokens([each]) for each in found)
+    assert ids(index.outline(2 * least - 1, of="both")) == ["both"]
+
+
+def test_a_summary_that_has_lost_its_text_is_not_text(tmp_path):
+    store = soft(tmp_path)
+    store.delete_nodes(["x"])
+    index = HierarchicalIndex(store)
+    assert ids(index.outline(PLENTY)) == ["y"]
+    assert index.outline(PLENTY, of="of x") == []
+    store.delete_nodes(["y"])
+    assert index.outline(PLENTY) == []
 
 
 @pytest.mark.parametrize("most", [0, 1000])
@@ -94,7 +156,8 @@ def test_of_a_node_beside_a_document(index, nodes, monkeypatch, most):
 
 def test_of_nothing(index):
     assert index.outline(of=[]) == []
-    with pytest.raises(InputError, match="No nodes have an id that begins with 'z"):
+    message = r"No document has the id 'z.txt', and no nodes have an id that begins with 'z.txt'; "
+    with pytest.raises(InputError, match=message + "`hierindex query` and `hierindex outline`"):
         index.outline(of=["a.txt", "z.txt"])
 
 
@@ -119,7 +182,7 @@ def test_a_filter_on_levels(index, nodes):
 def test_a_budget_smaller_than_any_node(index, nodes, of):
     some = [n for n in nodes if of is None or record(n).documents == (of,)]
     least = min(len(get_tokenizer()(n.get_content(MetadataMode.LLM))) for n in some)
-    message = f"No node fits budget={least - 1}; the shortest has {least} tokens."
+    message = f"No node fits a budget of {least - 1} tokens; the shortest has {least}."
     with pytest.raises(InputError, match=message):
         index.outline(least - 1, of=of)
     assert n_tokens(index.outline(least, of=of)) == least
@@ -129,6 +192,29 @@ def test_a_budget_smaller_than_any_node(index, nodes, of):
 def test_a_budget_that_is_no_count(index, budget):
     with pytest.raises(InputError, match="budget must be an integer of at least 1"):
         index.outline(budget)
+
+
+def test_a_budget_beyond_64_bits_shows_all_of_the_text(index):
+    assert ids(index.outline(2**63)) == ids(index.outline(PLENTY))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"of": [5]}, r"of must be an id or several ids, got \[5\]"),
+        ({"of": 5}, r"of must be an id or several ids, got \[5\]"),
+        ({"question": 5}, "question must be a string, got 5"),
+        ({"filters": {"author": "Ada"}}, "filters must be MetadataFilters, got {"),
+    ],
+)
+def test_arguments_of_another_type(index, options, message):
+    with pytest.raises(InputError, match=message):
+        index.outline(**options)
+
+
+def test_ids_may_come_from_a_generator(index):
+    named = ["b.txt", "d.txt"]
+    assert ids(index.outline(of=(each for each in named))) == ids(index.outline(of=named))
 
 
 def test_a_question_that_is_empty(index):
@@ -149,6 +235,41 @@ def test_without_a_question_no_model_is_loaded(store):
         embed_model = property(lambda self: pytest.fail("loaded"))
 
     assert Unloaded(store).outline()
+
+
+def test_the_event_loop_is_not_blocked(index, monkeypatch):
+    """All that takes time runs in threads, where no event loop is running."""
+    ran = []
+
+    def watched(name, real):
+        def watching(*arguments):
+            with pytest.raises(RuntimeError):
+                asyncio.get_running_loop()
+            ran.append(name)
+            return real(*arguments)
+
+        monkeypatch.setattr(outline, name, watching)
+
+    names = ["Forest", "share_and_value", "select_margin", "select_cut"]
+    for name in names:
+        watched(name, getattr(outline, name))
+    search = Search(index.store.snapshot(), "", [])
+    assert asyncio.run(outline.outline(search, 400, of=["a.txt"], question=False))
+    assert [*dict.fromkeys(ran)] == names
+
+
+def test_all_rows_are_read_once_for_a_version(tmp_path, monkeypatch):
+    store = HierarchyStore(tmp_path)
+    store.add(tree(SemanticHierarchy))
+    index, read = HierarchicalIndex(store), []
+    real = outline._tree
+    monkeypatch.setattr(outline, "_tree", lambda *rows: [read.append(1), real(*rows)][1])
+    first, again = index.outline(150), index.outline(400)
+    assert len(read) == 1
+    assert ids(first) != ids(again)
+    store.delete_nodes([again[0].node_id])
+    assert again[0].node_id not in ids(index.outline(400))
+    assert len(read) == 2
 
 
 def test_an_empty_index(tmp_path):

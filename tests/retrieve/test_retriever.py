@@ -1,9 +1,11 @@
 import asyncio
 import itertools
+import time
 
 import numpy as np
 import pytest
 from fakes import HashingEmbedding
+from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
     NodeRelationship,
@@ -183,6 +185,14 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
         pytest.param({"token_budget": 0}, "token_budget must be .* got 0", id="no budget"),
         pytest.param({"beam": -1}, "beam must be .* got -1", id="beam"),
         pytest.param({"n_documents": 0}, "n_documents must be .* got 0", id="no documents"),
+        pytest.param({"beam": 3}, "beam needs mode 'traversal', got mode 'auto'", id="no walk"),
+        pytest.param({"beam": 3, "level": 0}, "beam needs .* 'level'", id="beam of a level"),
+        pytest.param(
+            {"mode": "traversal", "n_documents": 3}, "n_documents needs mode 'document'", id="walk"
+        ),
+        pytest.param({"whole_documents": True}, "whole_documents needs mode 'doc", id="whole"),
+        pytest.param({"merge": True, "level": 1}, "merge returns chunks, got level 1", id="merge"),
+        pytest.param({"merge": True, "level": [0, 2]}, "got level 2; omit merge", id="merge two"),
         pytest.param({"mmr": 1.2}, r"mmr must be a number in \[0, 1\], got 1.2", id="mmr"),
     ],
 )
@@ -439,8 +449,12 @@ class TestAuto:
     def test_an_outline_keeps_to_filters_and_top_k(self, index):
         everything = index.as_retriever(token_budget=None).retrieve(WHOLE)
         assert len(everything) > TOP_K
-        few = index.as_retriever(token_budget=None, top_k=2).retrieve(WHOLE)
-        assert ids(few) == ids(everything)[:2]
+        for top_k in range(1, TOP_K):
+            few = index.as_retriever(token_budget=None, top_k=top_k).retrieve(WHOLE)
+            assert len(few) <= top_k
+            assert sum(each.score for each in few) > 0.6  # of the text
+        one = index.as_retriever(token_budget=None, top_k=1).retrieve(WHOLE)
+        assert [each.score for each in one] == [1.0]
         filters = where(author="Bo")
         found = index.as_retriever(filters=filters).retrieve(WHOLE)
         assert found
@@ -465,6 +479,20 @@ class TestAuto:
         retriever = HierarchyRetriever(store, model)
         for question in (QUESTION, WHOLE):
             retriever.retrieve(question)
+        assert len(model.batches) == 1
+
+    def test_known_questions_are_embedded_once_for_questions_at_once(self, store):
+        class Slow(HashingEmbedding):
+            def _get_text_embeddings(self, texts):
+                time.sleep(0.1)
+                return super()._get_text_embeddings(texts)
+
+        retriever = HierarchyRetriever(store, model := Slow())
+
+        async def at_once():
+            await asyncio.gather(*(retriever.aretrieve(QUESTION) for _ in range(6)))
+
+        asyncio.run(at_once())
         assert len(model.batches) == 1
 
 
@@ -541,21 +569,25 @@ def test_mmr_compares_with_all_that_stands_before(tmp_path):
     assert [node.node.node_id for node in found] == ["a", "b", "c", "again"]
 
 
-def test_a_postprocessor_sees_more_than_is_taken(store, embed_model):
-    seen = []
+class Reverse(BaseNodePostprocessor):
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        assert query_bundle.query_str
+        return nodes[::-1]
 
-    class Reverse(BaseNodePostprocessor):
-        def _postprocess_nodes(self, nodes, query_bundle=None):
-            seen.append((len(nodes), query_bundle.query_str))
-            return nodes[::-1]
 
-    options = {"level": 0, "top_k": 2, "token_budget": None}
+@pytest.mark.parametrize("options", [{"level": 0}, {}, {"level": 0, "mmr": 0.5}], ids=str)
+@pytest.mark.parametrize("question", [QUESTION, WHOLE])
+def test_postprocessors_get_the_selected_nodes(store, embed_model, question, options):
+    options |= {"top_k": 5, "token_budget": 150}
+    plain = HierarchyRetriever(store, embed_model, **options).retrieve(question)
+    assert len(plain) > 1
     retriever = HierarchyRetriever(store, embed_model, postprocessors=[Reverse()], **options)
-    found = retriever.retrieve(QUESTION)
-    assert seen == [(4, QUESTION)]
-    first = HierarchyRetriever(store, embed_model, level=0, top_k=4).retrieve(QUESTION)
-    assert ids(found) == ids(first)[:1:-1]
-    assert asyncio.run(retriever.aretrieve(QUESTION)) == found
+    assert retriever.retrieve(question) == plain[::-1]
+    assert asyncio.run(retriever.aretrieve(question)) == plain[::-1]
+    reorder = HierarchyRetriever(
+        store, embed_model, postprocessors=[LongContextReorder()], **options
+    )
+    assert sorted(ids(reorder.retrieve(question))) == sorted(ids(plain))
 
 
 @pytest.mark.parametrize("by", ["hybrid", "text", "context"])
@@ -671,6 +703,24 @@ def test_of_many_roots_a_traversal_looks_at_the_best(embed_model, tmp_path, monk
 def test_as_many_as_there_are(small, embed_model, by, top_k):
     options = {"by": by, "top_k": top_k, "token_budget": None, "level": 0}
     assert len(HierarchyRetriever(small, embed_model, **options).retrieve("kettle")) <= 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"level": 0, "by": "dense"},
+        {"level": 0, "by": "context"},
+        {"mode": "traversal", "beam": 1},
+        {"mode": "collapsed", "mmr": 0.5},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("error")
+def test_a_zero_vector_is_similar_to_nothing(small, embed_model, options):
+    small.add([TextNode(id_="zero", text="A kettle.", embedding=[0.0] * 64)])
+    assert ids(HierarchyRetriever(small, embed_model, **options).retrieve("kettle"))
+    assert HierarchicalIndex(small, embed_model).outline(question="kettle")
 
 
 @pytest.mark.parametrize("mode", ["collapsed", "traversal", "document", "auto"])

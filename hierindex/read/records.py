@@ -1,0 +1,151 @@
+"""Tables and JSON: records with their keys, a paragraph each."""
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from itertools import accumulate, chain, groupby, starmap
+from typing import Any, BinaryIO
+
+from hierindex.read.text import HEAD, Reading, read_text
+
+SHORT = 200  # characters; a longer value stands on a line of its own
+LONG = 2000  # characters; a longer value of JSON is divided into records
+DELIMITERS = ",;\t|"
+REGULAR = 0.9  # share of rows with at least two values and none beyond the header
+NAME = re.compile(r"\d{4}|.*[^\W\d_].*", re.DOTALL)  # a year, or with a letter
+
+Field = tuple[str, str]
+
+
+def as_record(fields: Iterable[Field]) -> str:
+    r"""Return `key: value; key: value`, without empty values.
+
+    Values that are long or have several lines stand on lines of their own.
+
+    >>> as_record([("id", "3"), ("", "Ada"), ("born", ""), ("note", "One.\nTwo.")])
+    'id: 3; Ada\nnote: One.\nTwo.'
+    """
+    said = ((f"{key}: {value}" if key else value, value) for key, value in fields if value.strip())
+    grouped = groupby(said, key=lambda pair: len(pair[1]) > SHORT or "\n" in pair[1])
+    return "\n".join(("\n" if long else "; ").join(text for text, _ in g) for long, g in grouped)
+
+
+def is_header(row: Sequence[str], below: Iterable[Sequence[str]]) -> bool:
+    """Return whether the first row of a table names its columns.
+
+    Most columns have names; these are distinct, have a letter or are a year, and are no value of
+    their column.
+
+    >>> is_header(["name", "1990"], [["Ada", "3"]]), is_header(["Ada", "3"], [["Bob", "3"]])
+    (True, False)
+    """
+    names = [name for name in row if name]
+    return (
+        len(names) > max(1, len(row) / 2)
+        and len(set(names)) == len(names)
+        and all(NAME.fullmatch(name) for name in names)
+        and not any(a and a == b for values in below for a, b in zip(row, values, strict=False))
+    )
+
+
+def records_of(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield rows as records; a value beyond the header has no key."""
+    for row in rows:
+        keys = chain(header, [""] * (len(row) - len(header)))
+        if record := as_record(zip(keys, row, strict=False)):
+            yield record
+
+
+def read_csv(file: BinaryIO) -> Reading:
+    """Return the rows of a table as records, or the text as it is if it has no header."""
+    text, metadata, _ = read_text(file)
+    sample = text if len(text) <= HEAD else text[: text.rfind("\n", 0, HEAD) + 1]
+    tables = []
+    try:
+        for delimiter in DELIMITERS:
+            header, *below = _rows(sample, delimiter)
+            regular = sum(1 < len(row) <= len(header) for row in below)
+            if regular >= max(1, REGULAR * len(below)) and is_header(header, below):
+                tables.append((len(header), delimiter))
+        _, delimiter = max(tables)
+        header, *below = _rows(text, delimiter)
+    except (ValueError, csv.Error):  # no table, or a field above `csv.field_size_limit`
+        return Reading(text, metadata)
+    return Reading("\n\n".join(records_of(header, below)), metadata)
+
+
+def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
+    for row in csv.reader(StringIO(text, newline=""), delimiter=delimiter):
+        if any(values := [*map(str.strip, row)]):
+            yield values
+
+
+def read_json(file: BinaryIO) -> Reading:
+    """Return the records of JSON or JSON Lines, or the text as it is if it is neither.
+
+    A record is an item of a list, a member of an object, or those of its consecutive members
+    that have one value or a list of values. A long record is divided likewise. Keys are joined
+    by dots, and numbers are written as in the file.
+    """
+    text, metadata, _ = read_text(file)
+    try:
+        return Reading("\n\n".join(filter(None, _records(parse_json(text)))), metadata)
+    except (ValueError, RecursionError):
+        return Reading(text, metadata)
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of JSON, or the list of values of JSON Lines, with numbers as strings."""
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+    try:
+        return decoder.decode(text)
+    except ValueError:
+        return [decoder.decode(line) for line in text.split("\n") if line.strip()]
+
+
+def _records(value: Any, key: str = "") -> Iterator[str]:
+    listed = isinstance(value, list)
+    for together, members in groupby(_members(key, value), lambda m: not listed and _is_flat(m[1])):
+        if together:
+            yield as_record(chain.from_iterable(starmap(_fields, members)))
+            continue
+        for name, member in members:
+            lengths = accumulate(len(said) for _, said in _fields(name, member))
+            if isinstance(member, dict | list) and any(length > LONG for length in lengths):
+                yield from _records(member, name)
+            else:
+                yield as_record(_fields(name, member))
+
+
+def _members(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield f"{key}.{name}" if key else name, member
+    else:
+        yield from ((key, item) for item in (value if isinstance(value, list) else [value]))
+
+
+def _fields(key: str, value: Any) -> Iterator[Field]:
+    """Yield the values within a value with their keys, lists of plain values as one."""
+    if _is_flat(value):
+        yield key, _said(value)
+    else:
+        for name, member in _members(key, value):
+            yield from _fields(name, member)
+
+
+def _is_flat(value: Any) -> bool:
+    """Return whether a value is a plain one, or a list of such."""
+    if isinstance(value, list):
+        return not any(isinstance(item, dict | list) for item in value)
+    return not isinstance(value, dict)
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_said, value)))
+    return "" if value is None else str(value).lower()

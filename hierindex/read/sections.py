@@ -1,0 +1,98 @@
+"""Sections: the parts into which its headings divide a document."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from llama_index.core.schema import BaseNode, MetadataMode
+
+from hierindex.record import TITLES_BETWEEN, Heading, headings_in, shared_section
+
+MAX_STEP = 100  # characters of a title in a path
+MAX_PATH = 300  # characters; each chunk and each of its quotes store the path
+LINE = re.compile(r"[^\W_].*")  # with a letter or digit
+
+
+def headings_of(document: BaseNode) -> list[Heading]:
+    """Return the headings in a document's metadata that are inside its text, in order."""
+    end = len(document.get_content(MetadataMode.NONE))
+    inside = (h for h in headings_in(document.metadata) if 0 <= h.start < end)
+    return sorted(inside, key=lambda heading: heading.start)
+
+
+def split_at_headings(
+    text: str, headings: Sequence[Heading], is_short: Callable[[str], bool]
+) -> Iterator[str]:
+    r"""Split a text before headings, so that each part begins with a heading.
+
+    A part that is short is continued by the sections that follow it below the same heading.
+
+    Parameters
+    ----------
+    text : str
+    headings : sequence of Heading
+    is_short : callable
+        Whether a part is too short to stand alone.
+
+    Yields
+    ------
+    str
+        Parts that together are the text.
+
+    Examples
+    --------
+    >>> headings = [Heading(1, "A", 0), Heading(2, "B", 4), Heading(1, "C", 16)]
+    >>> list(split_at_headings("# A\n## B\nText.\n\n# C\nMore.", headings, lambda t: len(t) < 9))
+    ['# A\n## B\nText.\n\n', '# C\nMore.']
+    """
+    start, level = 0, 0  # 0: text before the first heading, which all sections may continue
+    for heading in headings:
+        part = text[start : heading.start]
+        if not part.strip():
+            level = heading.level
+        elif heading.level < level or not is_short(part):
+            yield part
+            start, level = heading.start, heading.level
+    yield text[start:]
+
+
+class Sections:
+    """The sections of a document by their places.
+
+    Parameters
+    ----------
+    text : str
+    headings : sequence of Heading
+    """
+
+    def __init__(self, text: str, headings: Sequence[Heading]) -> None:
+        self._starts = [heading.start for heading in headings]
+        self._paths = list(_paths(headings))
+        for i in reversed(range(len(headings) - 1)):
+            lines = islice(LINE.finditer(text, self._starts[i], self._starts[i + 1]), 2)
+            if headings[i].level < headings[i + 1].level and len(list(lines)) < 2:
+                self._paths[i] = self._paths[i + 1]  # a heading without text of its own
+
+    def around(self, start: int, end: int) -> str:
+        """Return the path of titles that all sections of `text[start:end]` share.
+
+        Text before the first heading is in no section, and counts only if there is nothing else.
+        """
+        first = max(0, bisect_right(self._starts, start) - 1)
+        return shared_section(self._paths[first : bisect_left(self._starts, end)])
+
+
+def _paths(headings: Sequence[Heading]) -> Iterator[str]:
+    """Yield the titles above each heading and its own, joined."""
+    above: list[Heading] = []
+    for heading in headings:
+        above = [*(each for each in above if each.level < heading.level), heading]
+        path = ""
+        for each in above:
+            title = each.title[:MAX_STEP].replace(TITLES_BETWEEN, " > ")
+            longer = f"{path}{TITLES_BETWEEN}{title}" if path else title
+            if len(longer) > MAX_PATH:
+                break
+            path = longer
+        yield path

@@ -1,0 +1,142 @@
+"""Headings and front matter of Markdown."""
+
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from hierindex.read.documents import read_documents
+from hierindex.read.markdown import front_matter, markdown_headings, read_markdown
+from hierindex.read.text import MAX_TITLE
+
+
+def headings(text: str, start: int = 0) -> list[tuple[int, str, str]]:
+    """Level, title and first line of each heading."""
+    found = markdown_headings(text, start)
+    return [(h.level, h.title, text[h.start :].split("\n")[0]) for h in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("# A\n\n###### B ##\n", [(1, "A", "# A"), (6, "B", "###### B ##")]),
+        ("A\n===\n\nB\n---\n", [(1, "A", "A"), (2, "B", "B")]),
+        ("Text.\n   ## A", [(2, "A", "## A")]),
+        ("one\ntwo\n---", [(2, "one two", "one")]),
+        (
+            "# The *first* `x_y` [link](u) ![alt](i) &amp; \\*\n",
+            [(1, "The first x_y link alt & *", ...)],
+        ),
+        ("# Named {#anchor .kind}\n", [(1, "Named", "# Named {#anchor .kind}")]),
+        ("# <a id='x'></a>A  B\n", [(1, "A B", "# <a id='x'></a>A  B")]),
+        ("#hashtag\n####### seven\n#\n    # code\n", []),
+        ("```sh\n# comment\n```\n~~~\n# comment\n", []),
+        ("<div>\n# in HTML\n</div>\n\n<!--\n# gone\n-->\n", []),
+        ("> # quoted\n\n- # listed\n", []),
+        ("Text\n\n---\n\n| a |\n|---|\n| b |\n", []),
+        ("---\ntitle: x\n---\n# A\n", [(1, "A", "# A")]),
+        ("", []),
+    ],
+)
+def test_headings_are_those_of_commonmark(text, found):
+    _, end = front_matter(text)
+    made = [
+        (h.level, h.title, text[h.start :].split("\n")[0]) for h in markdown_headings(text, end)
+    ]
+    assert [m[:2] for m in made] == [f[:2] for f in found]
+    assert all(f[2] in (..., m[2]) for m, f in zip(made, found, strict=True))
+
+
+LINES = st.sampled_from(
+    [
+        "# A",
+        "## B *b*",
+        "C",
+        "===",
+        "---",
+        "",
+        "```",
+        "  ### D",
+        "- x",
+        "> q",
+        "    e",
+        "<p>",
+        "\tF",
+    ]
+)
+
+
+@given(st.lists(LINES, max_size=12).map("\n".join))
+def test_headings_are_those_that_would_be_rendered(text):
+    tokens = MarkdownIt("commonmark").parse(text)
+    rendered = [
+        (int(token.tag[1:]), "".join(child.content or " " for child in tokens[i + 1].children))
+        for i, token in enumerate(tokens)
+        if token.type == "heading_open" and not token.level
+    ]
+    found = headings(text)
+    assert [(level, title) for level, title, _ in found] == [
+        (level, " ".join(title.split())) for level, title in rendered if title.strip()
+    ]
+    starts = [heading.start for heading in markdown_headings(text)]
+    assert starts == sorted(set(starts))
+    assert all(line == line.lstrip() != "" for _, _, line in found)
+
+
+def test_a_long_title_is_cut():
+    ((_, title, _),) = headings("# " + "long " * 10_000)
+    assert len(title) <= MAX_TITLE
+    assert len(headings("# " + "[" * 100_000)[0][1]) == MAX_TITLE
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ("---\ntitle: The log\nyear: 1901\n---\n", {"title": "The log", "year": 1901}),
+        ("---\ntags: [sea, 3]\ndraft: true\n...\nText", {"tags": ["sea", 3], "draft": True}),
+        ("---\ndate: 1901-02-03\n---\n", {"date": "1901-02-03"}),
+        ("---\nat: 1901-02-03 04:05:06\n---\n", {"at": "1901-02-03T04:05:06"}),
+        ("---\ntitle: 1901\n---\n", {"title": "1901"}),
+        ("---\nnested: {a: 1}\nnone:\nlists: [[1]]\n1: number\n---\n", {}),
+        ("---\npage: 3\nsection: A\nheadings: x\nhierindex: {}\nhierindex_level: 1\n---\n", {}),
+        (f"---\nlong: {'x' * (MAX_TITLE + 1)}\n---\n", {}),
+    ],
+)
+def test_front_matter_is_metadata_and_text(text, entries):
+    found, end = front_matter(text)
+    assert found == entries
+    assert text[:end].rstrip("\n").endswith(("---", "..."))
+    reading = read_markdown(BytesIO(text.encode()))
+    assert (reading.text, reading.headings) == (text, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nA title\n---\n",
+        "---\n- a\n---\n",
+        "---\na: b: c\n---\n",
+        "---\na: 2026-99-99\n---\n",
+        "---\n" + "[" * 5000 + "\n---\n",
+        "--- \nno end: 1\n",
+        "\n---\na: 1\n---\n",
+        "----\na: 1\n----\n",
+        "---\n" + "a: 1\n" * 5000 + "---\n",
+        "---\nx: !!python/object/apply:os.system [ls]\n---\n",
+    ],
+)
+def test_other_text_between_rules_is_no_front_matter(text):
+    assert front_matter(text) == ({}, 0)
+
+
+def test_a_document_has_its_title_and_headings(tmp_path):
+    (tmp_path / "a.md").write_text("---\nby: Ada\nfile_name: x\n---\n# One\n\n## Two\n")
+    (tmp_path / "b.markdown").write_text("---\ntitle: The log\n---\n# One\n")
+    (tmp_path / "c.md").write_text("Text.\n")
+    a, b, c = (document.metadata for document in read_documents(tmp_path)[0])
+    assert (a["by"], a["file_name"], a["title"]) == ("Ada", "a.md", "One")
+    assert [heading[:3] for heading in a["headings"]] == [[1, "One", 29], [2, "Two", 36]]
+    assert b["title"] == "The log"
+    assert not {"title", "headings"} & c.keys()

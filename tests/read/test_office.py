@@ -1,0 +1,370 @@
+import sys
+from datetime import datetime
+from io import BytesIO
+from random import Random
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import openpyxl
+import pptx
+import pytest
+from pptx.util import Inches
+
+from hierindex.errors import SourceError
+from hierindex.read import office
+from hierindex.read.documents import READERS, Skipped, read_documents
+
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+OFFICE = (".docx", ".pptx", ".xlsx", ".epub")
+
+
+def zipped(parts):
+    data = BytesIO()
+    with ZipFile(data, "w", ZIP_DEFLATED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return data.getvalue()
+
+
+def paragraph(text, style=""):
+    style = style and f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>'
+    return f"<w:p>{style}<w:r><w:t xml:space='preserve'>{text}</w:t></w:r></w:p>"
+
+
+def word(*blocks, doctype="", relations=""):
+    """A Word file, of styles `Title`, `Heading1` and so on."""
+    names = ["Title", *(f"heading {i}" for i in range(1, 7))]
+    styles = "".join(
+        f'<w:style w:type="paragraph" w:styleId="{name.title().replace(" ", "")}">'
+        f'<w:name w:val="{name}"/></w:style>'
+        for name in names
+    )
+    namespaces = (
+        'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+        f'xmlns:r="{RELATION}" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+    )
+    types = "".join(
+        f'<Override PartName="/word/{name}.xml" ContentType="{kind}"/>'
+        for name, kind in {
+            "document": WORD,
+            "styles": WORD.replace("document.main", "styles"),
+        }.items()
+    )
+    return zipped(
+        {
+            "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">{types}</Types>',
+            "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
+            f'Type="{RELATION}/officeDocument" Target="word/document.xml"/></Relationships>',
+            "word/_rels/document.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
+            f'<Relationship Id="r1" Type="{RELATION}/styles" Target="styles.xml"/>{relations}'
+            "</Relationships>",
+            "word/styles.xml": f"<w:styles {namespaces}>{styles}</w:styles>",
+            "word/document.xml": f"<?xml version='1.0'?>{doctype}<w:document {namespaces}>"
+            f"<w:body>{''.join(blocks)}</w:body></w:document>",
+        }
+    )
+
+
+def table(*rows):
+    cells = ("".join(f"<w:tc>{paragraph(cell)}</w:tc>" for cell in row) for row in rows)
+    return f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in cells)}</w:tbl>"
+
+
+def powerpoint():
+    """A file of three slides: with bullets and notes, a table and a group, and without a title."""
+    slides = pptx.Presentation()
+    first, second, third = (slides.slides.add_slide(slides.slide_layouts[i]) for i in (1, 5, 6))
+    first.shapes.title.text = "The first\vslide"
+    body = first.placeholders[1].text_frame
+    body.text = "One point"
+    point = body.add_paragraph()
+    point.text, point.level = "A point below", 1
+    first.notes_slide.notes_text_frame.text = "Speak slowly."
+    second.shapes.title.text = "Figures"
+    box = [Inches(i) for i in (1, 2, 3, 4)]
+    cells = second.shapes.add_table(2, 2, *box).table
+    for i, text in enumerate(["Year", "Sum", "2026", "12\n13"]):
+        cells.cell(i // 2, i % 2).text = text
+    group = second.shapes.add_group_shape()
+    group.shapes.add_textbox(*box).text_frame.text = "In a group."
+    third.shapes.add_textbox(*box).text_frame.text = "No title."
+    data = BytesIO()
+    slides.save(data)
+    return data.getvalue()
+
+
+def excel(sheets):
+    book, data = openpyxl.Workbook(), BytesIO()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(data)
+    return data.getvalue()
+
+
+def epub(chapters, extra=None):
+    """A book of chapters by their file names, beside an unread table of contents."""
+    items = "".join(f'<item id="i{i}" href="{name}"/>' for i, name in enumerate(chapters))
+    spine = "".join(f'<itemref idref="i{i}"/>' for i in range(len(chapters)))
+    return zipped(
+        {
+            "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:'
+            'container"><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+            "OEBPS/book.opf": "<package xmlns='http://www.idpf.org/2007/opf' "
+            "xmlns:dc='http://purl.org/dc/elements/1.1/'><metadata><dc:title>A book</dc:title>"
+            "<dc:creator>Ada</dc:creator></metadata><manifest>"
+            f'<item id="toc" href="toc.html" properties="nav"/>{items}</manifest>'
+            f'<spine><itemref idref="toc"/><itemref idref="gone"/>{spine}</spine></package>',
+            "OEBPS/toc.html": "<p>Contents</p>",
+            **{
+                f"OEBPS/{name.replace('%20', ' ')}": text for name, text in chapters.items() if text
+            },
+            **(extra or {}),
+        }
+    )
+
+
+BOOK = epub(
+    {
+        "b.xhtml": '<?xml version="1.0"?><!DOCTYPE html><html><head><title>No</title>'
+        "<style>p {}</style></head><body><h1>First</h1><p>An <em>odd</em>&nbsp;snake_case.</p>"
+        "<ol><li>one</li><li>two<ul><li>in</li></ul></li></ol></body></html>",
+        "the%20end.xhtml": "<h1>Second</h1><table><tr><td>a</td></tr><tr><td>1</td></tr></table>",
+        "gone.xhtml": "",
+    }
+)
+REPORT = word(
+    paragraph("The report", "Title"),
+    paragraph("Results &amp; more", "Heading1"),
+    paragraph("It is so."),
+    paragraph("Timing", "Heading2"),
+    table(["Way", "Seconds"], ["old", "2"], ["new", "1"]),
+    paragraph("# no heading? 1 * 2 * 3"),
+)
+SALES = excel(
+    {
+        "Sales": [
+            ["Sales of 2026"],
+            [],
+            ["Region", "Q1", 2025, "On"],
+            ["North", 3.0, 0.1 + 0.2, datetime(2026, 11, 22)],
+            ["South", None, True, datetime(2026, 11, 22, 8, 30)],
+            [],
+            [None, 1, None, "2\n3"],
+            [None, 3, None, 4],
+        ],
+        "Empty": [],
+    }
+)
+
+
+def read(suffix, data):
+    return READERS[suffix](BytesIO(data))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "data", "text", "headings"),
+    [
+        (
+            ".docx",
+            REPORT,
+            "# The report\n\n# Results & more\n\nIt is so.\n\n## Timing\n\n"
+            "| Way | Seconds |\n| --- | --- |\n| old | 2 |\n| new | 1 |\n\n# no heading? 1 * 2 * 3",
+            [(1, "The report"), (1, "Results & more"), (2, "Timing"), (1, "no heading? 1 * 2 * 3")],
+        ),
+        (
+            ".pptx",
+            powerpoint(),
+            "# The first slide\n\n- One point\n  - A point below\n\nNotes: Speak slowly.\n\n"
+            "# Figures\n\n| Year | Sum |\n| --- | --- |\n| 2026 | 12 13 |\n\nIn a group.\n\n"
+            "# Slide 3\n\nNo title.",
+            [(1, "The first slide"), (1, "Figures"), (1, "Slide 3")],
+        ),
+        (
+            ".xlsx",
+            SALES,
+            "# Sales\n\nSales of 2026\n\n"
+            "| Region | Q1 | 2025 | On |\n| --- | --- | --- | --- |\n"
+            "| North | 3 | 0.3 | 2026-11-22 |\n| South |  | True | 2026-11-22 08:30:00 |\n\n"
+            "| 1 | 2 3 |\n| --- | --- |\n| 3 | 4 |\n\n# Empty",
+            [(1, "Sales"), (1, "Empty")],
+        ),
+        (
+            ".epub",
+            BOOK,
+            "# First\n\nAn odd\xa0snake_case.\n\n1. one\n2. two\n   - in\n\n"
+            "# Second\n\n| a |\n| --- |\n| 1 |",
+            [(1, "First"), (1, "Second")],
+        ),
+    ],
+    ids=OFFICE,
+)
+def test_files_become_markdown(suffix, data, text, headings):
+    reading = read(suffix, data)
+    assert reading.text == text
+    assert [(found.level, found.title) for found in reading.headings] == headings
+    for found in reading.headings:
+        assert text[found.start :].startswith(f"{'#' * found.level} {found.title}")
+    assert read(suffix, data) == reading
+
+
+def test_books_have_title_and_author():
+    assert read(".epub", BOOK).metadata == {"title": "A book", "author": "Ada"}
+
+
+@pytest.mark.parametrize("suffix", OFFICE)
+def test_without_the_extra_files_are_skipped(tmp_path, monkeypatch, suffix):
+    for module in ("mammoth", "markdownify", "openpyxl", "pptx"):
+        monkeypatch.setitem(sys.modules, module, None)
+    (tmp_path / f"a{suffix}").write_bytes(BOOK)
+    (tmp_path / "good.txt").write_text("good")
+    (document,), skipped = read_documents(tmp_path)
+    assert document.id_ == "good.txt"
+    assert skipped == [Skipped(f"a{suffix}", "needs `pip install 'hierindex[office]'`")]
+
+
+OF_KIND = {".docx": REPORT, ".pptx": powerpoint(), ".xlsx": SALES, ".epub": BOOK}
+KINDS = {".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel", ".epub": "EPUB"}
+
+
+@pytest.mark.parametrize("suffix", OFFICE)
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: b"",
+        lambda data: b"plain text",
+        lambda data: data[:-100],
+        lambda data: data[:200] + b"\xff" * 2000 + data[2200:],
+        lambda data: zipped({"mimetype": "other"}),
+        lambda data: zipped(
+            {
+                name: ZipFile(BytesIO(data)).read(name)[:-9]
+                for name in ZipFile(BytesIO(data)).namelist()
+            }
+        ),
+    ],
+    ids="empty text cut overwritten other unclosed".split(),
+)
+def test_corrupt_files_are_skipped_with_a_reason(tmp_path, capfd, suffix, spoil):
+    (tmp_path / f"a{suffix}").write_bytes(spoil(OF_KIND[suffix]))
+    (tmp_path / "good.txt").write_text("good")
+    (document,), skipped = read_documents(tmp_path)
+    assert document.id_ == "good.txt"
+    assert skipped == [Skipped(f"a{suffix}", f"cannot be read as {KINDS[suffix]}")]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("suffix", OFFICE)
+@pytest.mark.parametrize("seed", range(5))
+def test_damaged_files_are_read_or_skipped(tmp_path, suffix, seed):
+    random = Random(seed)
+    archive = ZipFile(BytesIO(OF_KIND[suffix]))
+    parts = {name: bytearray(archive.read(name)) for name in archive.namelist()}
+    for part in parts.values():
+        for _ in range(random.randrange(3)):
+            at = random.randrange(len(part) or 1)
+            part[at : at + random.randrange(9)] = random.choice(
+                [b"<", b"/>", b"&x;", b"\xff", b'"']
+            )
+    (tmp_path / f"a{suffix}").write_bytes(zipped({k: bytes(v) for k, v in parts.items()}))
+    (tmp_path / "good.txt").write_text("good")
+    documents, skipped = read_documents(tmp_path)
+    assert len(documents) + len(skipped) == 2
+
+
+@pytest.mark.parametrize("suffix", OFFICE)
+def test_encrypted_files_are_skipped(tmp_path, suffix):
+    (tmp_path / f"a{suffix}").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5000))
+    with pytest.raises(SourceError, match="is encrypted, or not in the format"):
+        read_documents(tmp_path)
+
+
+def test_protected_books_are_skipped(tmp_path):
+    listed = {"META-INF/encryption.xml": '<CipherReference URI="OEBPS/a.xhtml"/>'}
+    (tmp_path / "a.epub").write_bytes(epub({"a.xhtml": "<p>\x01\x02"}, listed))
+    with pytest.raises(SourceError, match="is an encrypted book"):
+        read_documents(tmp_path)
+    listed = {"META-INF/encryption.xml": '<CipherReference URI="OEBPS/font.otf"/>'}
+    assert read(".epub", epub({"a.xhtml": "<p>Open."}, listed)).text == "Open."
+
+
+@pytest.mark.parametrize("suffix", OFFICE)
+def test_zip_bombs_are_not_unpacked(tmp_path, suffix):
+    archive = ZipFile(tmp_path / f"a{suffix}", "w", ZIP_DEFLATED)
+    with archive, archive.open("word/document.xml", "w") as part:
+        for _ in range(101):
+            part.write(bytes(1_000_000))
+    with pytest.raises(SourceError, match=r"grows by 1\d\d,\d{3},\d{3} bytes when unpacked"):
+        read_documents(tmp_path)
+
+
+def test_slides_that_miss_a_part_are_skipped(tmp_path):
+    archive = ZipFile(BytesIO(OF_KIND[".pptx"]))
+    parts = {name: archive.read(name) for name in archive.namelist()}
+    slide = "ppt/slides/slide1.xml"
+    parts[slide] = parts[slide].replace(b"p:cSld", b"p:odd")
+    (tmp_path / "a.pptx").write_bytes(zipped(parts))
+    with pytest.raises(SourceError, match="cannot be read as PowerPoint"):
+        read_documents(tmp_path)
+
+
+def test_a_column_of_lines_is_no_table():
+    lines = [f"Line {i}." for i in range(10_000)]
+    text = read(".xlsx", excel({"Notes": [[line] for line in lines]})).text
+    assert text == "\n\n".join(["# Notes", *lines])
+
+
+def test_long_numbered_lists_are_read():
+    items = "".join(f"<li>item {i}</li>" for i in range(20_000))
+    text = read(".epub", epub({"a.html": f"<ol>{items}</ol>"})).text
+    assert text.endswith("\n20000. item 19999")
+
+
+def test_a_chapter_is_read_once():
+    book = epub({"a.html": "<p>Once."})
+    package = ZipFile(BytesIO(book)).read("OEBPS/book.opf")
+    again = package.replace(b"</spine>", b"<itemref idref='i0'/>" * 1000 + b"</spine>")
+    parts = {"OEBPS/book.opf": again, "OEBPS/a.html": "<p>Once."}
+    parts["META-INF/container.xml"] = ZipFile(BytesIO(book)).read("META-INF/container.xml")
+    assert read(".epub", zipped(parts)).text == "Once."
+
+
+def test_tables_have_at_most_so_many_cells(monkeypatch):
+    monkeypatch.setattr(office, "MAX_CELLS", 10)
+    with pytest.raises(office.UnreadableError, match="has more than 10 cells"):
+        read(".xlsx", SALES)
+
+
+def test_linked_pictures_are_not_fetched():
+    """A socket would be refused, and warnings are errors."""
+    relation = (
+        f'<Relationship Id="r2" Type="{RELATION}/image" TargetMode="External" '
+        'Target="http://example.org/a.png"/>'
+    )
+    wp = "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"
+    blip = '<pic:pic xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture">'
+    blip += '<pic:blipFill><a:blip r:link="r2"/></pic:blipFill></pic:pic>'
+    picture = (
+        f'<w:p><w:r><w:drawing><wp:inline xmlns:wp="{wp}"><a:graphic><a:graphicData>{blip}'
+        "</a:graphicData></a:graphic></wp:inline></w:drawing></w:r></w:p>"
+    )
+    assert read(".docx", word(picture, paragraph("Text."), relations=relation)).text == "Text."
+
+
+LAUGHS = "<!DOCTYPE x [<!ENTITY a0 'ha'>{}]>".format(
+    "".join(f"<!ENTITY a{i} '{f'&a{i - 1};' * 10}'>" for i in range(1, 10))
+)
+
+
+def test_entities_are_not_expanded(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    outside = f'<!DOCTYPE x [<!ENTITY e SYSTEM "{secret.as_uri()}">]>'
+    for doctype, entity in ((LAUGHS, "&a9;"), (outside, "&e;")):
+        (tmp_path / "a.docx").write_bytes(word(paragraph(f"Word. {entity}"), doctype=doctype))
+        for document in read_documents(tmp_path)[0]:
+            assert document.id_ == "secret.txt" or "secret" not in document.text
+            assert len(document.text) < 100

@@ -1,0 +1,168 @@
+import csv
+import json
+from io import BytesIO, StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hierindex.errors import SourceError
+from hierindex.read.documents import MAX_LINE, read_documents
+from hierindex.read.records import LONG, SHORT, as_record, read_csv, read_json
+
+
+def text_of(read, text):
+    return read(BytesIO(text.encode())).text
+
+
+TABLE = "name,born,note\nAda,1815,Wrote programs\nAlan,1912,\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "records"),
+    [
+        (TABLE, ["name: Ada; born: 1815; note: Wrote programs", "name: Alan; born: 1912"]),
+        (
+            TABLE.replace(",", ";"),
+            ["name: Ada; born: 1815; note: Wrote programs", "name: Alan; born: 1912"],
+        ),
+        (
+            TABLE.replace(",", "\t"),
+            ["name: Ada; born: 1815; note: Wrote programs", "name: Alan; born: 1912"],
+        ),
+        ("a;b\n1,5;2,5\n", ["a: 1,5; b: 2,5"]),
+        (",2019,2020\nNorth,1,2\n", ["North; 2019: 1; 2020: 2"]),
+        ('a,b\n"1\n2","x, ""y"""\n', ['a: 1\n2\nb: x, "y"']),
+        ("a,b\n\n1,2\n,\n 3 ,4\n", ["a: 1; b: 2", "a: 3; b: 4"]),
+        ("a,b\n" + "1,2\n" * 10 + "3,4,5\n", [*["a: 1; b: 2"] * 10, "a: 3; b: 4; 5"]),
+        ("a,b,c\n1,2\n3,4\n", ["a: 1; b: 2", "a: 3; b: 4"]),
+        ("\ufeffa,b\r\n1,2\r\n", ["a: 1; b: 2"]),
+    ],
+    ids="comma semicolon tab decimals years quoted blanks wider shorter bom".split(),
+)
+def test_rows_are_records_with_their_keys(table, records):
+    assert text_of(read_csv, table) == "\n\n".join(records)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One line, of prose.\n",
+        "a,b\n",
+        "1,2\n3,4\n",
+        "Ada,36\nBob,41\n",
+        "x,x\n1,2\n",
+        "Report of May,,\n\nname,born,note\nAda,1815,x\n",
+        "a,b\n1\n2\n3\n",
+        "yes,no\nyes,no\n",
+        f"a,b\n1,{'x' * 200_000}\n",
+        "a,b\n" + "1,2\n" * 30_000 + f"1,{'x' * 200_000}\n",
+    ],
+    ids="prose header numbers headless twice title narrow recurring field late".split(),
+)
+def test_what_has_no_header_stays_as_it_is(text):
+    assert text_of(read_csv, text) == text
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=3, max_size=3
+        ),
+        max_size=20,
+    )
+)
+def test_all_values_of_a_table_are_read(rows):
+    out = StringIO()
+    csv.writer(out).writerows([["first", "second", "third"], *rows])
+    text = text_of(read_csv, out.getvalue())
+    for row in rows:
+        for value in row:
+            assert value.replace("\r\n", "\n").replace("\r", "\n").strip() in text
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.json", "a.jsonl", "a.ipynb", "a.eml"])
+@pytest.mark.parametrize("data", [bytes(range(256)) * 8, b"a,b\n1,\0\n", b'{"a": "\0"}'])
+def test_binary_files_are_no_text(tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(SourceError, match="is not text"):
+        read_documents(tmp_path)
+
+
+def test_a_table_is_read_in_linear_time_and_not_shortened():
+    text = text_of(read_csv, "key,value\n" + "".join(f"k{i},{i}\n" for i in range(200_000)))
+    assert text.count("\n\n") == 199_999
+    assert text.endswith("key: k199999; value: 199999")
+
+
+@pytest.mark.parametrize(
+    ("value", "records"),
+    [
+        (
+            [{"a": 1, "b": {"c": [1, 2.50, "x"]}}, {"a": None, "b": True}],
+            ["a: 1; b.c: 1, 2.5, x", "b: true"],
+        ),
+        (
+            {"name": "x", "n": 2, "deps": {"a": ">1", "b": "<2"}},
+            ["name: x; n: 2", "deps.a: >1; deps.b: <2"],
+        ),
+        ({"rows": [{"a": 1}, {"a": 2}], "end": "x"}, ["rows.a: 1; rows.a: 2", "end: x"]),
+        (
+            {"rows": [{"a": i, "b": "x" * 99} for i in range(40)]},
+            [f"rows.a: {i}; rows.b: {'x' * 99}" for i in range(40)],
+        ),
+        (
+            {"deep": {"er": [{"a": "x" * LONG, "b": [{"c": 1}]}]}},
+            [f"deep.er.a: {'x' * LONG}", "deep.er.b.c: 1"],
+        ),
+        ([["x", "y"], ["z"]], ["x, y", "z"]),
+        (["x", 3, False], ["x", "3", "false"]),
+        ("text", ["text"]),
+        ([{"id": 1, "body": "One.\nTwo."}], ["id: 1\nbody: One.\nTwo."]),
+    ],
+    ids="list object few many deep lists values text lines".split(),
+)
+def test_objects_are_records_with_their_keys(value, records):
+    assert text_of(read_json, json.dumps(value)) == "\n\n".join(records)
+    assert text_of(read_json, json.dumps(value, indent=1)) == "\n\n".join(records)
+
+
+def test_numbers_are_as_in_the_file():
+    assert text_of(read_json, '{"a": ' + "9" * 5000 + "}") == "a: " + "9" * 5000
+    assert (
+        text_of(read_json, '{"a": 1.50, "b": 1e5, "c": NaN, "d": -0}')
+        == "a: 1.50; b: 1e5; c: NaN; d: -0"
+    )
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
+def test_lines_of_json_are_records(end):
+    lines = ['{"a": 1}', '{"a": "x\u2028y"}', '{"a": 3}']
+    assert text_of(read_json, end.join(lines)) == "a: 1\n\na: x\u2028y\n\na: 3"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no json", '{"a": 1', '{"a": 1}\nno json\n', "[" * 100_000, '{"a": ' * 100_000, "{'a': 1}"],
+)
+def test_what_is_no_json_stays_as_it_is(text):
+    assert text_of(read_json, text) == text
+
+
+def test_without_values_there_is_nothing(tmp_path):
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text('[{}, {"a": null}, []]')
+    with pytest.raises(SourceError, match="is empty"):
+        read_documents(tmp_path)
+
+
+def test_data_in_one_line_is_skipped(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"blob": "x" * MAX_LINE}))
+    with pytest.raises(SourceError, match="characters, more than"):
+        read_documents(tmp_path)
+
+
+def test_long_values_stand_on_their_own_lines():
+    long = "x" * (SHORT + 1)
+    fields = [("a", "1"), ("b", "2"), ("c", long), ("d", long), ("e", "3")]
+    assert as_record(fields) == f"a: 1; b: 2\nc: {long}\nd: {long}\ne: 3"
