@@ -14,8 +14,8 @@ from random import Random
 
 import pytest
 from fakes import HashingEmbedding
+from pdfs import locked, pdf_of
 from processes import started
-from test_read import locked, pdf_of
 
 from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents
 

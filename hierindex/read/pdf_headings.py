@@ -3,10 +3,9 @@
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import groupby
 from typing import NamedTuple
 
 MAX_LINES = 3  # of a heading
@@ -18,6 +17,8 @@ LARGER = 1.1  # times the size of the text
 MUCH = 0.15  # of the characters; the text's font is the largest of those with as many, as of code
 OFTEN = 0.2  # of all lines; a font of more lines is no heading's
 GAP = 1.3  # times the size of a heading, the least distance from the line above
+LEADING = 1.7  # times the size of a heading, the most distance of its lines
+NO_FONT = (0.0, False)
 CONTENTS = 3  # lines with dot leaders on a page of a table of contents
 NUMBER = re.compile(
     r"(?:chapter|section|part|appendix)?\s*(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.:)]?\s", re.I
@@ -193,25 +194,35 @@ def font_headings(pages: Sequence[Sequence[Line]]) -> list[Placed]:
     found: list[tuple[tuple[float, bool], Placed]] = []
     for number, page in enumerate(pages):
         contents = sum(line.in_contents for line in page) >= CONTENTS
-        at = 0
-        for font, group in groupby(page, key=_font):
-            lines = list(group)
+        for start, end in _blocks(page):
+            lines, font = page[start:end], _font(page[start])
             text = " ".join(line.text.strip() for line in lines)
             if (
                 font in fonts
                 and len(lines) <= MAX_LINES
-                and (at == 0 or not 0 < page[at - 1].y - lines[0].y < GAP * lines[0].size)
+                and (start == 0 or not 0 < page[start - 1].y - lines[0].y < GAP * lines[0].size)
                 and len(text) <= MAX_HEADING
                 and any(map(str.isalpha, text))
                 and text[-1] not in ",;"
                 and not (contents and text[-1].isdigit())
             ):
-                found.append((font, Placed(0, number, at, len(lines))))
-            at += len(lines)
+                found.append((font, Placed(0, number, start, len(lines))))
     ranks = sorted({font for font, _ in found}, reverse=True)
     level = {font: min(rank, MAX_LEVELS) for rank, font in enumerate(ranks, start=1)}
     return [placed._replace(level=level[font]) for font, placed in found]
 
 
-def _font(line: Line) -> tuple[float, bool] | None:
-    return (line.size, line.bold) if line.one_font and not line.in_contents else None
+def _blocks(page: Sequence[Line]) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of runs of lines in one font, one under the other."""
+    start = 0
+    for i in range(1, len(page)):
+        above, line = page[i - 1], page[i]
+        if _font(above) != _font(line) or not 0 < above.y - line.y < LEADING * line.size:
+            yield start, i
+            start = i
+    if page:
+        yield start, len(page)
+
+
+def _font(line: Line) -> tuple[float, bool]:
+    return (line.size, line.bold) if line.one_font and not line.in_contents else NO_FONT

@@ -1,0 +1,156 @@
+"""PDF files are read without running heads, with page labels and headings."""
+
+import pytest
+from pdfs import Typed, pdf_of, typed
+
+from hierindex.read.documents import read_documents
+from hierindex.record import HEADINGS, PAGE_LABELS, Heading
+
+TEXT = "A line of the text, which is long enough to be one, and so there are many of them."
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(data):
+        (tmp_path / "a.pdf").write_bytes(data)
+        (document,), skipped = read_documents(tmp_path / "a.pdf")
+        assert not skipped
+        return document
+
+    return read
+
+
+def headings(document):
+    found = [Heading(*values) for values in document.metadata.get(HEADINGS, [])]
+    for heading in found:
+        assert document.text.startswith(heading.title, heading.start)
+        assert heading.start == 0 or document.text[heading.start - 1] in "\n\f"
+    return [(heading.level, heading.title) for heading in found]
+
+
+def body(top=600, n=20, text=TEXT):
+    return [Typed(text, top - 12 * i) for i in range(n)]
+
+
+def test_running_heads_and_page_numbers_are_left_out(read):
+    sections = "Spring Summer Autumn Winter Spring Spring Summer Summer".split()
+    pages = [
+        [
+            Typed(f"Chapter {1 + i // 4}: {section}", 760),
+            *body(n=3, text=f"It is {section} on page {i + 1}, {'well ' * i}."),
+            Typed(str(i + 1), 30),
+        ]
+        for i, section in enumerate(sections)
+    ]
+    pages[3][0] = Typed("A section of one page", 760)
+    assert read(typed(*pages)).text == "\f".join(
+        "\n".join(line.text for line in page[1:-1]) for page in pages
+    )
+
+
+def test_lines_that_recur_elsewhere_are_kept(read):
+    pages = [[Typed("end", 700 - 50 * i), *body(300 - 20 * i, 3)] for i in range(4)]
+    assert read(typed(*pages)).text.count("end") == 4
+    assert read(typed(*[[Typed("Head", 700), *body()]] * 2)).text.count("Head") == 2
+
+
+def test_dot_leaders_are_left_out(read):
+    lines = [
+        "1 One . . . . . . . 3",
+        "Preface.......... iv",
+        "2.1 Two ..... 12",
+        "And so on...",
+        "etc....",
+    ]
+    page = [Typed(line, 700 - 20 * i) for i, line in enumerate(lines)]
+    assert read(typed(page)).text.splitlines() == [
+        "1 One",
+        "Preface",
+        "2.1 Two",
+        "And so on...",
+        "etc....",
+    ]
+
+
+def test_page_labels_are_metadata_if_they_are_not_the_numbers(read):
+    pages = [body(n=1)] * 4
+    assert read(typed(*pages, labels=True)).metadata[PAGE_LABELS] == ["i", "ii", "1", "2"]
+    assert PAGE_LABELS not in read(typed(*pages)).metadata
+
+
+def test_headings_of_an_outline(read):
+    first = [Typed("1 Results", 740, 18, True), *body(700, 5)]
+    second = [
+        Typed("2.1 A title that is so long that", 740, 14, True),
+        Typed("it takes two lines", 724, 14, True),
+        *body(700, 5),
+        Typed("Results. They are good.", 500),
+        Typed("Timlng of It", 450),
+    ]
+    outline = [
+        ("Results", 0, 750, None),
+        ("A title that is so long that it takes two lines", 1, 750, 0),
+        ("Results", 1, 510, 1),
+        ("Timing of it", 1, 460, 1),
+        ("Nowhere to be found", 1, 300, None),
+    ]
+    assert headings(read(typed(first, second, outline=outline))) == [
+        (1, "1 Results"),
+        (2, "2.1 A title that is so long that it takes two lines"),
+        (3, "Results"),
+        (3, "Timlng of It"),
+    ]
+
+
+def test_an_outline_of_other_words_is_not_used(read):
+    page = [Typed("Results", 740, 18, True), *body(700, 9)]
+    outline = [(f"Slide {i}", 0, 700, None) for i in range(3)]
+    assert headings(read(typed(page, outline=outline))) == [(1, "Results")]
+
+
+def test_headings_by_their_fonts(read):
+    page = [
+        Typed("The Report", 740, 20),
+        Typed("1 Results", 700, 14, True),
+        *body(680, 6),
+        Typed("1.1 Timing", 590, 10, True),
+        *body(576, 6),
+        Typed("Note", 504, 10, True),
+        Typed("2 A discussion of what we have found in", 440, 14, True),
+        Typed("the two years", 424, 14, True),
+        *body(404, 6),
+        Typed("3", 300, 14, True),
+    ]
+    assert headings(read(typed(page))) == [
+        (1, "The Report"),
+        (2, "1 Results"),
+        (3, "1.1 Timing"),
+        (2, "2 A discussion of what we have found in the two years"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        body(),
+        [Typed(line.text, line.y, 10, i % 2 == 0) for i, line in enumerate(body())],
+        [*body(), *(Typed(TEXT, 300 - 20 * i, 14) for i in range(5))],
+        [Typed("1", 700, 20), *body()],
+    ],
+    ids=["one font", "every other line bold", "a large paragraph", "a number"],
+)
+def test_no_headings_by_fonts_where_it_is_unsure(read, page):
+    assert headings(read(typed(page))) == []
+
+
+def test_entries_of_a_table_of_contents_are_no_headings(read):
+    contents = [
+        Typed("Contents", 740, 14, True),
+        *(Typed(f"{i} Part {i} 1{i}", 700 - 40 * i, 14, True) for i in range(3)),
+        *(Typed(f"Section {i} . . . . . . . . {i}", 500 - 20 * i) for i in range(3)),
+    ]
+    assert headings(read(typed(contents, body(n=40)))) == [(1, "Contents")]
+
+
+def test_hyphens_at_the_end_of_lines_are_joined(read):
+    assert "attention" in read(pdf_of("They pay more and more atten-\ntion to the words.")).text
