@@ -15,7 +15,9 @@ MAX_LEVELS = 6
 ALIKE = 0.8  # similarity of a line and an outline's entry that have not the same letters
 NEAR = 60  # points below the place an outline's entry names
 LARGER = 1.1  # times the size of the text
+MUCH = 0.15  # of the characters; the text's font is the largest of those with as many, as of code
 OFTEN = 0.2  # of all lines; a font of more lines is no heading's
+GAP = 1.3  # times the size of a heading, the least distance from the line above
 CONTENTS = 3  # lines with dot leaders on a page of a table of contents
 NUMBER = re.compile(
     r"(?:chapter|section|part|appendix)?\s*(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.:)]?\s", re.I
@@ -175,7 +177,11 @@ def font_headings(pages: Sequence[Sequence[Line]]) -> list[Placed]:
                 n_lines[line.size, line.bold] += 1
     if not n_characters:
         return []
-    (size, bold), _ = n_characters.most_common(1)[0]
+    enough = min(MUCH * n_characters.total(), max(n_characters.values()))
+    size, bold = max(
+        (font for font, n in n_characters.items() if n >= enough),
+        key=lambda font: (font[0], not font[1]),
+    )
     most = OFTEN * n_lines.total()
 
     def is_heading(font: tuple[float, bool]) -> bool:
@@ -194,8 +200,9 @@ def font_headings(pages: Sequence[Sequence[Line]]) -> list[Placed]:
             if (
                 font in fonts
                 and len(lines) <= MAX_LINES
+                and (at == 0 or not 0 < page[at - 1].y - lines[0].y < GAP * lines[0].size)
                 and len(text) <= MAX_HEADING
-                and sum(map(str.isalpha, text)) > 1
+                and any(map(str.isalpha, text))
                 and text[-1] not in ",;"
                 and not (contents and text[-1].isdigit())
             ):

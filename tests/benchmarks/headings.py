@@ -1,13 +1,15 @@
 """Prints how many headings of files are found, how many found are headings, and where they stand.
 
 The headings of an HTML page are its h1 to h6 outside navigation, as a tree of lxml has them; those
-of `x.pdf` are the list of `[level, title]` in `x.headings.json`, or else its outline.
+of `x.pdf` are the list of `[level, title]` in `x.headings.json`.
 
     python tests/benchmarks/headings.py FOLDER [--show]
 """
 
 import json
+import re
 import sys
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
@@ -20,6 +22,7 @@ from hierindex.read.documents import read_documents
 from hierindex.record import HEADINGS, Heading
 
 Titles = list[str]
+NUMBER = re.compile(r"^(?:(?:part|chapter|appendix) )?(?:(?:\d+|[a-z]|[ivx]+)(?:\.\d+)*[.:]? +)+")
 
 
 def main(folder: Path, show: bool = False) -> None:
@@ -57,8 +60,13 @@ def main(folder: Path, show: bool = False) -> None:
 
 
 def plain(title: str) -> str:
-    """Return a title's letters and digits, in lower case."""
-    return "".join(filter(str.isalnum, title.casefold()))
+    """Return a title's letters and digits, in lower case, without its number.
+
+    Outlines often leave the numbers out.
+    """
+    title = unicodedata.normalize("NFKC", title).strip().casefold()
+    letters = "".join(filter(str.isalnum, NUMBER.sub("", title)))
+    return letters or "".join(filter(str.isalnum, title))
 
 
 def in_common(own: Titles, found: Titles) -> int:
