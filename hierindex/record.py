@@ -61,10 +61,12 @@ def headings_in(metadata: Mapping[str, Any]) -> list[Heading]:
     return []
 
 
-def without_headings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata for a chunk, which does not repeat its document's headings."""
-    read = bool(headings_in(metadata))
-    return {key: value for key, value in metadata.items() if not (read and key == HEADINGS)}
+def for_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document's metadata without the lists of its headings and page labels."""
+    lists = {HEADINGS} if headings_in(metadata) else set()
+    if PAGES in metadata:
+        lists.add(PAGE_LABELS)
+    return {key: value for key, value in metadata.items() if key not in lists}
 
 
 class Span(NamedTuple):

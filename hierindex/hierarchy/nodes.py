@@ -27,8 +27,8 @@ from hierindex.record import (
     NodeRecord,
     Quote,
     Span,
+    for_chunks,
     record_keys,
-    without_headings,
 )
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Summary
@@ -99,7 +99,7 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
     text, document = node.get_content(MetadataMode.NONE), _document(node)
     start = 0 if isinstance(node, Document) else getattr(node, "start_char_idx", None)
     source = node.source_node or RelatedNodeInfo(node_id=document, node_type=ObjectType.DOCUMENT)
-    metadata = without_headings(node.metadata)
+    metadata = for_chunks(node.metadata)
     leaf = TextNode(
         id_=node_id,
         text=text,
@@ -116,7 +116,7 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
         end_char_idx=None if start is None else start + len(text),
         relationships={
             NodeRelationship.SOURCE: source.model_copy(
-                update={"metadata": without_headings(source.metadata)}
+                update={"metadata": for_chunks(source.metadata)}
             )
         },
     )

@@ -11,6 +11,7 @@ from hierindex.record import (
     HEADINGS,
     PAGE,
     PAGE_LABEL,
+    PAGE_LABELS,
     PAGES,
     RECORD_KEYS,
     SECTION,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.{,20000}?)\n(---|\.\.\.)[ \t]*(\n|$)", re.S)
-RESERVED = {*RECORD_KEYS, HEADINGS, SECTION, PAGE, PAGES, PAGE_LABEL}  # have a meaning of ours
+RESERVED = {*RECORD_KEYS, HEADINGS, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
 PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown

@@ -15,7 +15,7 @@ from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
 from hierindex.progress import Progress, silent
 from hierindex.read.sections import Sections, headings_of, split_at_headings
-from hierindex.record import PAGE, PAGE_BREAK, PAGES, SECTION, without_headings
+from hierindex.record import PAGE, PAGE_BREAK, PAGES, SECTION, for_chunks
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
@@ -178,8 +178,8 @@ def split_documents(
 
 
 def _bare(document: DocumentLike) -> DocumentLike:
-    """Return a copy of a document without headings."""
-    return document.model_copy(update={"metadata": without_headings(document.metadata)})
+    """Return a copy of a document with the metadata of its chunks."""
+    return document.model_copy(update={"metadata": for_chunks(document.metadata)})
 
 
 def _place(chunks: Sequence[BaseNode], document: BaseNode) -> None:

@@ -97,7 +97,7 @@ def test_chunks_with_headings_are_verbatim_in_order_and_fit(text, chunk_size):
 )
 def test_without_headings_chunks_are_those_of_llama_index(text):
     chunks = by_words(12)([Document(text=text, id_="a")])
-    theirs = SentenceSplitter(chunk_size=12, chunk_overlap=0, tokenizer=str.split)
+    theirs = SentenceSplitter(chunk_size=12, chunk_overlap=0, tokenizer=lambda t: t.split() or [""])
     assert [chunk.text for chunk in chunks] == theirs.split_text(text)
     assert sections(chunks) == [None] * len(chunks)
 
@@ -119,6 +119,13 @@ def test_no_chunk_keeps_the_headings_of_its_document(splitter):
         for mode in (MetadataMode.EMBED, MetadataMode.LLM):
             assert chunk.get_content(mode) == chunk.text
     assert sections(chunks)[0] == "A"
+
+
+def test_no_chunk_keeps_the_labels_of_all_pages():
+    document = document_of(f"# A\n{LONG}", pages=1, page_labels=["iv"])
+    for splitter in by_words(100), SentenceSplitter(chunk_size=100, chunk_overlap=0):
+        (chunk,) = split_documents([document], splitter)
+        assert chunk.metadata == {"pages": 1, "page": 1, SECTION: "A"}
 
 
 def test_chunks_of_another_splitter_have_the_section_that_holds_them():
