@@ -91,8 +91,13 @@ class Span(NamedTuple):
         if self.page is not None:
             span["page"] = self.page
         if self.section:
-            span["section"] = self.section.split(TITLES_BETWEEN)
+            span["section"] = titles_of(self.section)
         return span
+
+
+def titles_of(section: str) -> list[str]:
+    """Return the titles of a section's path, the outermost first."""
+    return section.split(TITLES_BETWEEN) if section else []
 
 
 def shared_section(sections: Iterable[str]) -> str:
@@ -101,7 +106,7 @@ def shared_section(sections: Iterable[str]) -> str:
     >>> shared_section(["Results › Timing", "Results › Memory › Peak"])
     'Results'
     """
-    paths = (section.split(TITLES_BETWEEN) for section in sections)
+    paths = map(titles_of, sections)
     levels = takewhile(lambda titles: len({*titles}) == 1, zip(*paths, strict=False))
     return TITLES_BETWEEN.join(titles[0] for titles in levels)
 

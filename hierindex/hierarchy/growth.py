@@ -7,6 +7,7 @@ sync and the async driver run the same code.
 import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 
 from hierindex.cache.texts import TextCache
 from hierindex.core.identity import digest
-from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
+from hierindex.core.membership import Floats2d, Ints1d, Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import LevelStatistics, level_statistics
 from hierindex.core.tree import Grouper, grow_tree
@@ -25,6 +26,7 @@ from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
 from hierindex.hierarchy.whole_documents import note_whole_documents
 from hierindex.llm.usage import Usage
+from hierindex.record import SECTION, shared_section, titles_of
 from hierindex.summarize.sentences import split_all
 from hierindex.summarize.summary import Budget, Group, Summary
 from hierindex.timing import Stopwatch, Timing
@@ -113,7 +115,8 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | N
                 _link(current, parents, M, level)
                 drafts += [parent for parent in parents if parent.record.level == level]
                 usage += cost
-                current, rows = parents, _rows(parents, X, level)
+                first = [group[0] for group in groups_of(M)]
+                current, rows = parents, _rows(parents, X, level, rows.heading[first])
                 levels.append(rows)
             with watch("cluster", level + 1):
                 M = growth.send(rows)
@@ -145,10 +148,25 @@ def _embedded(leaves: Sequence[Draft], recipe: Recipe) -> Generator[Work, Any, R
     vectors = (yield Embed([texts[i] for i in new], "embed chunks")) if new else []
     for i, vector in zip(new, vectors, strict=True):
         nodes[i].embedding = vector.tolist()
-    return _rows(leaves, unit_vectors([node.get_embedding() for node in nodes]), level=0)
+    X = unit_vectors([node.get_embedding() for node in nodes])
+    sections = [node.metadata.get(SECTION) for node in nodes]
+    return _rows(leaves, X, 0, _headings([s if isinstance(s, str) else "" for s in sections]))
 
 
-def _rows(drafts: Sequence[Draft], X: Floats2d, level: int) -> Rows:
+def _headings(sections: Sequence[str]) -> Ints1d:
+    """Return the level of the highest heading between each chunk and the one before it.
+
+    >>> _headings(["Results", "Results › Timing", "Results › Timing", "Outlook", ""]).tolist()
+    [1, 2, 0, 1, 1]
+    """
+    levels = [
+        0 if before == after else 1 + len(titles_of(shared_section([before, after])))
+        for before, after in pairwise(["", *sections])
+    ]
+    return np.array(levels, dtype=np.int64)
+
+
+def _rows(drafts: Sequence[Draft], X: Floats2d, level: int, heading: Ints1d) -> Rows:
     records = [draft.record for draft in drafts]
     number = {d: i for i, d in enumerate(dict.fromkeys(d for r in records for d in r.documents))}
     document = [
@@ -156,7 +174,7 @@ def _rows(drafts: Sequence[Draft], X: Floats2d, level: int) -> Rows:
         for i, record in enumerate(records)
     ]
     n_tokens = np.array([record.n_tokens for record in records])
-    return Rows(X, n_tokens, np.array(document), level)
+    return Rows(X, n_tokens, np.array(document), level, heading)
 
 
 def _parents(

@@ -23,7 +23,7 @@ from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.record import NodeRecord
-from hierindex.retrieve.known_questions import known_vectors
+from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.summarize.extractive import fitting_sentences
 from hierindex.summarize.sentences import TOKEN, Sentence, split_all, telling
 from hierindex.summarize.summary import Budget
@@ -66,8 +66,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         Minimum score of an answer; 0 and None answer whenever there is a sentence. The score is
         the similarity of the question to the nearest sentence, scaled so that 0 is chance and
         1 is a known answer, see `known_questions`. A question about the whole ("What is this
-        about?") is recognised by its similarity to such questions, and answered by the most
-        central sentences.
+        about?") has the score of `about_the_whole`, and is answered by the most central sentences.
 
     Raises
     ------
@@ -150,13 +149,13 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         S = self._embedder.embed([sentence.text for sentence in pool])  # (n_sentences, n_dims)
         nearest = np.sort(np.argsort(-(S @ q), kind="stable")[:MOST_COMPARED])
         pool, S = [pool[i] for i in nearest], S[nearest]
-        Q, A, whole = known_vectors(self._embedder.embed_model)
-        scale = Scale.of(Q @ A.T)
-        near, about_the_whole = scale.shares(S @ q), scale.shares(whole @ q).max()
-        score = float(np.clip(max(near.max(), about_the_whole), 0, 1))
+        Q, A, _ = known_vectors(self._embedder.embed_model)
+        near = Scale.of(Q @ A.T).shares(S @ q)
+        whole = about_the_whole(q, self._embedder.embed_model)
+        score = float(np.clip(whole.score if whole.decided else near.max(), 0, 1))
         if score < self._min_score:
             return Extract([], score)
-        if about_the_whole > near.max():
+        if whole.decided:
             similarity, words, kept = centroid_similarity(S), [], np.arange(len(pool))
         else:
             similarity, words = S @ q, _words(query.query_str)

@@ -1,6 +1,7 @@
 """Mode "auto": an outline for a question about the whole, chunks for any other."""
 
 import asyncio
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.failures import named_errors
-from hierindex.retrieve.known_questions import WHOLE, about_the_whole
+from hierindex.retrieve.known_questions import THRESHOLD, about_the_whole
 from hierindex.retrieve.question import Search
 
 
@@ -30,8 +31,11 @@ async def choose(search: Search, model: BaseEmbedding) -> Choice:
     """
     question = np.asarray(unit_vectors([search.embedding])[0], dtype=np.float64)
     with named_errors(model):
-        likeness = await asyncio.to_thread(about_the_whole, question, model)
-    said = f"the question's similarity to questions about the whole is {likeness:.2f}"
-    if likeness >= WHOLE:
-        return Choice(True, f"all levels for an outline: {said}, at least {WHOLE}")
-    return Choice(False, f"level 0 by {search.by}: {said}, below {WHOLE}")
+        is_whole, score = await asyncio.to_thread(about_the_whole, question, model)
+    if math.isnan(score):
+        said = "the embedding model does not tell questions about the whole from others"
+        return Choice(False, f"level 0 by {search.by}: {said}")
+    said = f"the question scores {score:.2f} as one about the whole"
+    if is_whole:
+        return Choice(True, f"all levels for an outline: {said}, at least {THRESHOLD}")
+    return Choice(False, f"level 0 by {search.by}: {said}, below {THRESHOLD}")

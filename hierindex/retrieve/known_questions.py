@@ -1,6 +1,8 @@
 """Known questions and answers, on which an embedding model's similarities are calibrated."""
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -30,7 +32,7 @@ ABOUT_THE_WHOLE = (
 )
 """Questions that are similar to no sentence and can be answered from any text."""
 
-WHOLE = 0.9  # on the scale of `about_the_whole`; chosen on two thirds of the evaluation data
+THRESHOLD = 0.9  # of the score of `about_the_whole`; chosen on two thirds of the evaluation data
 
 ANSWERS = KnownPairs(
     """
@@ -76,8 +78,21 @@ def known_vectors(model: BaseEmbedding) -> list[Floats2d]:
     return [X.astype(np.float64) for X in ANSWERS.vectors(model, embed)]
 
 
-def about_the_whole(question: Floats1d, model: BaseEmbedding) -> float:
-    """Return how similar a question is to questions about the whole.
+class AboutTheWhole(NamedTuple):
+    """Whether a question is about the whole, and its score.
+
+    The score is the similarity to the nearest question about the whole, on a scale where 0 is
+    that of a question about a detail and 1 that of another question about the whole. It is NaN
+    if the model does not tell them apart: if their means are not as far apart as their standard
+    deviations.
+    """
+
+    decided: bool
+    score: float
+
+
+def about_the_whole(question: Floats1d, model: BaseEmbedding) -> AboutTheWhole:
+    """Decide whether a question is about the whole: whether its score is at least 0.9.
 
     Parameters
     ----------
@@ -85,18 +100,12 @@ def about_the_whole(question: Floats1d, model: BaseEmbedding) -> float:
         A unit vector.
     model : BaseEmbedding
         The model of the vector.
-
-    Returns
-    -------
-    float
-        The similarity to the nearest question about the whole, on a scale where 0 is that of a
-        question about a detail and 1 that of another question about the whole. 0 if the model
-        does not tell them apart: if their means are not as far apart as their standard deviations.
     """
     details, _, whole = known_vectors(model)
     others = whole @ whole.T - 2 * np.eye(len(whole))  # no question is its own nearest
     chance, pairs = (details @ whole.T).max(axis=1), others.max(axis=1)
     if pairs.mean() - pairs.std() < chance.mean() + chance.std():
-        return 0.0
+        return AboutTheWhole(False, math.nan)
     scale = Scale(chance.mean(), pairs.mean())
-    return float(scale.shares((whole @ question).max(keepdims=True))[0])
+    score = float(scale.shares((whole @ question).max(keepdims=True))[0])
+    return AboutTheWhole(score >= THRESHOLD, score)

@@ -50,6 +50,14 @@ def test_equal_rows_come_apart_where_one_part_cannot_hold_them(n):
     assert len(np.unique(part)) == -(-n // 4)
 
 
+@pytest.mark.parametrize("least", [1e-20, 1e-30])
+def test_rows_that_are_nearest_to_one_centroid_come_apart_too(least):
+    X = np.array([[1.0, 0.0], [1.0, least]])
+    n_rows = np.bincount(partition(np.repeat(X, [3, 2], axis=0), max_rows=2))
+    assert n_rows.max() <= 2
+    assert len(n_rows) == 3
+
+
 def test_rows_that_differ_by_a_rounding_come_apart_too():
     X = np.array([[0.95820814, 0.2860719], [0.9582244, 0.2860175]], dtype=np.float32)
     n_rows = np.bincount(partition(np.repeat(X, [3, 2], axis=0), max_rows=2))

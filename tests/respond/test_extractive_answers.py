@@ -2,6 +2,7 @@ import asyncio
 import re
 
 import llama_index.core
+import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
@@ -10,9 +11,12 @@ from llama_index.core import Settings
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from store.trees import HIERARCHIES, NOUNS, documents, record, tree
 
+from hierindex.embed.embedder import unit_vectors
+from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord, Quote, Span
 from hierindex.respond.extractive_synthesizer import NO_ANSWER, ExtractiveSynthesizer
+from hierindex.retrieve.known_questions import THRESHOLD, about_the_whole
 
 TEXT_OF = {document.doc_id: document.text for document in documents()}
 FOREST = [node for hierarchy in HIERARCHIES for node in tree(hierarchy)]
@@ -120,7 +124,7 @@ def test_what_nothing_answers_is_refused_and_its_sources_stay():
 def test_a_question_about_the_whole_is_answered_by_what_is_central():
     central = ["The anchor met the yeast.", "The yeast met the anchor."]
     apart = "Nobody said who that was."
-    synthesizer = ExtractiveSynthesizer(HashingEmbedding(dim=4096), answer_tokens=8)
+    synthesizer = ExtractiveSynthesizer(load_embed_model(), answer_tokens=8)
     response = synthesizer.synthesize("What is this about?", texts(apart, *central))
     assert response.metadata["score"] == 1
     assert str(response) in [f"{sentence} [1]" for sentence in central]
@@ -296,3 +300,23 @@ def test_input_nodes_are_not_modified(synthesizer):
 def test_the_fixture_refuses():
     with pytest.raises(AssertionError):
         _ = Settings.llm
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is this about?", "Tell me about it.", "Summarize it.", "Who met the yeast?", "Why?"],
+)
+def test_a_question_is_about_the_whole_as_it_is_for_the_retriever(monkeypatch, question):
+    model, central = load_embed_model(), []
+
+    def counted(S):
+        central.append(len(S))
+        return np.zeros(len(S))
+
+    monkeypatch.setattr("hierindex.respond.extractive_synthesizer.centroid_similarity", counted)
+    synthesizer = ExtractiveSynthesizer(model, min_score=0)
+    response = synthesizer.synthesize(question, texts("The anchor met the yeast.", "It sank."))
+    vector = np.array(unit_vectors([model.get_query_embedding(question)])[0])
+    is_whole, score = about_the_whole(vector, model)
+    assert bool(central) == is_whole == (score >= THRESHOLD)
+    assert not is_whole or response.metadata["score"] == min(score, 1)
