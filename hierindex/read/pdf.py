@@ -42,17 +42,19 @@ def read_pdf(file: BinaryIO) -> Reading:
     if b"%PDF-" not in begins or b"%%EOF" not in file.read():  # so that no other file is loaded
         raise UnreadableError("cannot be read as PDF")
     file.seek(0)
+    data = file.read()
     notes = logging.getLogger("pypdfium2")  # it also logs what it repairs
     with ONE_AT_A_TIME:
         level = notes.level
         notes.setLevel(logging.CRITICAL)
         try:
-            with pypdfium2.PdfDocument(file.read()) as pdf:
+            with pypdfium2.PdfDocument(data) as pdf:
                 pages = [_lines(pdf, number) for number in range(len(pdf))]
                 labels = [pdf.get_page_label(number) for number in range(len(pdf))]
                 outline = _outline(pdf)
         except pypdfium2.PdfiumError as error:
-            locked = error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD
+            # PDFium does not always reset the code of the last error.
+            locked = error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD and b"/Encrypt" in data
             why = "is an encrypted PDF" if locked else "cannot be read as PDF"
             raise UnreadableError(why) from error
         finally:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 MAX_LINES = 3  # of a heading
 MAX_HEADING = 200  # characters
 MAX_LEVELS = 6
+MAX_PAGE = 1000  # lines; on longer pages, entries are placed by their exact words alone
 ALIKE = 0.8  # similarity of a line and an outline's entry that have not the same letters
 NEAR = 60  # points below the place an outline's entry names
 LARGER = 1.1  # times the size of the text
@@ -115,7 +116,7 @@ def _find(
         if words and (candidates := places.get(words)):
             first, n_lines = min(candidates, key=distance)
             return Placed(entry.level, number, first, n_lines)
-    if y is None:
+    if y is None or len(page) > MAX_PAGE:
         return None
     for i, near in enumerate(page):
         if not -NEAR < near.y - y < near.size:
