@@ -426,7 +426,7 @@ class TestAuto:
             (n.node_id, n.score) for n in level.retrieve(QUESTION)
         ]
         assert {n.why for n in found} == {found[0].why}
-        assert found[0].why.startswith("level 0 by context: the question's similarity")
+        assert found[0].why.startswith("level 0 by context: the embedding model does not tell ")
 
     @pytest.mark.parametrize("by", ["dense", "hybrid", "text"])
     def test_the_way_to_search_is_obeyed(self, store, embed_model, by):
