@@ -55,10 +55,17 @@ def headings_in(metadata: Mapping[str, Any]) -> list[Heading]:
     >>> [heading.title for heading in headings_in({"headings": [[1, "Aims", 0]]})]
     ['Aims']
     """
-    match metadata.get(HEADINGS):
-        case [[int(), str(), int(), *_], *_] as entries:
-            return [Heading(*entry) for entry in entries]
+    entries = metadata.get(HEADINGS)
+    if isinstance(entries, list | tuple) and all(map(_is_heading, entries)):
+        return [Heading(*entry) for entry in entries]
     return []
+
+
+def _is_heading(entry: Any) -> bool:
+    match entry:
+        case [int(), str(), int()] | [int(), str(), int(), str()]:
+            return True
+    return False
 
 
 def for_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,8 +46,8 @@ def merged_metadata(
             value = rules[key](values)
         elif len(values) == len(children) and all(other == values[0] for other in values):
             value = values[0]
-        elif key == SECTION:
-            value = shared_section(str(child.get(key, "")) for child in children) or None
+        elif key == SECTION and all(isinstance(value, str) for value in values):
+            value = shared_section(child.get(key, "") for child in children) or None
         elif key in RANGES:
             value = value_range(values)
         else:

@@ -192,6 +192,8 @@ class _HtmlText:
             elif not self._links_here:
                 self._linked += _n_alphanumeric(text)
         self._link = None
+        if not self._inline:  # a picture links; the text that follows does not
+            self._navigates = False
 
     def _break(self, tag: str) -> None:
         """End the line where a block starts or ends."""

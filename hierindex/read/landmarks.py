@@ -27,6 +27,8 @@ def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
         Bits of this module. What is around the content within a line is also hidden.
     """
     kind = TAGS.get(tag, 0)
+    if tag == "button" and inside & HEADING:  # unfolds what the heading is of
+        return 0
     if kind & ASIDE and not inside & (MAIN | ARTICLE | SECTION):
         kind |= CHROME
     if attributes and not kind & HEADING:
@@ -39,7 +41,8 @@ def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
                 kind |= CHROME
             elif "fragment" in classes:  # code of Doxygen
                 kind |= PRE
-            if attributes.get("id") in CHROME_IDS and not kind & (SECTION | ARTICLE):
+            named = tag in ("a", "dt", "span") or inside & HEADING  # an anchor of its text
+            if attributes.get("id") in CHROME_IDS and not named and not kind & (SECTION | ARTICLE):
                 kind |= 0 if "section" in classes else CHROME  # Sphinx makes ids from titles
         if kind & CHROME and not kind & BLOCK:
             kind |= HIDDEN

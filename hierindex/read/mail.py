@@ -53,7 +53,7 @@ def _metadata(message: EmailMessage) -> dict[str, str]:
         if said := " ".join(value.split()):
             metadata.setdefault(key, said)
     if "date" in metadata:
-        with suppress(ValueError):
+        with suppress(ValueError, OverflowError):
             metadata["date"] = parsedate_to_datetime(metadata["date"]).isoformat()
     return metadata
 
@@ -67,5 +67,5 @@ def _body(message: EmailMessage) -> Reading:
     return Reading("", {})
 
 
-MALFORMED = AttributeError, LookupError, RuntimeError, TypeError, ValueError
+MALFORMED = ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError
 """Exceptions of `email` for malformed messages."""

@@ -50,7 +50,7 @@ def read_pdf(file: BinaryIO) -> Reading:
         try:
             with pypdfium2.PdfDocument(data) as pdf:
                 pages = [_lines(pdf, number) for number in range(len(pdf))]
-                labels = [pdf.get_page_label(number) for number in range(len(pdf))]
+                labels = [_label(pdf, number) for number in range(len(pdf))]
                 outline = _outline(pdf)
         except pypdfium2.PdfiumError as error:
             # PDFium does not always reset the code of the last error.
@@ -118,6 +118,14 @@ def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
     )
 
 
+def _label(pdf: "PdfDocument", number: int) -> str:
+    """Return the printed number of a page; empty if it has none or cannot be read."""
+    try:
+        return str(pdf.get_page_label(number))
+    except UnicodeDecodeError:
+        return ""
+
+
 def _outline(pdf: "PdfDocument") -> list[Outlined]:
     """Return the outline's entries that name a page."""
     entries = []
@@ -130,7 +138,8 @@ def _outline(pdf: "PdfDocument") -> list[Outlined]:
         page = destination and destination.get_index()
         if page is not None and page < len(pdf):
             mode, view = destination.get_view()
-            y = view[Y_OF_VIEW[mode]] if mode in Y_OF_VIEW and view else None
+            at = Y_OF_VIEW.get(mode, len(view))
+            y = view[at] if at < len(view) else None
             entries.append(Outlined(bookmark.level + 1, title, page, y))
     return entries
 

@@ -41,7 +41,7 @@ def rst_headings(text: str) -> Iterator[Heading]:
         if above or below:
             mark = lines[i + n_lines - 1][0]
             level = styles.setdefault((mark, above), len(styles) + 1)
-            yield Heading(level, _plain(lines[i + n_lines - 2])[:MAX_TITLE], at)
+            yield Heading(level, _plain(lines[i + n_lines - 2][: 4 * MAX_TITLE])[:MAX_TITLE], at)
             may_begin = True
         else:
             may_begin = lines[i][:1] in ("", " ", "\t") or lines[i].startswith("..")

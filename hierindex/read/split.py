@@ -1,6 +1,7 @@
 """Splitting of documents into chunks with exact character offsets."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -185,12 +186,14 @@ def _bare(document: DocumentLike) -> DocumentLike:
 def _place(chunks: Sequence[BaseNode], document: BaseNode) -> None:
     """Give chunks of a document their first page, counted from 1, and their section."""
     text = document.get_content(MetadataMode.NONE)
-    sections = Sections(text, headings_of(document))
+    sections = Sections(text, [] if SECTION in document.metadata else headings_of(document))
+    breaks = [match.start() for match in re.finditer(PAGE_BREAK, text)]
+    is_paged = document.metadata.get(PAGES) == 1 + len(breaks)
     for chunk in chunks:
         if not isinstance(chunk, TextNode) or (start := chunk.start_char_idx) is None:
             continue
-        if PAGES in document.metadata and PAGE not in chunk.metadata:
-            chunk.metadata[PAGE] = 1 + text.count(PAGE_BREAK, 0, start)
+        if is_paged and PAGE not in chunk.metadata:
+            chunk.metadata[PAGE] = 1 + bisect_left(breaks, start)
             chunk.excluded_embed_metadata_keys = _with(PAGE, chunk.excluded_embed_metadata_keys)
         if section := sections.around(start, start + len(chunk.text)):
             chunk.metadata[SECTION] = section

@@ -65,3 +65,7 @@ KEYS = st.sampled_from(["a", "page", "date", "section"])
 def test_any_metadata_merges(children) -> None:
     merged = merged_metadata(children)
     assert set(merged) <= {key for child in children for key in child}
+
+
+def test_sections_that_are_no_paths_are_merged_like_any_value():
+    assert merged_metadata([{"section": 1}, {"section": 2}]) == {"section": [1, 2]}

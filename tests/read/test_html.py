@@ -214,6 +214,20 @@ def test_headings_have_levels_and_anchors(read, html, found):
     assert headings(read(html)) == found
 
 
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>A.</p><p><a rel=next href=x><img></a></p><p>B.</p>", "A.\nB."),
+        ("<a rel=home href=/><img></a><h1>Manual</h1><p>B.</p>", "Manual\nB."),
+        ("<h3><button>How?</button></h3><p>So.</p><button>Send</button>", "How?\nSo."),
+        ("<h2><span id=footer>footer</span></h2><p>B.</p>", "footer\nB."),
+        ("<dl><dt id=nav>nav</dt><dd>B.</dd></dl><div id=footer>Late.</div>", "nav\nB."),
+    ],
+)
+def test_what_only_looks_like_navigation_is_read(read, html, text):
+    assert read(html).text == text
+
+
 TAGS = "<main> </main> <nav> <h1> </h1> <table> <tr> <td> <pre> </pre> </a> <br>".split()
 PARTS = [*TAGS, "<a href='#a'>", "<p id=a>", "text ", "\n"]
 

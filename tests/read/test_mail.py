@@ -78,9 +78,10 @@ def test_what_has_no_header_is_read_as_text(text):
         b"Content-Type: multipart/mixed; boundary=x\n\n--x\n" * 300,
         b"From: =?utf-8?q?=ff=fe?= <\xff>\nTo: " + b"a@b, " * 50_000 + b"\n",
         b"Date: Sun, 99 Nov 99999 99:99:99\n",
+        b"Date: 1 Jan 99999999999999999999 10:00:00 +0000\n",
         b"Content-Type: message/rfc822\n\nSubject: x\n" * 500,
     ],
-    ids="charset utf-16 boundary nested recipients date forwarded".split(),
+    ids="charset utf-16 boundary nested recipients date year forwarded".split(),
 )
 def test_odd_mails_are_read_or_skipped_with_a_reason(tmp_path, header):
     (tmp_path / "a.eml").write_bytes(b"Subject: Odd\n" + header + b"\nThe body.\n")

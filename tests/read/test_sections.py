@@ -221,3 +221,28 @@ def test_renaming_a_heading_moves_sections_and_calls_no_model(tmp_path, monkeypa
     assert before[calm].node_id == after[calm].node_id
     assert calm not in embedded
     assert all("Post" in text or text not in before for text in embedded)
+
+
+@pytest.mark.parametrize(
+    "headings",
+    [
+        [[1, "A", 0], "intro"],
+        [[1, "A", 0], ["2", "B", 9]],
+        [[1, "A", 0], [2, "B", "9"]],
+        [[1, "A", 0], [2, None, 9]],
+        [[1, "A", 0], [2, "B"]],
+        [[1, "A", 0], None],
+        "A",
+    ],
+)
+def test_headings_of_another_shape_are_metadata_of_the_user(headings):
+    document = Document(text="A long time ago.", metadata={HEADINGS: headings})
+    (chunk,) = split_documents([document], by_words(50))
+    assert chunk.metadata == {HEADINGS: headings}
+
+
+def test_a_section_and_a_number_of_pages_of_the_user_stay():
+    metadata = {SECTION: "HR", "pages": 300}
+    (chunk,) = split_documents([document_of("# A\n\nSome text.", **metadata)], by_words(50))
+    assert chunk.metadata[SECTION] == "HR"
+    assert "page" not in chunk.metadata
