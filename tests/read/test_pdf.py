@@ -156,22 +156,17 @@ def test_hyphens_at_the_end_of_lines_are_joined(read):
     assert "attention" in read(pdf_of("They pay more and more atten-\ntion to the words.")).text
 
 
-OUTLINE = (
-    b"90 0 obj\n<< /First 91 0 R /Last 91 0 R /Count 1 >>\nendobj\n"
-    b"91 0 obj\n<< /Title (x) /Parent 90 0 R /Dest [4 0 R /XYZ 72] >>\nendobj\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("entry", "objects"),
-    [
-        (b" /Outlines 90 0 R", OUTLINE),
-        (b" /PageLabels << /Nums [0 << /P <FEFFD800> >>] >>", b""),
-    ],
-    ids=["destination", "label"],
-)
-def test_odd_outlines_and_labels_do_not_keep_a_file_from_being_read(tmp_path, entry, objects):
-    data = pdf_of("Some text here.").replace(b"/Type /Catalog", b"/Type /Catalog" + entry)
-    (tmp_path / "a.pdf").write_bytes(data.replace(b"xref", objects + b"xref", 1))
-    (document,), skipped = read_documents(tmp_path)
-    assert (document.text, skipped) == ("Some text here.", [])
+def test_odd_outlines_and_labels_do_not_keep_files_from_being_read(tmp_path):
+    line = Typed("Some text here.", 700)
+    outlined = typed([line], outline=[("x", 0, 700, None)])
+    assert b"/XYZ 72 700 null" in outlined
+    odd = {
+        "destination.pdf": outlined.replace(b"/XYZ 72 700 null", b"/XYZ 72         "),
+        "label.pdf": pdf_of(line.text).replace(
+            b"/Type /Catalog", b"/Type /Catalog /PageLabels << /Nums [0 << /P <FEFFD800> >>] >>"
+        ),
+    }
+    for name, data in odd.items():
+        (tmp_path / name).write_bytes(data)
+    documents, skipped = read_documents(tmp_path)
+    assert ([d.text for d in documents], skipped) == ([line.text] * 2, [])
