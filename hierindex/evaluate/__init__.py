@@ -1,6 +1,7 @@
 """Evaluation: ways to retrieve, side by side on questions whose gold passages are known."""
 
-from hierindex.evaluate.datasets import Dataset, Question, read_dataset
+from hierindex.evaluate.datasets import Dataset, Question
+from hierindex.evaluate.formats import read_dataset
 from hierindex.evaluate.report import Report
 from hierindex.evaluate.runner import evaluate
 

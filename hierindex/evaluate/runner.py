@@ -19,7 +19,8 @@ from hierindex.core.membership import Floats1d
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError
 from hierindex.evaluate.answers import answered, figures_of
-from hierindex.evaluate.datasets import Dataset, Part, Question, read_dataset
+from hierindex.evaluate.datasets import Dataset, Part, Question
+from hierindex.evaluate.formats import read_dataset
 from hierindex.evaluate.intervals import interval
 from hierindex.evaluate.measures import Gold, Measure, Passage, fill, ranked
 from hierindex.evaluate.report import Report, Row
