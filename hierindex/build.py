@@ -12,7 +12,8 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document
 
-from hierindex.cache.file import open_cache
+from hierindex.cache.file import Cache, open_cache
+from hierindex.cache.readings import ReadingCache
 from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import FormatError, InputError, SourceError
@@ -78,14 +79,15 @@ def build_tree(
     progress = progress or hierarchy.progress
     _check_writable(store.uri)
     started, watch = time.perf_counter(), Stopwatch()
-    documents, skipped, chunks = read_and_split(
-        sources, hierarchy, splitter, chunk_size, progress, watch
-    )
-    with watch("load"):
-        old_hashes, held = _held(store)
-    hashes = {document.doc_id: _hash(document) for document in documents}
-    difference = _difference(held, old_hashes, hashes)
-    with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
+    with open_cache(store.uri) as cache:
+        documents, skipped, chunks = read_and_split(
+            sources, hierarchy, splitter, chunk_size, cache, progress, watch
+        )
+        with watch("load"):
+            old_hashes, held = _held(store)
+        hashes = {document.doc_id: _hash(document) for document in documents}
+        difference = _difference(held, old_hashes, hashes)
+        cache = cache.of_model(fingerprint(hierarchy.embedder.embed_model))
         cache.begin(hashes.values())
         grown = hierarchy.grow(chunks, cache, progress)
         with watch("write"):
@@ -111,18 +113,19 @@ def read_and_split(
     hierarchy: Hierarchy,
     splitter: NodeParser | None,
     chunk_size: int | None,
+    cache: Cache,
     progress: Progress,
     watch: Stopwatch,
 ) -> tuple[list[Document], list[Skipped], list[BaseNode]]:
     """Return the documents of the sources, the skipped sources with reasons, and the chunks."""
     sources = [sources] if isinstance(sources, str | Path | Document) else sources
     with watch("read"):
-        documents, skipped = _documents(sources, progress)
+        documents, skipped = _documents(sources, cache.readings, progress)
     with watch("load"):
         embed_model = hierarchy.embedder.embed_model
     with watch("split"):
         splitter = splitter or sentence_splitter(embed_model, chunk_size)
-        chunks = split_documents(documents, splitter, progress=progress)
+        chunks = split_documents(documents, splitter, progress=progress, memory=cache.readings)
     return documents, skipped, chunks
 
 
@@ -152,13 +155,15 @@ def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:
 
 
 def _documents(
-    sources: Sequence[Source], progress: Progress
+    sources: Sequence[Source], memory: ReadingCache | None, progress: Progress
 ) -> tuple[list[Document], list[Skipped]]:
     paths = [source for source in sources if not isinstance(source, Document)]
     given = [well_formed(source) for source in sources if isinstance(source, Document)]
     blank = [Skipped(d.doc_id, "contains only white space") for d in given if not d.text.strip()]
     given = [document for document in given if document.text.strip()]
-    read, skipped = read_documents(*paths, progress=progress) if paths or not given else ([], [])
+    read, skipped = list[Document](), list[Skipped]()
+    if paths or not given:
+        read, skipped = read_documents(*paths, progress=progress, memory=memory)
     documents = [*read, *given]
     repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
     if repeated:
