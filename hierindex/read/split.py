@@ -2,8 +2,7 @@
 
 import json
 import re
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,9 +17,10 @@ from hierindex.cache.readings import ReadingCache
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
 from hierindex.progress import Progress, silent
+from hierindex.read.places import Places
 from hierindex.read.remembered import split_once
-from hierindex.read.sections import Sections, headings_of, split_at_headings
-from hierindex.record import PAGE, PAGE_BREAK, PAGES, SECTION, Heading, for_chunks
+from hierindex.read.sections import headings_of, split_at_headings
+from hierindex.record import PAGE, SECTION, Heading, NodeRecord, for_chunks
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
@@ -211,22 +211,23 @@ def _bare(document: DocumentLike) -> DocumentLike:
 
 
 def _place(chunks: Sequence[BaseNode], document: BaseNode) -> None:
-    """Give chunks of a document their first page, counted from 1, and their section."""
-    text = document.get_content(MetadataMode.NONE)
-    sections = Sections(text, [] if SECTION in document.metadata else headings_of(document))
-    breaks = [match.start() for match in re.finditer(PAGE_BREAK, text)]
-    is_paged = document.metadata.get(PAGES) == 1 + len(breaks)
+    """Give chunks their first page, their section, and the quotes that cite their parts."""
+    places = Places(document)
     for chunk in chunks:
         if not isinstance(chunk, TextNode) or (start := chunk.start_char_idx) is None:
             continue
-        if is_paged and PAGE not in chunk.metadata:
-            chunk.metadata[PAGE] = 1 + bisect_left(breaks, start)
-            chunk.excluded_embed_metadata_keys = _with(PAGE, chunk.excluded_embed_metadata_keys)
-        if section := sections.around(start, start + len(chunk.text)):
-            chunk.metadata[SECTION] = section
-            chunk.excluded_embed_metadata_keys = _with(SECTION, chunk.excluded_embed_metadata_keys)
-            chunk.excluded_llm_metadata_keys = _with(SECTION, chunk.excluded_llm_metadata_keys)
+        own: dict[str, Any] = {}
+        if section := places.sections.around(start, start + len(chunk.text)):
+            own[SECTION] = section
+        quotes = places.quotes(chunk.text, start)
+        own |= NodeRecord(documents=(document.node_id,), quotes=quotes).to_metadata()
+        hidden = [*own]
+        if places.is_paged:
+            own[PAGE] = places.page(start)
+        chunk.metadata |= own
+        chunk.excluded_embed_metadata_keys = _with(own, chunk.excluded_embed_metadata_keys)
+        chunk.excluded_llm_metadata_keys = _with(hidden, chunk.excluded_llm_metadata_keys)
 
 
-def _with(key: str, keys: Sequence[str]) -> list[str]:
-    return [*keys] if key in keys else [*keys, key]
+def _with(more: Iterable[str], keys: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*keys, *more]))
