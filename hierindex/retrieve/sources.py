@@ -17,9 +17,8 @@ from hierindex.retrieve.question import cuts, of_documents
 from hierindex.store.snapshot import Snapshot
 
 COLUMNS = ("id", "next_id", "documents", "text", "record")
-BOUNDARY = re.compile(
-    "\\s*\n\\s*|[.!?\u2026]['\")\\]]*\\s+|[\u3002\uff01\uff1f]\\s*"
-)  # of lines and sentences
+# The end of a line or of a sentence.
+BOUNDARY = re.compile("\\s*\n\\s*|[.!?\u2026]['\")\\]]*\\s+|[\u3002\uff01\uff1f]\\s*")
 BLANK = re.compile(r"\s+")
 
 
@@ -28,7 +27,7 @@ class SourcePassage:
     """A passage that a node cites: `text` is that of `citation`, between `before` and `after`.
 
     The text is put together from the chunks of the index. White space between chunks is not
-    stored: a character of it is shown as a blank, and more as an empty line.
+    stored: a character of it is shown as a line break, and more as an empty line.
     """
 
     citation: Span
@@ -147,12 +146,12 @@ def _stretches(chunks: Sequence[Chunk]) -> Iterator[Stretch]:
 
 
 def _white_space(n: int) -> str:
-    r"""Return `n` characters of white space that show a sentence's or a paragraph's end.
+    r"""Return `n` characters of white space that end a line and, from two on, a paragraph.
 
     >>> _white_space(1), _white_space(2), _white_space(4)
-    (' ', '\n\n', '\n  \n')
+    ('\n', '\n\n', '\n  \n')
     """
-    return " " * n if n < 2 else f"\n{' ' * (n - 2)}\n"
+    return "\n" * n if n < 2 else f"\n{' ' * (n - 2)}\n"
 
 
 def _joined(spans: Iterator[Span], stretches: Sequence[Stretch]) -> list[tuple[Span, Stretch]]:
