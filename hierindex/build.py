@@ -12,7 +12,7 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document
 
-from hierindex.cache.file import Cache, open_cache
+from hierindex.cache.file import open_cache
 from hierindex.cache.readings import ReadingCache
 from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.model_identity import fingerprint
@@ -20,14 +20,14 @@ from hierindex.errors import FormatError, InputError, SourceError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
-from hierindex.read.documents import Skipped, read_documents, well_formed
+from hierindex.read.documents import Skipped, check_source, read_documents, well_formed
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import MODIFIED, NodeRecord
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch, Timing
 
-STAGES = ("read", "load", "split", "embed", "cluster", "summarize", "link", "write")
+STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages of a build in order; "load" loads the model and the index, "link" connects the nodes."""
 
 Source = str | Path | Document
@@ -79,15 +79,16 @@ def build_tree(
     progress = progress or hierarchy.progress
     _check_writable(store.uri)
     started, watch = time.perf_counter(), Stopwatch()
-    with open_cache(store.uri) as cache:
+    sources = checked(sources)
+    with watch("load"):
+        model = fingerprint(hierarchy.embedder.embed_model)
+        old_hashes, held = _held(store)
+    with open_cache(store.uri, model) as cache:
         documents, skipped, chunks = read_and_split(
-            sources, hierarchy, splitter, chunk_size, cache, progress, watch
+            sources, hierarchy, splitter, chunk_size, cache.readings, progress, watch
         )
-        with watch("load"):
-            old_hashes, held = _held(store)
         hashes = {document.doc_id: _hash(document) for document in documents}
         difference = _difference(held, old_hashes, hashes)
-        cache = cache.of_model(fingerprint(hierarchy.embedder.embed_model))
         cache.begin(hashes.values())
         grown = hierarchy.grow(chunks, cache, progress)
         with watch("write"):
@@ -108,24 +109,36 @@ def build_tree(
     )
 
 
+def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
+    """Return the sources as a sequence.
+
+    Raises
+    ------
+    SourceError
+        If one of them does not exist; the index folder is not created then.
+    """
+    sources = [sources] if isinstance(sources, str | Path | Document) else sources
+    for source in sources:
+        if not isinstance(source, Document):
+            check_source(source)
+    return sources
+
+
 def read_and_split(
-    sources: Source | Sequence[Source],
+    sources: Sequence[Source],
     hierarchy: Hierarchy,
     splitter: NodeParser | None,
     chunk_size: int | None,
-    cache: Cache,
+    memory: ReadingCache | None,
     progress: Progress,
     watch: Stopwatch,
 ) -> tuple[list[Document], list[Skipped], list[BaseNode]]:
     """Return the documents of the sources, the skipped sources with reasons, and the chunks."""
-    sources = [sources] if isinstance(sources, str | Path | Document) else sources
     with watch("read"):
-        documents, skipped = _documents(sources, cache.readings, progress)
-    with watch("load"):
-        embed_model = hierarchy.embedder.embed_model
+        documents, skipped = _documents(sources, memory, progress)
     with watch("split"):
-        splitter = splitter or sentence_splitter(embed_model, chunk_size)
-        chunks = split_documents(documents, splitter, progress=progress, memory=cache.readings)
+        splitter = splitter or sentence_splitter(hierarchy.embedder.embed_model, chunk_size)
+        chunks = split_documents(documents, splitter, progress=progress, memory=memory)
     return documents, skipped, chunks
 
 

@@ -3,9 +3,8 @@
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from platformdirs import user_cache_path
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
@@ -27,16 +26,6 @@ class Cache:
     vectors: VectorCache | None = None
     texts: TextCache | None = None
     readings: ReadingCache | None = None
-    database: Database | None = None
-
-    def of_model(self, model: str | None) -> Self:
-        """Return the cache with the vectors of an embedding model, given by its fingerprint.
-
-        If the fingerprint is None, vectors are not cached.
-        """
-        if self.database is None or model is None:
-            return self
-        return replace(self, vectors=VectorCache(self.database, model))
 
     def begin(self, documents: Iterable[str]) -> None:
         """Record the hashes of a build's documents before it starts."""
@@ -58,7 +47,7 @@ class Cache:
 
 
 @contextmanager
-def open_cache(uri: str, model: str | None = None) -> Iterator[Cache]:
+def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
     """Open the cache of an index for the `with` block.
 
     A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged
@@ -68,8 +57,8 @@ def open_cache(uri: str, model: str | None = None) -> Iterator[Cache]:
     ----------
     uri : str
         Of the index.
-    model : str, optional
-        Fingerprint of the embedding model, see `Cache.of_model`.
+    model : str or None
+        Fingerprint of the embedding model; if None, vectors are not cached.
     """
     connection = None
     with optional():
@@ -78,8 +67,8 @@ def open_cache(uri: str, model: str | None = None) -> Iterator[Cache]:
         yield Cache()
         return
     with closing(Database(connection)) as database:
-        cache = Cache(None, TextCache(database), ReadingCache(database), database)
-        yield cache.of_model(model)
+        trusted = None if model is None else VectorCache(database, model)
+        yield Cache(trusted, TextCache(database), ReadingCache(database))
 
 
 def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:

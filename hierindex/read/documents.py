@@ -96,12 +96,7 @@ def read_documents(
     """
     files: dict[str, Path] = {}
     for source in sources:
-        if not str(source):
-            raise SourceError("A source is an empty string; use '.' for the working directory.")
-        try:
-            Path(source).stat()
-        except (OSError, ValueError):
-            raise SourceError(f"The source {str(source)!r} cannot be found or read.") from None
+        check_source(source)
         for document_id, path in _files(Path(source)):
             if document_id in files:
                 raise SourceError(
@@ -123,6 +118,16 @@ def read_documents(
         why = f"{skipped[0].path} {skipped[0].reason}" if skipped else "there is no file"
         raise SourceError(f"Nothing to index in {names}: {why}.")
     return documents, skipped
+
+
+def check_source(source: str | Path) -> None:
+    """Raise SourceError if a file or folder does not exist."""
+    if not str(source):
+        raise SourceError("A source is an empty string; use '.' for the working directory.")
+    try:
+        Path(source).stat()
+    except (OSError, ValueError):
+        raise SourceError(f"The source {str(source)!r} cannot be found or read.") from None
 
 
 class FileReader(BaseReader):

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.core.identity import digest
-from hierindex.read.text import Reading
+from hierindex.read.text import Reading, UnreadableError
 from hierindex.record import HEADINGS, headings_in
 
 LIBRARIES = (
@@ -40,8 +40,14 @@ def read_once(
             found = headings_in({HEADINGS: headings})
             if len(found) == len(headings):
                 return Reading(text, metadata, found)
+        case str(reason):
+            raise UnreadableError(reason)
     file.seek(0)
-    reading = read(file)
+    try:
+        reading = read(file)
+    except UnreadableError as error:
+        memory.keep(key, str(error))
+        raise
     memory.keep(key, reading)
     return reading
 
