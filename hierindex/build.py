@@ -110,17 +110,21 @@ def build_tree(
 
 
 def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
-    """Return the sources as a sequence.
+    """Return the sources as a sequence, checked as far as possible without reading files.
 
     Raises
     ------
     SourceError
-        If one of them does not exist; the index folder is not created then.
+        If one of them does not exist, two documents have the same id, or all are blank.
     """
     sources = [sources] if isinstance(sources, str | Path | Document) else sources
+    given = [source for source in sources if isinstance(source, Document)]
     for source in sources:
         if not isinstance(source, Document):
             check_source(source)
+    if len(given) == len(sources) and not any(document.text.strip() for document in given):
+        raise SourceError("Nothing to index: there is no document with text.")
+    _check_ids(given)
     return sources
 
 
@@ -175,13 +179,17 @@ def _documents(
     blank = [Skipped(d.doc_id, "contains only white space") for d in given if not d.text.strip()]
     given = [document for document in given if document.text.strip()]
     read, skipped = list[Document](), list[Skipped]()
-    if paths or not given:
+    if paths:
         read, skipped = read_documents(*paths, progress=progress, memory=memory)
     documents = [*read, *given]
+    _check_ids(documents)
+    return documents, [*skipped, *blank]
+
+
+def _check_ids(documents: Sequence[Document]) -> None:
     repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
     if repeated:
         raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
-    return documents, [*skipped, *blank]
 
 
 def _hash(document: Document) -> str:
