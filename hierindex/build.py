@@ -13,20 +13,21 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document
 
 from hierindex.cache.file import open_cache
+from hierindex.cache.readings import ReadingCache
 from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import FormatError, InputError, SourceError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
-from hierindex.read.documents import Skipped, read_documents, well_formed
+from hierindex.read.documents import Skipped, check_source, read_documents, well_formed
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import MODIFIED, NodeRecord
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch, Timing
 
-STAGES = ("read", "load", "split", "embed", "cluster", "summarize", "link", "write")
+STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages of a build in order; "load" loads the model and the index, "link" connects the nodes."""
 
 Source = str | Path | Document
@@ -78,14 +79,16 @@ def build_tree(
     progress = progress or hierarchy.progress
     _check_writable(store.uri)
     started, watch = time.perf_counter(), Stopwatch()
-    documents, skipped, chunks = read_and_split(
-        sources, hierarchy, splitter, chunk_size, progress, watch
-    )
+    sources = checked(sources)
     with watch("load"):
+        model = fingerprint(hierarchy.embedder.embed_model)
         old_hashes, held = _held(store)
-    hashes = {document.doc_id: _hash(document) for document in documents}
-    difference = _difference(held, old_hashes, hashes)
-    with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
+    with open_cache(store.uri, model) as cache:
+        documents, skipped, chunks = read_and_split(
+            sources, hierarchy, splitter, chunk_size, cache.readings, progress, watch
+        )
+        hashes = {document.doc_id: _hash(document) for document in documents}
+        difference = _difference(held, old_hashes, hashes)
         cache.begin(hashes.values())
         grown = hierarchy.grow(chunks, cache, progress)
         with watch("write"):
@@ -106,23 +109,40 @@ def build_tree(
     )
 
 
+def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
+    """Return the sources as a sequence, checked as far as possible without reading files.
+
+    Raises
+    ------
+    SourceError
+        If one of them does not exist, two documents have the same id, or all are blank.
+    """
+    sources = [sources] if isinstance(sources, str | Path | Document) else sources
+    given = [source for source in sources if isinstance(source, Document)]
+    for source in sources:
+        if not isinstance(source, Document):
+            check_source(source)
+    if len(given) == len(sources) and not any(document.text.strip() for document in given):
+        raise SourceError("Nothing to index: there is no document with text.")
+    _check_ids(given)
+    return sources
+
+
 def read_and_split(
-    sources: Source | Sequence[Source],
+    sources: Sequence[Source],
     hierarchy: Hierarchy,
     splitter: NodeParser | None,
     chunk_size: int | None,
+    memory: ReadingCache | None,
     progress: Progress,
     watch: Stopwatch,
 ) -> tuple[list[Document], list[Skipped], list[BaseNode]]:
     """Return the documents of the sources, the skipped sources with reasons, and the chunks."""
-    sources = [sources] if isinstance(sources, str | Path | Document) else sources
     with watch("read"):
-        documents, skipped = _documents(sources, progress)
-    with watch("load"):
-        embed_model = hierarchy.embedder.embed_model
+        documents, skipped = _documents(sources, memory, progress)
     with watch("split"):
-        splitter = splitter or sentence_splitter(embed_model, chunk_size)
-        chunks = split_documents(documents, splitter, progress=progress)
+        splitter = splitter or sentence_splitter(hierarchy.embedder.embed_model, chunk_size)
+        chunks = split_documents(documents, splitter, progress=progress, memory=memory)
     return documents, skipped, chunks
 
 
@@ -152,18 +172,24 @@ def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:
 
 
 def _documents(
-    sources: Sequence[Source], progress: Progress
+    sources: Sequence[Source], memory: ReadingCache | None, progress: Progress
 ) -> tuple[list[Document], list[Skipped]]:
     paths = [source for source in sources if not isinstance(source, Document)]
     given = [well_formed(source) for source in sources if isinstance(source, Document)]
     blank = [Skipped(d.doc_id, "contains only white space") for d in given if not d.text.strip()]
     given = [document for document in given if document.text.strip()]
-    read, skipped = read_documents(*paths, progress=progress) if paths or not given else ([], [])
+    read, skipped = list[Document](), list[Skipped]()
+    if paths:
+        read, skipped = read_documents(*paths, progress=progress, memory=memory)
     documents = [*read, *given]
+    _check_ids(documents)
+    return documents, [*skipped, *blank]
+
+
+def _check_ids(documents: Sequence[Document]) -> None:
     repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
     if repeated:
         raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
-    return documents, [*skipped, *blank]
 
 
 def _hash(document: Document) -> str:

@@ -1,14 +1,15 @@
 """Estimates of what a build would cost."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 
-from hierindex.build import Source, read_and_split
-from hierindex.cache.file import cache_file, open_cache
+from hierindex.build import Source, checked, read_and_split
+from hierindex.cache.file import Cache, cache_file, open_cache
 from hierindex.embed.model_identity import fingerprint
 from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -62,10 +63,14 @@ def estimate_tree(
     """
     progress = progress or hierarchy.progress
     rehearsal = hierarchy.rehearsal()
-    _, _, chunks = read_and_split(sources, hierarchy, splitter, chunk_size, progress, Stopwatch())
-    if quick:
-        return _between(*rehearsal.expected(chunks), may_be_cached=cache_file(store.uri).exists())
-    with open_cache(store.uri, fingerprint(hierarchy.embedder.embed_model)) as cache:
+    sources, is_built = checked(sources), cache_file(store.uri).exists()
+    model = fingerprint(hierarchy.embedder.embed_model)
+    with open_cache(store.uri, model) if is_built or not quick else nullcontext(Cache()) as cache:
+        _, _, chunks = read_and_split(
+            sources, hierarchy, splitter, chunk_size, cache.readings, progress, Stopwatch()
+        )
+        if quick:
+            return _between(*rehearsal.expected(chunks), may_be_cached=is_built)
         grown = rehearsal.grow(chunks, cache, progress)
     return Estimate(
         levels=[{"level": level.level, "nodes": level.nodes} for level in grown.statistics],

@@ -25,6 +25,7 @@ from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.retrieved import RetrievedNode, placed
 from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.sources import SourcePassage, source_passages
 from hierindex.store.description import describe
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
@@ -384,3 +385,25 @@ class HierarchicalIndex:
             If no node or more than one node matches.
         """
         return describe(self.node(node_id))
+
+    def sources(self, node_id: str, *, context: int = 300) -> list[SourcePassage]:
+        """Return the passages that a node cites, with the text around them.
+
+        They are put together from the chunks of the index; no file is read.
+
+        Parameters
+        ----------
+        node_id : str
+            Id or unique id prefix.
+        context : int
+            Maximum characters before and after each passage.
+
+        Raises
+        ------
+        InputError
+            If no node or more than one node matches, or the places of its chunks are unknown.
+        """
+        require(is_whole(context, 0), "context", "an integer of at least 0", context)
+        snapshot = self.store.snapshot()
+        [node] = wait_for(snapshot.nodes([wait_for(snapshot.id_beginning(node_id))]))
+        return wait_for(source_passages(snapshot, node, context))

@@ -25,7 +25,7 @@ HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 SECTION = "section"  # metadata key of the titles above a chunk, joined by `TITLES_BETWEEN`
 TITLES_BETWEEN = " › "
 PAGE = "page"  # metadata key of a chunk's first page
-PAGE_LABEL = "page_label"  # key of LlamaIndex's PDF readers, which return one document per page
+PAGE_LABEL = "page_label"  # printed label; LlamaIndex's PDF readers return a document per page
 PAGES = "pages"  # metadata key of a document's number of pages
 PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers, by page
 PAGE_BREAK = "\f"  # begins the next page of a text
@@ -77,12 +77,27 @@ def for_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in lists}
 
 
+def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:
+    """Return the page that metadata name, and its label if that is not a number.
+
+    >>> page_in({"page_label": "7"}), page_in({"page_label": "xii"})
+    ((7, ''), (None, 'xii'))
+    """
+    page, label = metadata.get(PAGE), str(metadata.get(PAGE_LABEL, ""))
+    if isinstance(page, int):
+        return page, ""
+    return (int(label), "") if label.isdecimal() else (None, label)
+
+
 class Span(NamedTuple):
     """A passage of a source document.
 
     `start` and `end` (exclusive) count characters of the document's text as read. `page` counts
     from 1, or is the page's label if that is a number, and is None if the document has no pages.
     `section` are the titles above the passage, the outermost first, joined by " › ".
+    `page_label` is the page's printed label if it is not the page's number, and `anchor` the
+    nearest anchor of an HTML page at or before the passage. A passage that crosses pages or
+    sections has the page, section and anchor of its start.
     """
 
     document: str
@@ -90,9 +105,11 @@ class Span(NamedTuple):
     end: int
     page: int | None = None
     section: str = ""
+    page_label: str = ""
+    anchor: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return `{document, start, end}`, with `page` and the titles of `section` if known.
+        """Return `{document, start, end}` and what is known of the rest; `section` as titles.
 
         >>> Span("a.md", 3, 9, section="Results › Timing").to_json()
         {'document': 'a.md', 'start': 3, 'end': 9, 'section': ['Results', 'Timing']}
@@ -100,8 +117,12 @@ class Span(NamedTuple):
         span: dict[str, Any] = {"document": self.document, "start": self.start, "end": self.end}
         if self.page is not None:
             span["page"] = self.page
+        if self.page_label:
+            span["page_label"] = self.page_label
         if self.section:
             span["section"] = titles_of(self.section)
+        if self.anchor:
+            span["anchor"] = self.anchor
         return span
 
 

@@ -1,1 +1,1 @@
-"""The cache of an index: vectors of texts, completions of models and summaries."""
+"""The cache of an index: readings of files, vectors of texts, completions and summaries."""

@@ -44,4 +44,4 @@ def optional() -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, OSError) as error:
-        logger.warning("Results of models are not cached for later builds: %s.", error)
+        logger.warning("Results are not cached for later builds: %s.", error)

@@ -9,8 +9,9 @@ from pathlib import Path
 from platformdirs import user_cache_path
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
-from hierindex.cache import texts, vectors
+from hierindex.cache import readings, texts, vectors
 from hierindex.cache.database import Database, optional
+from hierindex.cache.readings import ReadingCache
 from hierindex.cache.texts import TextCache
 from hierindex.cache.vectors import VectorCache, text_digest
 
@@ -20,10 +21,11 @@ WAIT = 60.0  # seconds to wait for another build's write
 
 @dataclass(frozen=True)
 class Cache:
-    """Cached vectors and texts of an index; None for what cannot be cached."""
+    """Cached vectors, texts and readings of an index; None for what cannot be cached."""
 
     vectors: VectorCache | None = None
     texts: TextCache | None = None
+    readings: ReadingCache | None = None
 
     def begin(self, documents: Iterable[str]) -> None:
         """Record the hashes of a build's documents before it starts."""
@@ -40,6 +42,8 @@ class Cache:
             self.vectors.forget_the_rest()
         if self.texts is not None:
             self.texts.forget_the_rest(something_is_gone=something_is_gone)
+        if self.readings is not None:
+            self.readings.forget_the_rest()
 
 
 @contextmanager
@@ -64,14 +68,15 @@ def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
         return
     with closing(Database(connection)) as database:
         trusted = None if model is None else VectorCache(database, model)
-        yield Cache(trusted, TextCache(database))
+        yield Cache(trusted, TextCache(database), ReadingCache(database))
 
 
 def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
     """Delete the cached texts and vectors of what an index no longer holds, if it has a cache.
 
-    Completions, and summaries that are not in the index, are all deleted, because the cache does
-    not record their documents. Only the work of a build that was killed has to be repeated.
+    Completions, readings, and summaries that are not in the index, are all deleted, because the
+    cache does not record their documents. The next build reads and splits all files again; else
+    only the work of a build that was killed has to be repeated.
 
     Parameters
     ----------
@@ -94,6 +99,7 @@ def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
             digests = [(text_digest(text),) for text in gone]
             connection.executemany("DELETE FROM vectors WHERE text = ?", digests)
             texts.forget_all_but(connection, summaries)
+            connection.execute("DELETE FROM readings")
         # If another build has the file open, its log would still contain the texts.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -138,6 +144,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute(vectors.CREATE)
         connection.execute(texts.CREATE)
         connection.execute(texts.CREATE_DOCUMENTS)
+        connection.execute(readings.CREATE)
         connection.execute("DROP TABLE IF EXISTS completions")  # of an older version
     except sqlite3.DatabaseError:
         connection.close()

@@ -22,13 +22,24 @@ def info(index: options.Index, as_json: options.AsJson = False) -> None:
 def show(
     node: Annotated[str, typer.Argument(metavar="NODE", help="A node id, or a prefix of it.")],
     index: options.Index,
+    source: Annotated[
+        bool, typer.Option("--source", help="Also print the passages that it cites, in context.")
+    ] = False,
+    context: Annotated[
+        int, typer.Option(help="With --source: characters before and after a passage.")
+    ] = 300,
     as_json: options.AsJson = False,
 ) -> None:
     """Print the text, parents, children and sources of a node."""
     from hierindex.cli.text import node_shown
     from hierindex.index import HierarchicalIndex
 
-    print_result(HierarchicalIndex.open(index).describe(node), as_json, node_shown)
+    opened = HierarchicalIndex.open(index)
+    shown = opened.describe(node)
+    if source:
+        passages = opened.sources(shown["id"], context=context)
+        shown["passages"] = [passage.to_json() for passage in passages]
+    print_result(shown, as_json, node_shown)
 
 
 def outline(

@@ -9,7 +9,7 @@ import typer
 
 from hierindex.errors import without_password
 
-WITH_LINES = {"text", "answer"}
+WITH_LINES = {"text", "answer", "before", "after"}
 """Keys of a result whose values keep their line breaks."""
 # Control characters, bidirectional marks, line separators and lone surrogates.
 UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -1,5 +1,6 @@
 """Plain-text output of the commands, formatted from the dictionaries that `--json` prints."""
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,9 +8,12 @@ from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
 
+import typer
+
 from hierindex.record import TITLES_BETWEEN
 
 NOTHING = "The answer is empty."
+CITED = "⟦", "⟧"  # marks around a cited passage
 STATISTICS = {
     "level": "level",
     "nodes": "nodes",
@@ -154,6 +158,7 @@ def node_shown(node: dict[str, Any]) -> str:
     )
     children = ", ".join(child[:12] for child in node["children"]) or "none (chunk)"
     grounding = node["grounding"]
+    passages = [line for passage in node.get("passages", ()) for line in _passage(passage)]
     return "\n".join(
         [
             f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens"
@@ -163,8 +168,19 @@ def node_shown(node: dict[str, Any]) -> str:
             f"sources   {', '.join(map(_place, node['citations'])) or 'unknown'}",
             "",
             _wrapped(node["text"]),
+            *passages,
         ]
     )
+
+
+def _passage(passage: dict[str, Any]) -> list[str]:
+    """Format a cited passage between marks in its context, in colour if the terminal has any."""
+    at, to = CITED
+    text = _wrapped(f"{passage['before']}{at}{passage['text']}{to}{passage['after']}")
+    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+        lines = re.escape(at) + "(.*)" + re.escape(to)
+        text = re.sub(lines, lambda cited: typer.style(cited[0], bold=True), text, flags=re.DOTALL)
+    return ["", _place(passage), "", text]
 
 
 def outlined(outline: dict[str, Any]) -> str:
@@ -221,9 +237,18 @@ def _places(citations: list[dict[str, Any]]) -> str:
 def _place(citation: dict[str, Any] | None) -> str:
     if citation is None:
         return "unknown location"
-    place = TITLES_BETWEEN.join([citation["document"], *citation.get("section", ())])
-    page = f", page {citation['page']}" if "page" in citation else ""
-    return f"{place}{page} ({citation['start']}-{citation['end']})"
+    return f"{_named(citation)} ({citation['start']}-{citation['end']})"
+
+
+def _named(citation: dict[str, Any]) -> str:
+    """Return the document with the anchor, section and page of a citation."""
+    anchor = f"#{citation['anchor']}" if "anchor" in citation else ""
+    place = TITLES_BETWEEN.join([f"{citation['document']}{anchor}", *citation.get("section", ())])
+    page, label = citation.get("page"), citation.get("page_label")
+    if page is None and label is None:
+        return place
+    number = f"{label} ({page})" if page and label else page or label
+    return f"{place}, page {number}"
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:

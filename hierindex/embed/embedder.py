@@ -13,6 +13,7 @@ from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 
 from hierindex.cache.vectors import VectorCache
+from hierindex.core.identity import digest
 from hierindex.core.membership import Floats1d, Floats2d
 from hierindex.embed.failures import named_errors
 from hierindex.embed.model_identity import fingerprint, model_name
@@ -80,6 +81,20 @@ class Embedder:
         if self._tokenizer is not None:  # splitters call this thousands of times: no batches
             return self._tokenizer.encode(text, add_special_tokens=False).ids
         return get_tokenizer()(text)
+
+    @cached_property
+    def counted_by(self) -> str | None:
+        """Digest of the tokenizer that counts; None if it is unknown.
+
+        LlamaIndex's global tokenizer is known while it is one of tiktoken's.
+        """
+        if self._tokenizer is not None:
+            return digest(self._tokenizer.to_str())
+        from tiktoken import Encoding
+
+        encode = get_tokenizer()
+        encoding = getattr(getattr(encode, "func", encode), "__self__", None)
+        return digest("tiktoken", encoding.name) if isinstance(encoding, Encoding) else None
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer | None":

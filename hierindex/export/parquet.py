@@ -20,7 +20,9 @@ PLACE = {
     "start": pa.int64(),
     "end": pa.int64(),
     "page": pa.int32(),
+    "page_label": pa.string(),
     "section": pa.list_(pa.string()),
+    "anchor": pa.string(),
 }
 CITATIONS = pa.list_(pa.struct(list(PLACE.items())))
 COLUMNS = (
@@ -35,9 +37,9 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
 
     Columns are `id`, `level`, `level_max`, `kind`, `text`, `documents`, `parent_ids` and
     `parent_weights` (strongest first, summing to 1), `child_ids`, `citations` (structs of
-    `document`, `start`, `end`, and nullable `page` and `section`, a list of titles), `metadata`
-    (of the documents, as JSON), `n_tokens`, `grounding` (null if not measured) and `vector`
-    (fixed-size list of float32).
+    `document`, `start`, `end`, and nullable `page`, `page_label`, `section`, a list of titles, and
+    `anchor`), `metadata` (of the documents, as JSON), `n_tokens`, `grounding` (null if not
+    measured) and `vector` (fixed-size list of float32).
     Rows are in the order of the table, and are read and written in batches.
 
     Returns

@@ -1,6 +1,6 @@
 """Construction of leaves from chunks and of parents from summaries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,13 +21,13 @@ from hierindex.hierarchy.metadata import Merge, merged_metadata
 from hierindex.record import (
     PAGE,
     PAGE_BREAK,
-    PAGE_LABEL,
     RECORD_KEYS,
     SECTION,
     NodeRecord,
     Quote,
     Span,
     for_chunks,
+    page_in,
     record_keys,
 )
 from hierindex.summarize.claims import resolve_claims
@@ -128,30 +128,44 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
 
 
 def _quotes(node: BaseNode, document: str, start: int | None) -> tuple[Quote, ...]:
-    """Locate a chunk's text in its document: one quote, or one per page that it touches."""
+    """Locate a chunk's text in its document, in parts of one page and section if they are known."""
     text = node.get_content(MetadataMode.NONE)
     if start is None:
         return (Quote(0, len(text), None),)
     end = getattr(node, "end_char_idx", None) or start + len(text)
-    page, section = node.metadata.get(PAGE), node.metadata.get(SECTION)
-    section = section if isinstance(section, str) else ""
-    whole = Span(document, start, end, _label(node), section)
+    page, label = page_in(node.metadata)
+    section = node.metadata.get(SECTION)
+    whole = Span(document, start, end, page, section if isinstance(section, str) else "", label)
     if end - start != len(text):  # text edited after splitting: the span is that of the original
         return (Quote(0, len(text), whole, verbatim=False),)
-    if not isinstance(page, int):
+    known = NodeRecord.from_metadata(node.metadata).quotes
+    if known and all(_quotes_text(quote, whole, text) for quote in known):
+        return known
+    if PAGE not in node.metadata:
         return (Quote(0, len(text), whole),)
-    quotes, at = [], 0
+    return tuple(_by_page(text, whole))
+
+
+def _quotes_text(quote: Quote, whole: Span, text: str) -> bool:
+    """Return whether a quote is of this text, and not of one that a splitter divided again."""
+    source = quote.source
+    return (
+        source is not None
+        and quote.verbatim
+        and source.document == whole.document
+        and source.start - quote.at == whole.start
+        and quote.to <= len(text)
+    )
+
+
+def _by_page(text: str, whole: Span) -> Iterator[Quote]:
+    """Yield a quote per page; the text may contain page breaks."""
+    at = 0
     for i, part in enumerate(text.split(PAGE_BREAK)):
-        span = Span(document, start + at, start + at + len(part), page + i, section)
-        quotes.append(Quote(at, at + len(part), span))
+        start, page = whole.start + at, whole.page
+        end, page = start + len(part), None if page is None else page + i
+        yield Quote(at, at + len(part), whole._replace(start=start, end=end, page=page))
         at += len(part) + 1
-    return tuple(quotes)
-
-
-def _label(node: BaseNode) -> int | None:
-    """Return the page number of a document that is a single page."""
-    label = str(node.metadata.get(PAGE_LABEL, ""))
-    return int(label) if label.isdecimal() else None
 
 
 def make_parent(

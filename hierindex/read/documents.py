@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 
+from hierindex.cache.readings import ReadingCache
 from hierindex.errors import SourceError
 from hierindex.progress import Progress, silent
 from hierindex.read.html import read_html
@@ -21,6 +22,7 @@ from hierindex.read.office import read_epub, read_excel, read_powerpoint, read_w
 from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain
 from hierindex.read.records import read_csv, read_json
+from hierindex.read.remembered import read_once
 from hierindex.read.rst import read_rst
 from hierindex.read.text import Reading, UnreadableError, read_text
 from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE
@@ -59,7 +61,7 @@ class Skipped:
 
 
 def read_documents(
-    *sources: str | Path, progress: Progress = silent
+    *sources: str | Path, progress: Progress = silent, memory: ReadingCache | None = None
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files and folders, each file as one document.
 
@@ -73,6 +75,8 @@ def read_documents(
         tables. Links to folders are not followed.
     progress : Progress, optional
         Called after each file.
+    memory : ReadingCache, optional
+        Recalls what was read of files with the same contents; see `open_cache`.
 
     Returns
     -------
@@ -91,12 +95,7 @@ def read_documents(
     """
     files: dict[str, Path] = {}
     for source in sources:
-        if not str(source):
-            raise SourceError("A source is an empty string; use '.' for the working directory.")
-        try:
-            Path(source).stat()
-        except (OSError, ValueError):
-            raise SourceError(f"The source {str(source)!r} cannot be found or read.") from None
+        check_source(source)
         for document_id, path in _files(Path(source)):
             if document_id in files:
                 raise SourceError(
@@ -107,7 +106,7 @@ def read_documents(
     documents, skipped = [], []
     for i, (document_id, path) in enumerate(files.items(), start=1):
         try:
-            documents.append(_read(path, document_id))
+            documents.append(_read(path, document_id, memory))
         except UnreadableError as error:
             skipped.append(Skipped(document_id, str(error)))
         except OSError as error:
@@ -118,6 +117,16 @@ def read_documents(
         why = f"{skipped[0].path} {skipped[0].reason}" if skipped else "there is no file"
         raise SourceError(f"Nothing to index in {names}: {why}.")
     return documents, skipped
+
+
+def check_source(source: str | Path) -> None:
+    """Raise SourceError if a file or folder does not exist."""
+    if not str(source):
+        raise SourceError("A source is an empty string; use '.' for the working directory.")
+    try:
+        Path(source).stat()
+    except (OSError, ValueError):
+        raise SourceError(f"The source {str(source)!r} cannot be found or read.") from None
 
 
 class FileReader(BaseReader):
@@ -185,7 +194,7 @@ def _valid(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _read(path: Path, document_id: str) -> Document:
+def _read(path: Path, document_id: str, memory: ReadingCache | None = None) -> Document:
     modified = path.stat().st_mtime  # raises the reason why a path cannot be accessed
     if path.is_dir():
         link = path.is_symlink()
@@ -193,7 +202,7 @@ def _read(path: Path, document_id: str) -> Document:
     if not path.is_file():
         raise UnreadableError("is a pipe, a socket or a device")
     with path.open("rb") as file:
-        return _document(file, document_id, **_dated(modified))
+        return _document(file, document_id, memory, **_dated(modified))
 
 
 def _dated(seconds: float) -> dict[str, str]:
@@ -204,9 +213,15 @@ def _dated(seconds: float) -> dict[str, str]:
         return {}
 
 
-def _document(file: BinaryIO, document_id: str, **more: Any) -> Document:
+def _document(
+    file: BinaryIO, document_id: str, memory: ReadingCache | None = None, **more: Any
+) -> Document:
     path = Path(document_id)
-    text, read, headings = READERS.get(path.suffix.lower(), read_text)(file)
+    suffix = path.suffix.lower()
+    if suffix in READERS:
+        text, read, headings = read_once(READERS[suffix], suffix, file, memory)
+    else:  # decoding is all, and the file may be large
+        text, read, headings = read_text(file)
     if not text.strip():
         raise UnreadableError("is empty" if not text else "contains only white space")
     longest = max(map(len, text.splitlines()))

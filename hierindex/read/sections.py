@@ -67,12 +67,24 @@ class Sections:
     """
 
     def __init__(self, text: str, headings: Sequence[Heading]) -> None:
-        self._starts = [heading.start for heading in headings]
-        self._paths = list(_paths(headings))
+        starts = [heading.start for heading in headings]
+        places = [*zip(_paths(headings), (heading.anchor for heading in headings), strict=True)]
         for i in reversed(range(len(headings) - 1)):
-            lines = islice(LINE.finditer(text, self._starts[i], self._starts[i + 1]), 2)
+            lines = islice(LINE.finditer(text, starts[i], starts[i + 1]), 2)
             if headings[i].level < headings[i + 1].level and len(list(lines)) < 2:
-                self._paths[i] = self._paths[i + 1]  # a heading without text of its own
+                places[i] = places[i + 1]  # a heading without text of its own
+        first = [i for i in range(len(places)) if not i or places[i] != places[i - 1]]
+        self._starts = [starts[i] for i in first]
+        self._places = [places[i] for i in first]  # path and anchor
+
+    def at(self, start: int) -> tuple[str, str]:
+        """Return the path of titles above a character and the nearest anchor before it."""
+        i = bisect_right(self._starts, start)
+        return self._places[i - 1] if i else ("", "")
+
+    def starts(self, start: int, end: int) -> list[int]:
+        """Return where sections start within `text[start:end]`, its first character excluded."""
+        return self._starts[bisect_right(self._starts, start) : bisect_left(self._starts, end)]
 
     def around(self, start: int, end: int) -> str:
         """Return the path of titles that all sections of `text[start:end]` share.
@@ -80,7 +92,8 @@ class Sections:
         Text before the first heading is in no section, and counts only if there is nothing else.
         """
         first = max(0, bisect_right(self._starts, start) - 1)
-        return shared_section(self._paths[first : bisect_left(self._starts, end)])
+        places = self._places[first : bisect_left(self._starts, end)]
+        return shared_section(path for path, _ in places)
 
 
 def _paths(headings: Sequence[Heading]) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Splitting of documents into chunks with exact character offsets."""
 
+import json
 import re
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -12,11 +13,14 @@ from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
+from hierindex.cache.readings import ReadingCache
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
 from hierindex.progress import Progress, silent
-from hierindex.read.sections import Sections, headings_of, split_at_headings
-from hierindex.record import PAGE, PAGE_BREAK, PAGES, SECTION, for_chunks
+from hierindex.read.places import Places
+from hierindex.read.remembered import split_once
+from hierindex.read.sections import headings_of, split_at_headings
+from hierindex.record import PAGE, SECTION, Heading, NodeRecord, for_chunks
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
@@ -38,6 +42,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
     """
 
     _sizes: dict[str, int] = PrivateAttr(default_factory=dict)  # tokens of short texts
+    _embedder: Embedder | None = PrivateAttr(default=None)  # whose tokenizer counts
 
     @classmethod
     def class_name(cls) -> str:
@@ -45,18 +50,33 @@ class PlacedSentenceSplitter(SentenceSplitter):
         return "PlacedSentenceSplitter"
 
     def _parse_nodes(
-        self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
+        self,
+        nodes: Sequence[BaseNode],
+        show_progress: bool = False,
+        memory: ReadingCache | None = None,
+        **kwargs: Any,
     ) -> list[BaseNode]:
-        """Split each part between headings by itself."""
+        """Split each part between headings by itself; `memory` recalls where texts were split."""
         found: list[BaseNode] = []
+        counted_by = self._embedder.counted_by if memory and self._embedder else None
         for node in nodes:
             bare, text = _bare(node), node.get_content(MetadataMode.NONE)
             headings = headings_of(node) if node.source_node is None else []
-            parts = split_at_headings(text, headings, self._is_short)
             metadata = self._get_metadata_str(bare)
-            chunks = [c for part in parts for c in self.split_text_metadata_aware(part, metadata)]
-            found += build_nodes_from_splits(chunks, bare, id_func=self.id_func)
+            split = partial(self._chunks_of, text, headings, metadata)
+            if counted_by is None:
+                chunks: Sequence[str] = split()
+            else:
+                starts = [(heading.level, heading.start) for heading in headings]
+                settings = self.model_dump(exclude={"callback_manager", "id_func"})
+                shaped_by = json.dumps([counted_by, settings, metadata, starts])
+                chunks = split_once(split, text, shaped_by, memory)
+            found += build_nodes_from_splits([*chunks], bare, id_func=self.id_func)
         return found
+
+    def _chunks_of(self, text: str, headings: Sequence[Heading], metadata: str) -> list[str]:
+        parts = split_at_headings(text, headings, self._is_short)
+        return [c for part in parts for c in self.split_text_metadata_aware(part, metadata)]
 
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
@@ -129,12 +149,14 @@ def sentence_splitter(
     """
     embedder = Embedder(load_embed_model() if embed_model is None else embed_model)
     known = embedder.window is not None
-    return PlacedSentenceSplitter(  # type: ignore[call-arg]
+    splitter = PlacedSentenceSplitter(  # type: ignore[call-arg]
         chunk_size=chunk_size or (embedder.room if known else CHUNK_TOKENS),
         chunk_overlap=0,
         tokenizer=embedder.tokens_of,
         chunking_tokenizer_fn=split_stretches,
     )
+    splitter._embedder = embedder
+    return splitter
 
 
 def split_stretches(text: str) -> list[str]:
@@ -160,16 +182,21 @@ def split_stretches(text: str) -> list[str]:
 
 
 def split_documents(
-    documents: Sequence[Document], splitter: NodeParser, *, progress: Progress = silent
+    documents: Sequence[Document],
+    splitter: NodeParser,
+    *,
+    progress: Progress = silent,
+    memory: ReadingCache | None = None,
 ) -> list[BaseNode]:
     """Split documents into chunks, with their first pages and their sections as metadata.
 
-    Only the splitter of `sentence_splitter` ends chunks where sections end.
+    Only the splitter of `sentence_splitter` ends chunks where sections end, and has what it split
+    before recalled by `memory`.
     """
     chunks: list[BaseNode] = []
     for i, document in enumerate(documents, start=1):
         if isinstance(splitter, PlacedSentenceSplitter):
-            chunks += splitter([document])
+            chunks += splitter([document], memory=memory)
         else:
             found = splitter([_bare(document)])
             _place(found, document)
@@ -184,22 +211,23 @@ def _bare(document: DocumentLike) -> DocumentLike:
 
 
 def _place(chunks: Sequence[BaseNode], document: BaseNode) -> None:
-    """Give chunks of a document their first page, counted from 1, and their section."""
-    text = document.get_content(MetadataMode.NONE)
-    sections = Sections(text, [] if SECTION in document.metadata else headings_of(document))
-    breaks = [match.start() for match in re.finditer(PAGE_BREAK, text)]
-    is_paged = document.metadata.get(PAGES) == 1 + len(breaks)
+    """Give chunks their first page, their section, and the quotes that cite their parts."""
+    places = Places(document)
     for chunk in chunks:
         if not isinstance(chunk, TextNode) or (start := chunk.start_char_idx) is None:
             continue
-        if is_paged and PAGE not in chunk.metadata:
-            chunk.metadata[PAGE] = 1 + bisect_left(breaks, start)
-            chunk.excluded_embed_metadata_keys = _with(PAGE, chunk.excluded_embed_metadata_keys)
-        if section := sections.around(start, start + len(chunk.text)):
-            chunk.metadata[SECTION] = section
-            chunk.excluded_embed_metadata_keys = _with(SECTION, chunk.excluded_embed_metadata_keys)
-            chunk.excluded_llm_metadata_keys = _with(SECTION, chunk.excluded_llm_metadata_keys)
+        own: dict[str, Any] = {}
+        if section := places.sections.around(start, start + len(chunk.text)):
+            own[SECTION] = section
+        quotes = places.quotes(chunk.text, start)
+        own |= NodeRecord(documents=(document.node_id,), quotes=quotes).to_metadata()
+        hidden = [*own]
+        if places.is_paged:
+            own[PAGE] = places.page(start)
+        chunk.metadata |= own
+        chunk.excluded_embed_metadata_keys = _with(own, chunk.excluded_embed_metadata_keys)
+        chunk.excluded_llm_metadata_keys = _with(hidden, chunk.excluded_llm_metadata_keys)
 
 
-def _with(key: str, keys: Sequence[str]) -> list[str]:
-    return [*keys] if key in keys else [*keys, key]
+def _with(more: Iterable[str], keys: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*keys, *more]))

@@ -15,7 +15,7 @@ from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.sections import MAX_PATH, Sections
 from hierindex.read.split import PlacedSentenceSplitter, sentence_splitter, split_documents
-from hierindex.record import HEADINGS, SECTION, Heading
+from hierindex.record import HEADINGS, SECTION, Heading, user_metadata
 
 SENTENCE = "The keeper of the lighthouse wrote a letter. "
 
@@ -125,7 +125,7 @@ def test_no_chunk_keeps_the_labels_of_all_pages():
     document = document_of(f"# A\n{LONG}", pages=1, page_labels=["iv"])
     for splitter in by_words(100), SentenceSplitter(chunk_size=100, chunk_overlap=0):
         (chunk,) = split_documents([document], splitter)
-        assert chunk.metadata == {"pages": 1, "page": 1, SECTION: "A"}
+        assert user_metadata(chunk.metadata) == {"pages": 1, "page": 1, SECTION: "A"}
 
 
 def test_chunks_of_another_splitter_have_the_section_that_holds_them():
@@ -238,7 +238,7 @@ def test_renaming_a_heading_moves_sections_and_calls_no_model(tmp_path, monkeypa
 def test_headings_of_another_shape_are_metadata_of_the_user(headings):
     document = Document(text="A long time ago.", metadata={HEADINGS: headings})
     (chunk,) = split_documents([document], by_words(50))
-    assert chunk.metadata == {HEADINGS: headings}
+    assert user_metadata(chunk.metadata) == {HEADINGS: headings}
 
 
 def test_a_section_and_a_number_of_pages_of_the_user_stay():

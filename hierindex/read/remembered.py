@@ -1,0 +1,105 @@
+"""What was read and split before, recalled by the contents of files and texts."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import BinaryIO
+
+from hierindex.cache.readings import ReadingCache
+from hierindex.core.identity import digest
+from hierindex.read.text import Reading, UnreadableError
+from hierindex.record import HEADINGS, headings_in
+
+LIBRARIES = (
+    "hierindex beautifulsoup4 charset-normalizer docutils llama-index-core lxml mammoth "
+    "markdown-it-py markdownify nltk openpyxl pypdfium2 python-pptx pyyaml"
+).split()
+"""Distributions whose versions may change what is read, and where it is split."""
+
+
+def read_once(
+    read: Callable[[BinaryIO], Reading], suffix: str, file: BinaryIO, memory: ReadingCache | None
+) -> Reading:
+    """Read a file, or recall what the same reader has read of a file with the same bytes.
+
+    Parameters
+    ----------
+    read : callable
+    suffix : str
+        Of the file's name, which identifies the reader.
+    file : BinaryIO
+    memory : ReadingCache or None
+    """
+    if memory is None:
+        return read(file)
+    key = digest("reading", _made_by(), suffix, sha256(file.read()).hexdigest())
+    match memory.recall(key):
+        case [str(text), dict(metadata), list(headings)]:
+            found = headings_in({HEADINGS: headings})
+            if len(found) == len(headings):
+                return Reading(text, metadata, found)
+        case str(reason):
+            raise UnreadableError(reason)
+    file.seek(0)
+    try:
+        reading = read(file)
+    except UnreadableError as error:
+        memory.keep(key, str(error))
+        raise
+    memory.keep(key, reading)
+    return reading
+
+
+def split_once(
+    split: Callable[[], Sequence[str]], text: str, settings: str, memory: ReadingCache | None
+) -> Sequence[str]:
+    """Split a text, or recall where it was split; only parts of the text are remembered.
+
+    Parameters
+    ----------
+    split : callable
+        Returns the chunks.
+    text : str
+    settings : str
+        Everything else that determines the chunks.
+    memory : ReadingCache or None
+    """
+    if memory is None:
+        return split()
+    key = digest("places", _made_by(), settings, text)
+    match memory.recall(key):
+        case [*places] if all(map(_is_place, places)):
+            return [text[start:end] for start, end in places]
+    chunks = split()
+    places, end = [], 0
+    for chunk in chunks:
+        if (start := text.find(chunk, end)) < 0:
+            return chunks
+        end = start + len(chunk)
+        places.append((start, end))
+    memory.keep(key, places)
+    return chunks
+
+
+def _is_place(value: object) -> bool:
+    match value:
+        case [int(start), int(end)]:
+            return 0 <= start < end
+    return False
+
+
+@cache
+def _made_by() -> str:
+    """Identify the code that reads and splits."""
+    # The sources tell versions of an editable install apart.
+    sources = (path.read_text("utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
+    return digest(*map(_version, LIBRARIES), *sources)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # of an extra
+        return ""

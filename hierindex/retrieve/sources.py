@@ -1,0 +1,187 @@
+"""The passages of documents that a node cites, with the text around them."""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple, Self
+
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from hierindex.errors import InputError
+from hierindex.record import NodeRecord, Span, quotes_of
+from hierindex.retrieve.question import cuts, of_documents
+from hierindex.store.snapshot import Snapshot
+
+COLUMNS = ("id", "next_id", "documents", "text", "record")
+# The end of a line or of a sentence.
+BOUNDARY = re.compile("\\s*\n\\s*|[.!?\u2026]['\")\\]]*\\s+|[\u3002\uff01\uff1f]\\s*")
+BLANK = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class SourcePassage:
+    """A passage that a node cites: `text` is that of `citation`, between `before` and `after`.
+
+    The text is put together from the chunks of the index. White space between chunks is not
+    stored: a character of it is shown as a line break, and more as an empty line.
+    """
+
+    citation: Span
+    before: str
+    text: str
+    after: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the citation and the texts; they are characters `before_start` to `after_end`."""
+        return {
+            **self.citation.to_json(),
+            "before_start": self.citation.start - len(self.before),
+            "before": self.before,
+            "text": self.text,
+            "after": self.after,
+            "after_end": self.citation.end + len(self.after),
+        }
+
+
+class Stretch(NamedTuple):
+    """A part of a document's text that the index holds, from character `start`."""
+
+    start: int
+    text: str
+
+    @property
+    def end(self) -> int:
+        """The end of the part, exclusive."""
+        return self.start + len(self.text)
+
+    def part(self, start: int, end: int) -> str:
+        """Return the characters from `start` to `end` of the document, as far as they are here."""
+        return self.text[max(0, start - self.start) : max(0, end - self.start)]
+
+    def around(self, span: Span, context: int) -> SourcePassage:
+        """Return a passage with up to `context` characters on both sides, in whole sentences."""
+        before, after = span.start - context, span.end + context
+        return SourcePassage(
+            span,
+            _without_start(self.part(before, span.start), before > self.start),
+            self.part(span.start, span.end),
+            _without_end(self.part(span.end, after), after < self.end),
+        )
+
+
+class Chunk(NamedTuple):
+    """A chunk at a known place, and the id of the next one, if only white space is between."""
+
+    start: int
+    text: str
+    id: str
+    next_id: str
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Self | None:
+        """Return the chunk of a row; None if its place is unknown or its text was edited."""
+        quotes = quotes_of(json.loads(row["record"])["quotes"]) if row["record"] else ()
+        for quote in quotes[:1]:
+            if quote.source is not None and quote.verbatim:
+                return cls(quote.source.start - quote.at, row["text"], row["id"], row["next_id"])
+        return None
+
+
+async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> list[SourcePassage]:
+    """Return the passages that a node cites, those of one document in the order of its text.
+
+    Adjoining citations are one passage, with the page, section and anchor of its start.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    node : BaseNode
+        Of this snapshot.
+    context : int
+        Maximum characters before and after each passage.
+
+    Raises
+    ------
+    InputError
+        If the index does not hold the text of any citation.
+    """
+    record = NodeRecord.from_metadata(node.metadata)
+    order = {document: i for i, document in enumerate(record.documents)}
+    spans = sorted(record.citations, key=lambda span: (order.get(span.document, -1), span.start))
+    of_cited = of_documents(list({span.document for span in spans}))
+    filters = MetadataFilters(filters=[cuts([0]), of_cited])
+    rows = await snapshot.rows(filters=filters, columns=COLUMNS) if spans else []
+    passages = []
+    for document, cited in groupby(spans, key=lambda span: span.document):
+        chunks = [Chunk.of(row) for row in rows if document in row["documents"]]
+        stretches = list(_stretches(sorted(chunk for chunk in chunks if chunk)))
+        passages += [stretch.around(s, context) for s, stretch in _joined(cited, stretches)]
+    if not passages:
+        raise InputError(
+            f"The sources of node {node.node_id!r} cannot be shown: its chunks have no known place "
+            "in their documents. Build the index with the default splitter."
+        )
+    return passages
+
+
+def _stretches(chunks: Sequence[Chunk]) -> Iterator[Stretch]:
+    """Yield the parts of a document between which text is missing; chunks may overlap."""
+    parts: list[str] = []
+    start = end = 0
+    next_id = ""
+    for chunk in chunks:
+        if not parts or (chunk.start > end and chunk.id != next_id):
+            if parts:
+                yield Stretch(start, "".join(parts))
+            parts, start, end = [], chunk.start, chunk.start
+        parts += [_white_space(chunk.start - end), chunk.text[max(0, end - chunk.start) :]]
+        end = max(end, chunk.start + len(chunk.text))
+        next_id = chunk.next_id
+    if parts:
+        yield Stretch(start, "".join(parts))
+
+
+def _white_space(n: int) -> str:
+    r"""Return `n` characters of white space that end a line and, from two on, a paragraph.
+
+    >>> _white_space(1), _white_space(2), _white_space(4)
+    ('\n', '\n\n', '\n  \n')
+    """
+    return "\n" * n if n < 2 else f"\n{' ' * (n - 2)}\n"
+
+
+def _joined(spans: Iterator[Span], stretches: Sequence[Stretch]) -> list[tuple[Span, Stretch]]:
+    """Return the spans whose text is known; those with only white space between become one."""
+    starts = [stretch.start for stretch in stretches]
+    found: list[tuple[Span, Stretch]] = []
+    for span in spans:
+        i = bisect_right(starts, span.start) - 1
+        if i < 0 or span.end > stretches[i].end:
+            continue
+        if found and found[-1][1] is stretches[i]:
+            last = found[-1][0]
+            if not stretches[i].part(last.end, span.start).strip():
+                span = last._replace(end=max(last.end, span.end))
+                found.pop()
+        found.append((span, stretches[i]))
+    return found
+
+
+def _without_start(text: str, is_cut: bool) -> str:
+    """Drop the part of a sentence, or of a word, with which a text begins."""
+    for boundary in (BOUNDARY, BLANK) if is_cut else ():
+        if (match := boundary.search(text)) and match.end() < len(text):
+            return text[match.end() :]
+    return text
+
+
+def _without_end(text: str, is_cut: bool) -> str:
+    """Drop the part of a sentence, or of a word, with which a text ends."""
+    for boundary in (BOUNDARY, BLANK) if is_cut else ():
+        if ends := [match.end() for match in boundary.finditer(text) if match.start()]:
+            return text[: ends[-1]].rstrip()
+    return text

@@ -1,0 +1,314 @@
+"""What was read and split is recalled by contents, and is what would be read and split now."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document
+from llama_index.core.utils import get_tokenizer
+from pdfs import Typed, typed
+from tiktoken import Encoding
+
+import hierindex.read.remembered
+from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex.cache.file import open_cache
+from hierindex.read import documents as reading
+from hierindex.read.documents import read_documents
+from hierindex.read.split import PlacedSentenceSplitter, sentence_splitter, split_documents
+
+SENTENCE = "The keeper of the lighthouse wrote letter {}. "
+LETTERS = "".join(f"## Day {i}\n\n{SENTENCE.format(i) * 5}\n\n" for i in range(6))
+HTML = "<title>Log</title><h1 id=log>Log</h1><p>One.</p><h2 id=day>Day</h2><p>It was calm.</p>"
+FILES = {
+    "a.md": f"---\ntags: [sea, 3]\ndate: 1901-02-03\n---\n# Letters\n\n{LETTERS}".encode(),
+    "b.html": HTML.encode(),
+    "c.pdf": typed(
+        [Typed("Foreword", 700, 20), Typed("It was long ago.", 600)],
+        [Typed("More of it.", 600)],
+        [Typed("The first chapter.", 600)],
+        labels=True,
+    ),
+    "d.txt": b"\xef\xbb\xbf1. Aims\r\n\r\nThe na\xc3\xafve aim.\r\n",
+    "e.csv": b"name,born\nAda,1815\nBob,1990\n",
+    "f.json": b'[{"a": 1, "b": "\\ud800"}, {"a": 2}]',
+    "g.rst": b"Title\n=====\n\nText.\n",
+    "h.eml": b"From: a@b.c\r\nDate: Mon, 1 Jan 2001 00:00:00 +0000\r\n\r\nIt blew.",
+    "i.ipynb": json.dumps(
+        {"cells": [{"cell_type": "markdown", "source": "# Notes"}], "metadata": {}}
+    ).encode(),
+    "j.log": b"It began.\n",
+    "k.txt": b"caf\xe9 au lait\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, data in FILES.items():
+        path = tmp_path / "files" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+    return tmp_path / "files"
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with open_cache(str(tmp_path / "index"), None) as cache:
+        yield cache.readings
+
+
+@pytest.fixture
+def read(monkeypatch) -> list[str]:
+    """The suffixes of what is read, as it is read."""
+    suffixes: list[str] = []
+
+    def counted(suffix, reader):
+        def count(file):
+            suffixes.append(suffix)
+            return reader(file)
+
+        return count
+
+    readers = {suffix: counted(suffix, reader) for suffix, reader in reading.READERS.items()}
+    monkeypatch.setattr(reading, "READERS", readers)
+    return suffixes
+
+
+def plain(documents) -> list[dict]:
+    return [document.to_dict() for document in documents]
+
+
+def test_what_is_recalled_is_what_is_read(folder, memory, read):
+    fresh = plain(read_documents(folder)[0])
+    assert len(fresh) == len(FILES)
+    for _ in range(2):
+        assert plain(read_documents(folder, memory=memory)[0]) == fresh
+    assert len(read) == 2 * (len(FILES) - 1)  # .log has no reader of its own
+
+
+def test_only_what_changed_is_read_again(folder, memory, read):
+    read_documents(folder, memory=memory)
+    read.clear()
+    (folder / "b.html").write_text(HTML.replace("calm", "windy"))
+    (folder / "a.md").rename(folder / "z.md")
+    (folder / "e.csv").touch()
+    found = {document.id_: document for document in read_documents(folder, memory=memory)[0]}
+    assert read == [".html"]
+    assert "windy" in found["b.html"].text
+    assert found["z.md"].metadata["file_name"] == "z.md"
+    assert plain(found.values()) == plain(read_documents(folder)[0])
+
+
+def test_two_files_that_swap_their_contents(folder, memory, read):
+    (folder / "y.md").write_text("# Other\n\nIt was.")
+    read_documents(folder, memory=memory)
+    read.clear()
+    one, other = (folder / name for name in ("a.md", "y.md"))
+    contents = one.read_bytes(), other.read_bytes()
+    other.write_bytes(contents[0])
+    one.write_bytes(contents[1])
+    recalled = plain(read_documents(folder, memory=memory)[0])
+    assert read == []
+    assert recalled == plain(read_documents(folder)[0])
+
+
+def test_another_reader_reads_the_same_bytes_again(folder, memory):
+    for name in ("x.txt", "x.md", "x.html"):
+        (folder / name).write_text("# A <b>b</b>\n\nText.")
+    recalled = plain(read_documents(folder, memory=memory)[0])
+    assert recalled == plain(read_documents(folder)[0])
+
+
+def test_a_file_that_cannot_be_read_is_remembered_too(folder, memory, read):
+    (folder / "a.md").write_bytes(b"\0")
+    first = read_documents(folder, memory=memory)[1]
+    read.clear()
+    assert read_documents(folder, memory=memory)[1] == first == read_documents(folder)[1]
+    assert read.count(".md") == 1  # without memory
+
+
+@pytest.mark.parametrize("what", ["library", "source"])
+def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path, what):
+    read_documents(folder, memory=memory)
+    read.clear()
+    if what == "library":
+        monkeypatch.setattr(hierindex.read.remembered, "version", lambda name: "99")
+    else:
+        monkeypatch.setattr(hierindex.read.remembered, "__file__", str(tmp_path / "none.py"))
+    hierindex.read.remembered._made_by.cache_clear()
+    read_documents(folder, memory=memory)
+    hierindex.read.remembered._made_by.cache_clear()
+    assert len(read) == len(FILES) - 1
+
+
+@pytest.mark.parametrize(
+    "foreign", [3, [], ["text", {}], ["text", [], []], [3, {}, []], ["text", {}, [[1, "A"]]]]
+)
+def test_a_foreign_value_is_read_again(folder, memory, read, monkeypatch, foreign):
+    monkeypatch.setattr(memory, "recall", lambda key: foreign)
+    assert plain(read_documents(folder, memory=memory)[0]) == plain(read_documents(folder)[0])
+
+
+def document(text: str = LETTERS, **more) -> Document:
+    return Document(id_="a", text=text, **more)
+
+
+def split(documents, splitter, memory=None) -> list[dict]:
+    found = plain(split_documents(documents, splitter, memory=memory))
+    names = {chunk["id_"]: f"chunk {i}" for i, chunk in enumerate(found)}  # ids are random
+    text = json.dumps(found)
+    for name, number in names.items():
+        text = text.replace(name, number)
+    return json.loads(text)
+
+
+@pytest.fixture
+def counted(monkeypatch) -> list[str]:
+    """The texts that are split, as they are split."""
+    texts: list[str] = []
+    chunks_of = PlacedSentenceSplitter._chunks_of
+
+    def count(splitter, text, *rest):
+        texts.append(text)
+        return chunks_of(splitter, text, *rest)
+
+    monkeypatch.setattr(PlacedSentenceSplitter, "_chunks_of", count)
+    return texts
+
+
+def test_what_is_split_is_recalled(folder, memory, counted):
+    splitter = sentence_splitter(HashingEmbedding(), 40)
+    documents = [*read_documents(folder)[0], document()]
+    fresh = split(documents, splitter)
+    counted.clear()
+    for _ in range(2):
+        assert split(documents, splitter, memory) == fresh
+    assert len(counted) == len(documents)
+    assert any("\f" in chunk["text"] or chunk["metadata"].get("page") for chunk in fresh)
+
+
+def test_a_document_of_another_name_is_split_alike(memory, counted):
+    splitter = sentence_splitter(HashingEmbedding(), 40)
+    split([document()], splitter, memory)
+    (renamed,) = [Document(id_="b", text=LETTERS)]
+    assert split([renamed], splitter, memory) == split([renamed], splitter)
+    assert len(counted) == 2
+
+
+OTHER = {
+    "text": document(LETTERS + "The end."),
+    "headings": document(metadata={"headings": [[1, "Day 0", 0]]}),
+    "embedded metadata": document(metadata={"about": "many words on the sea and its letters"}),
+}
+
+
+@pytest.mark.parametrize("other", OTHER.values(), ids=OTHER)
+def test_another_document_is_split_anew(memory, counted, other):
+    splitter = sentence_splitter(HashingEmbedding(), 40)
+    other = other.model_copy(deep=True)
+    other.excluded_embed_metadata_keys = ["headings"]
+    for each in document(), other:
+        assert split([each], splitter, memory) == split([each], splitter)
+    assert len(counted) == 4
+
+
+def test_another_chunk_size_splits_anew(memory, counted):
+    for chunk_size in 40, 80:
+        splitter = sentence_splitter(HashingEmbedding(), chunk_size)
+        assert split([document()], splitter, memory) == split([document()], splitter)
+    assert len(counted) == 4
+
+
+def test_another_tokenizer_splits_anew(memory, counted, monkeypatch):
+    """And one that does not tell what it is splits every time."""
+    by_bytes = Encoding(
+        "bytes",
+        pat_str="(?s).",
+        mergeable_ranks={bytes([byte]): byte for byte in range(256)},
+        special_tokens={},
+    )
+    for encode in (get_tokenizer(), by_bytes.encode, str.split, str.split):
+        monkeypatch.setattr("hierindex.embed.embedder.get_tokenizer", lambda encode=encode: encode)
+        splitter = sentence_splitter(HashingEmbedding(), 40)
+        assert split([document()], splitter, memory) == split([document()], splitter)
+    assert len(counted) == 8
+
+
+def test_a_splitter_with_a_tokenizer_of_the_user_splits_every_time(memory, counted):
+    splitter = PlacedSentenceSplitter(chunk_size=40, chunk_overlap=0, tokenizer=str.split)
+    for _ in range(2):
+        split([document()], splitter, memory)
+    assert len(counted) == 2
+
+
+@pytest.mark.parametrize("foreign", [3, ["a"], [[1]], [[3, 1]], [[-3, 1]], [["0", 1]], {"a": 1}])
+def test_foreign_places_are_not_used(memory, monkeypatch, foreign):
+    monkeypatch.setattr(memory, "recall", lambda key: foreign)
+    splitter = sentence_splitter(HashingEmbedding(), 40)
+    assert split([document()], splitter, memory) == split([document()], splitter)
+
+
+def test_chunks_that_are_no_parts_of_the_text_are_not_remembered(memory, counted, monkeypatch):
+    monkeypatch.setattr(PlacedSentenceSplitter, "split_text_metadata_aware", lambda *_: ["other"])
+    splitter = sentence_splitter(HashingEmbedding(), 40)
+    for _ in range(2):
+        assert split([document()], splitter, memory) == split([document()], splitter)
+    assert len(counted) == 4
+
+
+class TestAnIndex:
+    """Built again and again in one folder."""
+
+    def built(self, source, at, chunk_size=40):
+        hierarchy = SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))
+        index = HierarchicalIndex.build(source, at, hierarchy=hierarchy, chunk_size=chunk_size)
+        return sorted((n.to_dict() for n in index.store.get_nodes()), key=lambda node: node["id_"])
+
+    def check(self, source, tmp_path, **options):
+        fresh = self.built(source, tmp_path / f"fresh {len(list(tmp_path.iterdir()))}", **options)
+        assert self.built(source, tmp_path / "index", **options) == fresh
+
+    def test_equals_a_fresh_one_after_any_edit(self, folder, tmp_path, read, counted):
+        self.check(folder, tmp_path)
+        read.clear()
+        counted.clear()
+        self.built(folder, tmp_path / "index")
+        assert read == counted == []
+        (folder / "a.md").write_text(f"# Letters\n\n{LETTERS}The end.")
+        self.built(folder, tmp_path / "index")
+        assert (read, len(counted)) == ([".md"], 1)
+        (folder / "b.html").rename(folder / "bb.html")
+        (folder / "c.pdf").unlink()
+        self.check(folder, tmp_path, chunk_size=60)
+
+    def test_documents_of_llama_index_are_split_once(self, tmp_path, counted):
+        documents = [document(), Document(id_="b", text="It was calm.")]
+        self.built(documents, tmp_path / "index")
+        counted.clear()
+        self.built(documents, tmp_path / "index")
+        assert counted == []
+
+    def test_a_dry_run_reads_and_splits_for_the_build(self, folder, tmp_path, read, counted):
+        hierarchy = SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))
+        options = {"hierarchy": hierarchy, "chunk_size": 40}
+        HierarchicalIndex.estimate(folder, tmp_path / "index", **options, quick=True)
+        assert not (tmp_path / "index").exists()
+        HierarchicalIndex.estimate(folder, tmp_path / "index", **options)
+        read.clear()
+        counted.clear()
+        HierarchicalIndex.estimate(folder, tmp_path / "index", **options, quick=True)
+        self.built(folder, tmp_path / "index")
+        assert read == counted == []
+
+    def test_deletion_leaves_no_reading(self, folder, tmp_path, monkeypatch, read):
+        monkeypatch.setattr("hierindex.cache.readings.LEVEL", 0)  # so that bytes can be found
+        self.built(folder, tmp_path / "index")
+        file = tmp_path / "index" / ".cache.sqlite"
+        assert b"lighthouse" in file.read_bytes()
+        HierarchicalIndex.open(tmp_path / "index").store.delete("a.md")
+        assert b"lighthouse" not in file.read_bytes()
+        self.built(folder, tmp_path / "index")
+        assert b"lighthouse" in file.read_bytes()
+        (folder / "a.md").unlink()
+        self.built(folder, tmp_path / "index")
+        assert b"lighthouse" not in file.read_bytes()

@@ -1,0 +1,213 @@
+"""The passages that a node cites, opened in the text that an index holds."""
+
+from pathlib import Path
+
+import pytest
+from fakes import HashingEmbedding
+from histories import documents, history
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter
+from llama_index.core.schema import Document, TextNode
+from pdfs import Typed, typed
+
+from hierindex import HierarchicalIndex, HierarchyStore, InputError, NodeRecord, SemanticHierarchy
+from hierindex.record import Quote, Span
+from hierindex.retrieve.sources import SourcePassage, Stretch, source_passages
+from hierindex.threads import wait_for
+
+SENTENCES = [f"The keeper of the lighthouse wrote letter {i} to the harbour." for i in range(12)]
+TEXT = "\n\n".join([" ".join(SENTENCES[:6]), " ".join(SENTENCES[6:])])
+
+
+def built(sources, uri: Path, **options) -> HierarchicalIndex:
+    model = HashingEmbedding(model_name="known")
+    hierarchy = SemanticHierarchy(model, max_children=3, summary_tokens=40)
+    options = {"chunk_size": 30, **options}
+    return HierarchicalIndex.build(sources, uri, hierarchy=hierarchy, **options)
+
+
+def blank(text: str) -> str:
+    """The text with any white space as blanks, as that between chunks is not known."""
+    return "".join(" " if character.isspace() else character for character in text)
+
+
+def check(index: HierarchicalIndex, texts: dict[str, str], context: int = 60) -> None:
+    """Every node's passages are in the documents where they say, and cover its citations."""
+    for node in index.store.get_nodes():
+        passages = index.sources(node.node_id, context=context)
+        cited = NodeRecord.from_metadata(node.metadata).citations
+        for passage in passages:
+            document, start, end = passage.citation[:3]
+            shown = passage.before + passage.text + passage.after
+            first = start - len(passage.before)
+            text = texts[document]
+            assert blank(shown) == blank(text[first : first + len(shown)])
+            assert blank(passage.text) == blank(text[start:end])
+            assert max(len(passage.before), len(passage.after)) <= context
+        for span in cited:
+            assert any(
+                p.citation.document == span.document
+                and p.citation.start <= span.start
+                and span.end <= p.citation.end
+                for p in passages
+            )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_passages_are_those_of_the_documents_after_any_history(tmp_path, seed):
+    for texts in history(seed, 3):
+        check(built(documents(texts), tmp_path), texts)
+
+
+def test_a_chunk_is_shown_between_whole_sentences(tmp_path):
+    index = built([Document(text=TEXT, id_="a")], tmp_path, chunk_size=45)
+    node = next(n for n in index.store.get_nodes() if SENTENCES[4] in n.text)
+    (passage,) = index.sources(node.node_id, context=100)
+    assert passage.text == node.text
+    before, after = (TEXT.index(node.text), TEXT.index(node.text) + len(node.text))
+    assert blank(TEXT[:before]).endswith(blank(passage.before))
+    assert passage.before.strip() in SENTENCES
+    assert passage.after.strip() in SENTENCES
+    assert blank(TEXT[after:]).startswith(blank(passage.after))
+    (alone,) = index.sources(node.node_id, context=0)
+    assert (alone.before, alone.after) == ("", "")
+    (whole,) = index.sources(node.node_id, context=10_000)
+    assert blank(whole.before + whole.text + whole.after) == blank(TEXT)
+
+
+def test_adjoining_citations_are_one_passage_with_the_place_of_its_start(tmp_path):
+    index = built([Document(text=TEXT, id_="a")], tmp_path)
+    starts = [TEXT.index(sentence) for sentence in SENTENCES]
+    spans = [
+        Span("a", starts[i], starts[i] + len(SENTENCES[i]), page=i, section=f"{i}")
+        for i in (8, 2, 3, 6)  # of several chunks
+    ]
+    quotes = tuple(Quote(0, 1, span, verbatim=False) for span in spans)
+    record = NodeRecord(level=1, documents=("a",), quotes=quotes)
+    node = TextNode(text="They wrote.", metadata=record.to_metadata())
+    found = wait_for(source_passages(index.store.snapshot(), node, 20))
+    assert [passage.citation for passage in found] == [
+        spans[1]._replace(end=spans[2].end),
+        spans[3],
+        spans[0],
+    ]
+    assert blank(found[0].text) == " ".join(SENTENCES[2:4])
+    data = found[0].to_json()
+    assert (data["page"], data["section"]) == (2, ["2"])
+    assert data["before_start"] == data["start"] - len(data["before"])
+    assert data["after_end"] == data["end"] + len(data["after"])
+
+
+def test_after_an_edit_the_new_text_is_shown(tmp_path):
+    texts = {"a": TEXT}
+    built(documents(texts), tmp_path)
+    texts["a"] = TEXT.replace("letter 5", "a postcard")
+    index = built(documents(texts), tmp_path)
+    shown = [p for n in index.store.get_nodes() for p in index.sources(n.node_id, context=500)]
+    assert any("postcard" in passage.before + passage.after for passage in shown)
+    assert not any("letter 5" in p.before + p.text + p.after for p in shown)
+
+
+def test_nothing_of_a_deleted_document_is_shown(tmp_path):
+    texts = {"a": TEXT, "b": TEXT.replace("keeper", "baker")}
+    index = built(documents(texts), tmp_path)
+    index.store.delete("b")
+    check(index, texts)
+    for node in index.store.get_nodes():
+        for passage in index.sources(node.node_id):
+            assert passage.citation.document == "a"
+            assert "baker" not in passage.before + passage.text + passage.after
+
+
+def test_no_text_is_shown_across_a_deleted_chunk(tmp_path):
+    index = built([Document(text=TEXT, id_="a")], tmp_path)
+    leaves = [n for n in index.store.get_nodes() if not NodeRecord.from_metadata(n.metadata).level]
+    leaves.sort(key=lambda node: node.start_char_idx)
+    index.store.delete_nodes([leaves[2].node_id])
+    (before,) = index.sources(leaves[1].node_id, context=10_000)
+    (after,) = index.sources(leaves[3].node_id, context=10_000)
+    assert (before.after, after.before) == ("", "")
+    assert before.before.strip() == leaves[0].text
+    assert after.after.strip().endswith(SENTENCES[-1])
+
+
+FILES = {
+    "wide.txt": ("夜の灯台は静かでした。" * 8 + "👩\u200d🚀 e\u0301 " * 5).encode(),
+    "lines.md": b"\xef\xbb\xbf" + b"# Log\r\n\r\nIt blew.\r\n\r\n## Day\r\n\r\nIt was.\r\n" * 9,
+    "page.html": b"<h1 id=log>Log</h1>" + b"<p>It blew all day and all night.</p>" * 9,
+    "report.pdf": typed(
+        *[[Typed(f"Page {i} was written by the keeper of the tower.", 700)] for i in range(5)],
+        labels=True,
+    ),
+    "table.csv": b"name,born\n" + b"".join(b"Ada%d,18%02d\n" % (i, i) for i in range(30)),
+}
+
+
+def test_files_of_any_kind_are_opened_as_read(tmp_path):
+    from hierindex.read.documents import read_documents
+
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name, data in FILES.items():
+        (folder / name).write_bytes(data)
+    texts = {document.id_: document.text for document in read_documents(folder)[0]}
+    index = built(folder, tmp_path / "index")
+    for path in folder.iterdir():
+        path.unlink()  # they are not read again
+    check(index, texts)
+    of_pdf = [
+        passage.citation
+        for node in index.store.get_nodes()
+        for passage in index.sources(node.node_id)
+        if passage.citation.document == "report.pdf"
+    ]
+    assert {(1, "i"), (3, "1"), (5, "3")} <= {(span.page, span.page_label) for span in of_pdf}
+
+
+@pytest.mark.parametrize(
+    "splitter",
+    [SentenceSplitter(chunk_size=40, chunk_overlap=20), MarkdownNodeParser()],
+)
+def test_chunks_of_other_splitters_are_opened_too(tmp_path, splitter):
+    """Those that overlap, and those that leave something out."""
+    texts = {"a": f"# Log\n\n{TEXT}\n\n# Day\n\n{TEXT}"}
+    documents = [Document(text=texts["a"], id_="a")]
+    check(built(documents, tmp_path, splitter=splitter), texts)
+
+
+def test_a_chunk_without_a_place_cannot_be_opened(tmp_path):
+    store = HierarchyStore(tmp_path)
+    store.add(SemanticHierarchy(HashingEmbedding())([TextNode(text="It was calm.")]))
+    index = HierarchicalIndex(store, HashingEmbedding())
+    (node,) = index.store.get_nodes()
+    with pytest.raises(InputError, match="cannot be shown: its chunks have no known place"):
+        index.sources(node.node_id)
+
+
+def test_an_edited_chunk_is_not_shown_as_its_source(tmp_path):
+    edited = TextNode(text="IT WAS.", start_char_idx=0, end_char_idx=12)
+    store = HierarchyStore(tmp_path)
+    store.add(SemanticHierarchy(HashingEmbedding())([edited]))
+    index = HierarchicalIndex(store, HashingEmbedding())
+    with pytest.raises(InputError, match="cannot be shown"):
+        index.sources(store.get_nodes()[0].node_id)
+
+
+@pytest.mark.parametrize("context", [-1, "9", 1.5, None])
+def test_context_is_a_number_of_characters(tmp_path, context):
+    index = built([Document(text=TEXT, id_="a")], tmp_path)
+    with pytest.raises(InputError, match="context must be an integer of at least 0"):
+        index.sources(index.info()["roots"][0], context=context)
+
+
+@given(st.text(st.sampled_from("ab. \n。"), max_size=30), st.integers(0, 9), st.data())
+def test_context_is_bounded_and_beside_the_passage(text, context, data):
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    passage = Stretch(7, text).around(Span("a", 7 + start, 7 + end), context)
+    assert isinstance(passage, SourcePassage)
+    assert passage.text == text[start:end]
+    assert text[:start].endswith(passage.before)
+    assert text[end:].startswith(passage.after)
+    assert max(len(passage.before), len(passage.after)) <= context
