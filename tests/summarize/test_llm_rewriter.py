@@ -730,7 +730,7 @@ def test_a_prompt_fences_its_text(text, max_tokens):
     prompt = summary_prompt(text, max_tokens=max_tokens)
     fence = fence_of(prompt)
     assert fence not in text
-    assert prompt.split(f"\n{fence}\n")[1:] == [text, "\nSummary, in the language of the passages:"]
+    assert prompt.split(f"\n{fence}\n")[1:] == [text, "\nTitle and summary, in the language of the passages:"]
     assert prompt == summary_prompt(text, max_tokens=max_tokens)
 
 
