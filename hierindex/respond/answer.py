@@ -42,7 +42,8 @@ NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool cal
 class Source:
     """A node that the answer is based on.
 
-    `citations` are its spans in documents, `path` the ids from its parent up to the root.
+    `citations` are its spans in documents, `path` the ids from its parent up to the root. `title`
+    is the node's own, not its document's.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Source:
     text: str
     citations: list[dict[str, Any]]
     path: list[str]
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,4 +211,5 @@ def source_of(found: NodeWithScore) -> Source:
         text=found.get_content(MetadataMode.NONE),
         citations=[span.to_json() for span in record.citations],
         path=found.path if isinstance(found, RetrievedNode) else [],
+        title=record.title,
     )

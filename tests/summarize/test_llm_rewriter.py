@@ -462,7 +462,7 @@ LONG = " ".join(f"In {year} the keeper wrote {year % 7} letters." for year in ra
 
 
 @both
-@pytest.mark.parametrize("window", [120, 190, 250])
+@pytest.mark.parametrize("window", [145, 215, 275])
 def test_a_text_that_is_too_long_is_halved(rewrite, window):
     """No sentence is lost or said twice, and what is merged are the halves' own rewrites."""
     with LoopbackServer(window=window) as server:
@@ -483,7 +483,7 @@ def fenced(prompt):
 @both
 def test_halves_are_kept_and_the_whole_is_one_cached_summary(rewrite):
     kept = Kept()
-    with LoopbackServer(window=190) as server:
+    with LoopbackServer(window=215) as server:
         (first,) = rewrite(server, [LONG], resources=Resources(completions=kept))
         n_asked = len(server.requests)
         (again,) = rewrite(server, [LONG], resources=Resources(completions=kept))
@@ -494,7 +494,7 @@ def test_halves_are_kept_and_the_whole_is_one_cached_summary(rewrite):
 
 @both
 def test_what_is_too_long_whatever_is_done_fails(rewrite):
-    with LoopbackServer(window=110) as server:
+    with LoopbackServer(window=135) as server:
         _, rewrite_ = rewrite(server, [TEXTS[0], "ice " * 3000], concurrency=1)
     assert rewrite_.text is None
     assert "too long" in rewrite_.reason
@@ -503,7 +503,7 @@ def test_what_is_too_long_whatever_is_done_fails(rewrite):
 
 @both
 def test_a_model_that_does_not_shorten_is_not_asked_for_ever(rewrite):
-    with LoopbackServer(reply=lambda prompt: fenced(prompt) + " Indeed.", window=190) as server:
+    with LoopbackServer(reply=lambda prompt: fenced(prompt) + " Indeed.", window=215) as server:
         (rewrite_,) = rewrite(server, [LONG])
     assert rewrite_.text is None
     assert len(server.requests) < 30
@@ -730,7 +730,10 @@ def test_a_prompt_fences_its_text(text, max_tokens):
     prompt = summary_prompt(text, max_tokens=max_tokens)
     fence = fence_of(prompt)
     assert fence not in text
-    assert prompt.split(f"\n{fence}\n")[1:] == [text, "\nTitle and summary, in the language of the passages:"]
+    assert prompt.split(f"\n{fence}\n")[1:] == [
+        text,
+        "\nTitle and summary, in the language of the passages:",
+    ]
     assert prompt == summary_prompt(text, max_tokens=max_tokens)
 
 
