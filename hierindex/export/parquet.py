@@ -34,10 +34,10 @@ def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
     """Write all nodes with their vectors to a new Parquet file.
 
     Columns are `id`, `title` (the node's own), `level`, `level_max`, `kind`, `text`, `documents`,
-    `parent_ids` and `parent_weights` (strongest first, summing to 1), `child_ids`, `citations` (structs of
-    `document`, `start`, `end`, and nullable `page` and `section`, a list of titles), `metadata`
-    (of the documents, as JSON), `n_tokens`, `grounding` (null if not measured) and `vector`
-    (fixed-size list of float32).
+    `parent_ids` and `parent_weights` (strongest first, summing to 1), `child_ids`, `citations`
+    (structs of `document`, `start`, `end`, and nullable `page` and `section`, a list of titles),
+    `metadata` (of the documents, as JSON), `n_tokens`, `grounding` (null if not measured) and
+    `vector` (fixed-size list of float32).
     Rows are in the order of the table, and are read and written in batches.
 
     Returns
