@@ -3,6 +3,7 @@
 import re
 
 from hierindex.core.titles import first_words
+from hierindex.summarize.sentences import SURROGATE
 
 MAX_TITLE = 100  # characters
 MIN_TEXT = 200  # characters of a line that is text rather than a title
@@ -36,7 +37,7 @@ def split_title(answer: str) -> tuple[str, str]:
         return split_title(rest)
     if len(line) >= MIN_TEXT or (len(line) > MAX_TITLE and not rest):
         return "", f"{line}\n{rest}".strip()
-    return first_words(line, MAX_TITLE), rest
+    return first_words(SURROGATE.sub("\ufffd", line), MAX_TITLE), rest
 
 
 def with_title(title: str, text: str) -> str:
