@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import log, sqrt
 from typing import NamedTuple
@@ -21,10 +21,12 @@ BETWEEN = re.compile("(?<=[\u30a0-\u30ff\u3400-\u9fff]) (?=[\u30a0-\u30ff\u3400-
 WORD = re.compile(r"[^\W\d_\u3040-\u309f][^\W_\u3040-\u309f]*(?:['\u2019-][^\W_\u3040-\u309f]+)*")
 OPENING = "([{<\"'“‘«„*¿¡「『"  # noqa: RUF001
 CLOSING = ")]}>\"'”’»*.,;:!?…」』。、，：；！？"  # noqa: RUF001
-PARTICIPLE = re.compile("..+[^e]ed")
 
 Words = tuple[str, ...]
 """The words of a phrase, in lower case and without the ending of the plural."""
+
+Phrases = dict[Words, list[str]]
+"""The phrases of a text, each with its forms in the text, one per occurrence."""
 
 
 class _Token(NamedTuple):
@@ -66,12 +68,12 @@ def distinctive_phrases(texts: Sequence[str]) -> list[str]:
     Examples
     --------
     >>> distinctive_phrases(["The mill needs new sails.", "The harbour needs a crane."])
-    ['mill, sails', 'crane, harbour']
+    ['new sails, mill', 'crane, harbour']
     """
     found = [_phrases(text) for text in texts]
     return [
-        ", ".join(_most_common(forms[words]) for words in words_of) or first_words(text)
-        for text, forms, words_of in zip(texts, found, _chosen(found), strict=True)
+        ", ".join(_form(phrases[words]) for words in chosen) or first_words(text)
+        for text, phrases, chosen in zip(texts, found, _chosen(found), strict=True)
     ]
 
 
@@ -87,7 +89,7 @@ def first_words(text: str, most: int = MAX_TITLE) -> str:
     return words[: most + 1].rpartition(" ")[0] or words[:most]
 
 
-def _chosen(found: Sequence[Mapping[Words, Counter[str]]]) -> list[list[Words]]:
+def _chosen(found: Sequence[Phrases]) -> list[list[Words]]:
     """Choose at most two phrases for each text; of several texts, the heaviest gets a phrase."""
     chosen: list[list[Words]] = [[] for _ in found]
     best, taken = [0.0] * len(found), set[Words]()
@@ -103,14 +105,12 @@ def _chosen(found: Sequence[Mapping[Words, Counter[str]]]) -> list[list[Words]]:
     return chosen
 
 
-def _weighted(found: Sequence[Mapping[Words, Counter[str]]]) -> Iterator[tuple[float, int, Words]]:
+def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
     """Yield the negative weight of each phrase of each text."""
-    tf = [Counter[str]() for _ in found]
-    for count, phrases in zip(tf, found, strict=True):
-        for words, forms in phrases.items():
-            n = forms.total()
-            for word in words:
-                count[word] += n
+    tf = [
+        Counter(word for words, forms in phrases.items() for word in words for _ in forms)
+        for phrases in found
+    ]
     f = Counter[str]()
     for count in tf:
         f.update(count)
@@ -118,22 +118,22 @@ def _weighted(found: Sequence[Mapping[Words, Counter[str]]]) -> Iterator[tuple[f
     idf = {word: log(1 + mean / n) for word, n in f.items()}
     for i, (count, phrases) in enumerate(zip(tf, found, strict=True)):
         for words, forms in phrases.items():
-            weight = sum(count[word] * idf[word] for word in words)
-            yield -(1 + log(forms.total())) * weight / sqrt(len(words)), i, words
+            weight = 0.0
+            for word in words:
+                weight += count[word] * idf[word]
+            yield -(1 + log(len(forms))) * weight / sqrt(len(words)), i, words
 
 
-def _phrases(text: str) -> dict[Words, Counter[str]]:
-    """Return the phrases of a text, with how often each is spelled in which form."""
-    found: dict[Words, Counter[str]] = {}
+def _phrases(text: str) -> Phrases:
+    found: Phrases = {}
     for run in _runs(text):
-        while run and PARTICIPLE.fullmatch(run[-1].folded):  # "value estimated"
+        while run and _is_participle(run[-1].folded):  # "value estimated"
             run.pop()
-        if 0 < len(run) <= MAX_PHRASE + 1:
-            head = run[-MAX_PHRASE:]
-            form = BETWEEN.sub("", " ".join(token.word for token in head))
-            if len(form) <= MAX_TITLE:
-                words = tuple(token.folded for token in head)
-                found.setdefault(words, Counter())[form] += 1
+        is_one = len(run) <= MAX_PHRASE + 1  # else the stop words may not be known
+        for phrase in [run[-MAX_PHRASE:]] if is_one else [[token] for token in run]:
+            form = " ".join([token.word for token in phrase])
+            if 0 < len(form) <= MAX_TITLE:
+                found.setdefault(tuple([token.folded for token in phrase]), []).append(form)
     return found
 
 
@@ -141,7 +141,8 @@ def _runs(text: str) -> Iterator[list[_Token]]:
     """Yield the words between stop words and punctuation."""
     run: list[_Token] = []
     before_verb = False
-    for part in UNSPACED.sub(r" \1 ", NO_PROSE.sub(" ; ", text)).split():
+    text = NO_PROSE.sub(" ; ", text)
+    for part in (text if text.isascii() else UNSPACED.sub(r" \1 ", text)).split():
         token = _token(part)
         if token.labels:
             while run and run[-1].word[0].isupper():
@@ -189,6 +190,15 @@ def _token(part: str) -> _Token:
 BREAK = _Token()
 
 
+def _is_participle(word: str) -> bool:
+    """Return whether a word may be an English participle.
+
+    >>> [_is_participle(word) for word in ("estimated", "speed", "bed")]
+    [True, False, False]
+    """
+    return word.endswith("ed") and len(word) > 4 and word[-3] != "e"
+
+
 def _singular(word: str) -> str:
     """Remove the ending of an English plural, roughly.
 
@@ -198,9 +208,11 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "siu" else word
 
 
-def _most_common(forms: Counter[str]) -> str:
-    return max(forms, key=lambda form: (forms[form], form))  # of two, the one in lower case
+def _form(forms: Sequence[str]) -> str:
+    """Return the most frequent form of a phrase, of several the one in lower case."""
+    counts = Counter(forms)
+    return BETWEEN.sub("", max(counts, key=lambda form: (counts[form], form)))
 
 
-def _length(forms: Mapping[Words, Counter[str]], phrases: Sequence[Words]) -> int:
-    return len(", ".join(_most_common(forms[words]) for words in phrases))
+def _length(phrases: Phrases, chosen: Sequence[Words]) -> int:
+    return len(", ".join(_form(phrases[words]) for words in chosen))

@@ -59,7 +59,11 @@ def test_phrases_have_words_of_their_text_and_differ(texts):
         (["one " * 30], ["one one one one one one one one one one one one one one one"]),
         (["Donaudampfschifffahrtsgesellschaft " * 3], ["Donaudampfschifffahrtsgesellschaft"]),
         (["y" * 99], ["y" * MAX_TITLE]),
-        (["deep water harbour crane chain."], ["deep water harbour crane chain."]),
+        (["deep water harbour crane chain, crane."], ["crane, chain"]),
+        (
+            ["Constitutionalizations Internationalization Telecommunications"],
+            ["Constitutionalizations Internationalization"],
+        ),
         (["A new steel harbour crane."], ["steel harbour crane"]),
         (["Die Mühle und die Segel der Mühle."], ["Mühle, Segel"]),
         (["風車には新しい帆布が必要です。データ分析の結果。"], ["データ分析, 帆布"]),
