@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import log, sqrt
+from math import log
 from typing import NamedTuple
 
 from hierindex.core.stop_words import BEFORE_VERBS, STOP_WORDS
@@ -13,6 +13,7 @@ MAX_TITLE = 60  # characters
 MAX_PHRASE = 3  # words
 MAX_WORD = 25  # characters; longer ones are names of code, or clauses without blanks
 SECOND = 0.3  # least weight of a second phrase, relative to the first
+SHORTNESS = 0.3  # between the sum of the words' weights (0) and their mean (1)
 
 # Fenced code, formulas, links and citations.
 NO_PROSE = re.compile(r"(?s)```.*?```|\$\$.*?\$\$|https?://\S+|\[[^\]\s]*\](?:\([^)\s]*\))?")
@@ -62,8 +63,8 @@ def distinctive_phrases(texts: Sequence[str]) -> list[str]:
     A word t of a text c weighs tf(t, c) · log(1 + A / f(t)), where f(t) is its frequency in all
     texts and A the mean number of words per text (Grootendorst, BERTopic: Neural topic modeling
     with a class-based TF-IDF procedure, 2022, eq. 3). A phrase of k words that occurs n times
-    weighs (1 + log n) / √k times their sum. Phrases between stop words are the candidates of RAKE
-    (Rose et al., Automatic keyword extraction from individual documents, 2010).
+    weighs (1 + log n) / k^0.3 times their sum. Candidates are those of RAKE (Rose et al., Automatic
+    keyword extraction from individual documents, 2010).
 
     Examples
     --------
@@ -121,7 +122,7 @@ def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
             weight = 0.0
             for word in words:
                 weight += count[word] * idf[word]
-            yield -(1 + log(len(forms))) * weight / sqrt(len(words)), i, words
+            yield -(1 + log(len(forms))) * weight / len(words) ** SHORTNESS, i, words
 
 
 def _phrases(text: str) -> Phrases:

@@ -48,11 +48,11 @@ class Source:
 
     id: str
     level: int
+    title: str
     score: float
     text: str
     citations: list[dict[str, Any]]
     path: list[str]
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,9 @@ def source_of(found: NodeWithScore) -> Source:
     return Source(
         id=found.node_id,
         level=record.level,
+        title=record.title,
         score=round(found.get_score(), 6),
         text=found.get_content(MetadataMode.NONE),
         citations=[span.to_json() for span in record.citations],
         path=found.path if isinstance(found, RetrievedNode) else [],
-        title=record.title,
     )
