@@ -20,6 +20,7 @@ from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.respond.llama_index_names import renamed, separated
+from hierindex.retrieve.contents import contents
 from hierindex.retrieve.levels import check_levels, levels_of
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
@@ -361,6 +362,18 @@ class HierarchicalIndex:
         nodes = wait_for(outline(search, budget, of=named, question=question is not None))
         return placed(nodes, search.snapshot, wait_for(search.snapshot.parents_of_summaries()))
 
+    def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
+        """Return the table of contents, or that of the nodes under one: see `contents`.
+
+        Parameters
+        ----------
+        node_id : str, optional
+            Id or unique id prefix of the node to begin with; by default all roots.
+        depth : int, optional
+            Number of generations below the first nodes; by default as fit on a screen.
+        """
+        return wait_for(contents(self.store.snapshot(), node_id, depth))
+
     def info(self) -> dict[str, Any]:
         """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
         return wait_for(overview(self.store.snapshot()))
@@ -377,7 +390,7 @@ class HierarchicalIndex:
         return wait_for(snapshot.nodes([wait_for(snapshot.id_beginning(node_id))]))[0]
 
     def describe(self, node_id: str) -> dict[str, Any]:
-        """Return a node as a dict of text, level, kind, grounding, links and citations.
+        """Return a node as a dict of text, title, level, kind, grounding, links and citations.
 
         Raises
         ------

@@ -11,9 +11,14 @@ from hierindex.store.snapshot import Snapshot
 async def overview(snapshot: Snapshot) -> dict[str, Any]:
     """Return the numbers of documents, nodes and tokens, the roots, models and usage.
 
+    `titles` are those of the roots, in the same order.
+
     A node that passed up is counted at each level that it belongs to.
     """
     record = await snapshot.record()
+    roots = await snapshot.roots()
+    titles = await snapshot.columns("id", "title", node_ids=roots)
+    title_of = dict(zip(*titles.values(), strict=True))
     columns = await snapshot.columns("level", "level_max", "n_tokens", "documents", "stale")
     nodes, tokens = Counter[int](), Counter[int]()
     spans = zip(columns["level"], columns["level_max"], columns["n_tokens"], strict=True)
@@ -27,7 +32,8 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
             {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
             for level in sorted(nodes)
         ],
-        "roots": [*await snapshot.roots()],
+        "roots": [*roots],
+        "titles": [title_of[root] for root in roots],
         "stale": sum(map(bool, columns["stale"])),
         "method": record.method,
         "embed_model": record.embed_model,

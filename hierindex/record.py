@@ -20,6 +20,7 @@ WHOLE_DOCUMENT = "whole_document"
 DETAILS = "hierindex"
 FILE_NAME = "file_name"  # metadata key of a document's file name, as LlamaIndex's
 TITLE = "title"  # metadata key of a document's title
+FILE_NAME = "file_name"  # metadata key of the name of a document's file
 MODIFIED = "last_modified_date"  # metadata key of the day when a document's file was changed
 HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 SECTION = "section"  # metadata key of the titles above a chunk, joined by `TITLES_BETWEEN`
@@ -178,9 +179,10 @@ class NodeRecord:
     `n_tokens` is the length of the embedded text in the embedding model's tokens. `grounding`
     is the share of sentences that the sources support: 1 for verbatim text, None if it was not
     measured. `whole_document` is the document whose chunks are exactly those under the node, if
-    no higher node has the same; else empty. `embed_settings` is JSON of the settings that
-    distinguish embedding models of one name; it is empty if the model reveals neither name nor
-    settings.
+    no higher node has the same; else empty. `title` is a heading or a short phrase that names the
+    node among its siblings, unlike `title` in the metadata, which is the document's.
+    `embed_settings` is JSON of the settings that distinguish embedding models of one name; it is
+    empty if the model reveals neither name nor settings.
     """
 
     level: int = 0
@@ -196,6 +198,7 @@ class NodeRecord:
     summarizer: str = ""
     grounding: float | None = 1.0
     whole_document: str = ""
+    title: str = ""
 
     @property
     def citations(self) -> list[Span]:

@@ -106,7 +106,7 @@ def test_build_info_query_show(hierindex, folder, method) -> None:
     assert answer["answer_kind"] == "extractive"
     assert set(answer["seconds"]) == {"embed", "search", "respond"}
     for source in answer["sources"]:
-        assert set(source) == {"id", "level", "score", "text", "citations", "path"}
+        assert set(source) == {"id", "level", "score", "text", "citations", "path", "title"}
         assert source["level"] == 1
         assert source["path"][-1:] in ([], info["roots"][:1])
         for c in source["citations"]:
@@ -126,6 +126,57 @@ def test_text_output(hierindex, index) -> None:
     assert "none (root)" in hierindex("show", root[:8], "--index", index)[1]
 
 
+def test_tree(hierindex, index, terminal) -> None:
+    told = partial(hierindex, "tree", "--index", index)
+    status, out, err = told("--json", "--depth", 1)
+    contents = json.loads(out)
+    (root,) = contents["nodes"]
+    assert (status, err) == (0, "")
+    assert set(contents) == {"nodes", "hidden", "id_length"}
+    assert [node["title"] for node in root["nodes"]] == ["calm", "storm"]
+    assert [node["document"] for node in root["nodes"]] == ["calm.md", "storm.txt"]
+
+    n_chunks = [node["chunks"] for node in root["nodes"]]
+    lines = told("--depth", 1)[1].splitlines()
+    assert lines == [
+        "level  id        title",
+        f"    {root['level']}  {root['id'][:8]}  {root['title']}"
+        f"  (2 documents, {sum(n_chunks)} chunks)",
+        *(
+            f"    {node['level']}  {node['id'][:8]}  {branch} {node['title']}  ({about})"
+            for node, branch, about in zip(
+                root["nodes"],
+                ("├─", "└─"),
+                (f"{node['document']}, {node['chunks']} chunks" for node in root["nodes"]),
+                strict=True,
+            )
+        ),
+        f"{contents['hidden']} more nodes below; pass NODE or --depth to see them.",
+    ]
+    storm = root["nodes"][1]["id"]
+    whole = told(storm[:8], "--depth", 9)[1]
+    assert whole.count("─ ") == whole.count("\n") - 2 == len(set(whole.split("\n"))) - 3
+    assert "more node" not in whole
+    terminal(40)
+    assert max(map(len, told()[1].splitlines())) <= 60
+    assert "…" in told()[1]
+    assert told("none")[0] == told("--depth", -1)[0] == 2
+
+
+def test_titles_are_shown(hierindex, index) -> None:
+    info = json.loads(hierindex("info", "--index", index, "--json")[1])
+    (root,), (title,) = info["roots"], info["titles"]
+    shown = json.loads(hierindex("show", root, "--index", index, "--json")[1])
+    assert shown["title"] == title
+    assert f"({title})" in hierindex("info", "--index", index)[1]
+    assert f"title     {title}\n" in hierindex("show", root, "--index", index)[1]
+    for command in (("query", "What did the storm break?"), ("outline", "--budget", 600)):
+        told = partial(hierindex, *command, "--index", index)
+        answer, text = json.loads(told("--json")[1]), told()[1]
+        for node in answer.get("nodes") or answer["sources"]:
+            assert re.search(rf"{node['id'][:12]}  {re.escape(node['title'])}  \S", text)
+
+
 def test_outline(hierindex, index, folder) -> None:
     told = partial(hierindex, "outline", "--index", index)
     status, out, err = told("--budget", 600, "--json")
@@ -135,7 +186,7 @@ def test_outline(hierindex, index, folder) -> None:
     assert len(outline["nodes"]) > 1
     assert 0 < outline["tokens"] <= 600
     for node in outline["nodes"]:
-        assert set(node) == {"id", "level", "score", "text", "citations", "path"}
+        assert set(node) == {"id", "level", "score", "text", "citations", "path", "title"}
         for c in node["citations"]:
             assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in node["text"]
 

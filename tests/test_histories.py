@@ -171,9 +171,10 @@ def test_a_line_on_top_of_a_meeting_moves_all_citations(corpus, embed_model, tmp
 
 
 def half_verbatim(prompt: str) -> str:
-    """The first sentence of the passages and one of the model's own."""
+    """A title, the first sentence of the passages and one of the model's own."""
     passages = prompt.split(" ===\n")[-2].rpartition("\n")[0]
-    return f"{passages.partition('. ')[0].rstrip('.')}. {names_words(prompt)}"
+    sentence = passages.partition(". ")[0].rstrip(".")
+    return f"Title: {' '.join(sentence.split()[-3:])}\n\n{sentence}. {names_words(prompt)}"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import typer
 from hierindex.cli.asking import compare, query
 from hierindex.cli.building import build, demo
 from hierindex.cli.evaluating import evaluate
-from hierindex.cli.looking import export, info, outline, show
+from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import print_note
 from hierindex.errors import HierindexError
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (build, query, compare, info, show, outline, export, evaluate, demo):
+for command in (build, query, compare, info, tree, show, outline, export, evaluate, demo):
     app.command()(command)
 
 

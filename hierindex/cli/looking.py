@@ -42,6 +42,23 @@ def show(
     print_result(shown, as_json, node_shown)
 
 
+def tree(
+    index: options.Index,
+    node: Annotated[
+        str | None, typer.Argument(metavar="[NODE]", help="A node id, or a prefix of it.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="Levels below the first nodes; as fit on a screen.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Print the titles of an index, or of the nodes under one, as a table of contents."""
+    from hierindex.cli.text import listed
+    from hierindex.index import HierarchicalIndex
+
+    print_result(HierarchicalIndex.open(index).tree(node, depth), as_json, listed)
+
+
 def outline(
     index: options.Index,
     of: Annotated[

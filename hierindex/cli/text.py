@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
@@ -79,7 +79,8 @@ def timed(report: dict[str, Any]) -> str:
 
 def described(info: dict[str, Any]) -> str:
     """Format the description of an index."""
-    roots = ", ".join(node_id[:12] for node_id in info["roots"][:5])
+    named = zip(info["roots"][:5], info["titles"], strict=False)
+    roots = ", ".join(f"{node_id[:12]} ({title})" for node_id, title in named)
     return "\n".join(
         [
             f"{_counted(info['documents'], 'document')}, method {info['method']}, "
@@ -125,7 +126,8 @@ def answered(answer: dict[str, Any]) -> str:
     for source in answer["sources"]:
         places = _places(source["citations"])
         lines.append(
-            f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  {places}"
+            f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
+            f"{source['title']}  {places}"
         )
     if answer["usage"]["llm_calls"]:
         lines += ["", _usage(answer["usage"])]
@@ -163,6 +165,7 @@ def node_shown(node: dict[str, Any]) -> str:
         [
             f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens"
             + ("" if grounding is None else f", {grounding:.0%} supported by its sources"),
+            f"title     {node['title']}",
             f"parents   {parents}",
             f"children  {children}",
             f"sources   {', '.join(map(_place, node['citations'])) or 'unknown'}",
@@ -183,12 +186,52 @@ def _passage(passage: dict[str, Any]) -> list[str]:
     return ["", _place(passage), "", text]
 
 
+def listed(contents: dict[str, Any]) -> str:
+    """Format a table of contents, a node on each line, below its parent."""
+    width = max(8, contents["id_length"])
+    lines = [f"level  {'id'.ljust(width)}  title"]
+    for node, branch in _branches(contents["nodes"]):
+        many = (
+            _counted(node["documents"], "document") if node["documents"] > 1 else node["document"]
+        )
+        size = _counted(node["chunks"], "chunk") if node["nodes"] or node["level"] else None
+        about = ", ".join(filter(None, (many, size)))
+        start, end = f"{node['level']:5}  {node['id'][:width]}  {branch}", about and f"  ({about})"
+        lines.append(start + _cut(node["title"], len(start + end)) + end)
+    if contents["hidden"]:
+        hidden = _counted(contents["hidden"], "more node")
+        lines.append(f"{hidden} below; pass NODE or --depth to see them.")
+    return "\n".join(lines)
+
+
+def _branches(
+    nodes: Sequence[Mapping[str, Any]], above: str | None = None
+) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield nodes, each with the lines that connect it to its parent."""
+    for node in nodes:
+        is_last = node is nodes[-1]
+        branch = "" if above is None else above + ("└─ " if is_last else "├─ ")
+        yield node, branch
+        below = "" if above is None else above + ("   " if is_last else "│  ")
+        yield from _branches(node["nodes"], below)
+
+
+def _cut(title: str, taken: int) -> str:
+    """Shorten a title to what is left of a line of the terminal, if there is one."""
+    if not sys.stdout.isatty():
+        return title
+    from rich.cells import cell_len, set_cell_size
+
+    room = max(12, get_terminal_size().columns - taken)
+    return title if cell_len(title) <= room else f"{set_cell_size(title, room - 1).rstrip()}…"
+
+
 def outlined(outline: dict[str, Any]) -> str:
     """Format the nodes of an outline and their sources, in reading order."""
     nodes = outline["nodes"]
     parts = [
-        f"level {node['level']}  {node['id'][:12]}  {_places(node['citations'])}\n"
-        + _wrapped(node["text"])
+        f"level {node['level']}  {node['id'][:12]}  {node['title']}  "
+        f"{_places(node['citations'])}\n" + _wrapped(node["text"])
         for node in nodes
     ]
     total = f"{_counted(len(nodes), 'node')}, {_counted(outline['tokens'], 'token')}"

@@ -29,7 +29,7 @@ def to_langchain_documents(index: HierarchicalIndex, level: int | None = None) -
     list[Document]
         Documents with the nodes' ids. Their JSON metadata are the node's, overridden by
         `level`, `level_max`, `kind`, `grounding`, `n_tokens`, `documents`, `parents` (ids with
-        weights), `children` (ids) and `citations`.
+        weights), `children` (ids), `citations` and `node_title`.
 
     Raises
     ------

@@ -18,8 +18,10 @@ from hierindex.store.description import describe
 def document_of(node: BaseNode, **more: Any) -> Document:
     """Convert a node to a document with additional metadata."""
     values = describe(node)
-    text, node_id, metadata = (values.pop(key) for key in ("text", "id", "metadata"))
-    return Document(text, id=node_id, metadata={**metadata, **values, **more})
+    keys = ("text", "id", "title", "metadata")
+    text, node_id, title, metadata = (values.pop(key) for key in keys)
+    own = {**values, "node_title": title}  # `title` is the document's
+    return Document(text, id=node_id, metadata={**metadata, **own, **more})
 
 
 class HierarchyDocumentRetriever(BaseRetriever):

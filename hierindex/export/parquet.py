@@ -26,8 +26,8 @@ PLACE = {
 }
 CITATIONS = pa.list_(pa.struct(list(PLACE.items())))
 COLUMNS = (
-    "id level level_max kind text documents parent_ids parent_weights child_ids citations metadata"
-    " n_tokens grounding vector".split()
+    "id title level level_max kind text documents parent_ids parent_weights child_ids citations"
+    " metadata n_tokens grounding vector".split()
 )
 READ = [*NODE_COLUMNS, "vector"]
 
@@ -35,11 +35,11 @@ READ = [*NODE_COLUMNS, "vector"]
 def to_parquet(index: HierarchicalIndex, path: str | Path) -> int:
     """Write all nodes with their vectors to a new Parquet file.
 
-    Columns are `id`, `level`, `level_max`, `kind`, `text`, `documents`, `parent_ids` and
-    `parent_weights` (strongest first, summing to 1), `child_ids`, `citations` (structs of
-    `document`, `start`, `end`, and nullable `page`, `page_label`, `section`, a list of titles, and
-    `anchor`), `metadata` (of the documents, as JSON), `n_tokens`, `grounding` (null if not
-    measured) and `vector` (fixed-size list of float32).
+    Columns are `id`, `title` (the node's own), `level`, `level_max`, `kind`, `text`, `documents`,
+    `parent_ids` and `parent_weights` (strongest first, summing to 1), `child_ids`, `citations`
+    (structs of `document`, `start`, `end`, and nullable `page`, `page_label`, `section`, a list of
+    titles, and `anchor`), `metadata` (of the documents, as JSON), `n_tokens`, `grounding` (null if
+    not measured) and `vector` (fixed-size list of float32).
     Rows are in the order of the table, and are read and written in batches.
 
     Returns

@@ -24,7 +24,8 @@ from hierindex.embed.model_identity import identity
 from hierindex.errors import InputError
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
-from hierindex.hierarchy.whole_documents import note_whole_documents
+from hierindex.hierarchy.titles import note_titles
+from hierindex.hierarchy.whole_documents import leaves_of_one_document, note_whole_documents
 from hierindex.llm.usage import Usage
 from hierindex.record import SECTION, shared_section, titles_of
 from hierindex.summarize.sentences import split_all
@@ -124,7 +125,9 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | N
         with watch("cluster", None):
             statistics = level_statistics(end.value, levels)
     with watch("link", None):
-        note_whole_documents(drafts)
+        leaves_of = leaves_of_one_document(drafts)
+        note_whole_documents(drafts, leaves_of)
+        note_titles(drafts, leaves_of)
         for draft in drafts:
             draft.note(
                 method=recipe.method,

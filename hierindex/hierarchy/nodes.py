@@ -206,6 +206,7 @@ def make_parent(
         documents=documents,
         quotes=resolve_claims(summary.claims, [child.record.quotes for child in children]),
         grounding=summary.grounding,
+        title=summary.title,
     )
     return Draft(parent, record)
 

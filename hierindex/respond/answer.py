@@ -42,11 +42,13 @@ NO_FORM_SAID = re.compile("Could not extract json|Expected at least one tool cal
 class Source:
     """A node that the answer is based on.
 
-    `citations` are its spans in documents, `path` the ids from its parent up to the root.
+    `citations` are its spans in documents, `path` the ids from its parent up to the root. `title`
+    is the node's own, not its document's.
     """
 
     id: str
     level: int
+    title: str
     score: float
     text: str
     citations: list[dict[str, Any]]
@@ -205,6 +207,7 @@ def source_of(found: NodeWithScore) -> Source:
     return Source(
         id=found.node_id,
         level=record.level,
+        title=record.title,
         score=round(found.get_score(), 6),
         text=found.get_content(MetadataMode.NONE),
         citations=[span.to_json() for span in record.citations],

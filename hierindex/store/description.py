@@ -13,6 +13,7 @@ def describe(node: BaseNode) -> dict[str, Any]:
     record = NodeRecord.from_metadata(node.metadata)
     return {
         "id": node.node_id,
+        "title": record.title,
         "level": record.level,
         "level_max": record.level_max,
         "kind": record.kind,

@@ -109,6 +109,7 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "level_max": record.level_max,
         "kind": record.kind,
         "whole_document": record.whole_document,
+        "title": record.title,
         "n_tokens": record.n_tokens,
         "text": text,
         "words": matched_words(values, text),

@@ -38,6 +38,7 @@ def schema(n_dims: int) -> pa.Schema:
             pa.field("level_max", pa.int32(), nullable=False),
             pa.field("kind", pa.string(), nullable=False),
             pa.field("whole_document", pa.string(), nullable=False),  # "" for none
+            pa.field("title", pa.string(), nullable=False),  # the node's, not its document's
             pa.field("n_tokens", pa.int32(), nullable=False),
             pa.field("text", pa.string(), nullable=False),
             pa.field("words", pa.string(), nullable=False),  # see `matched_words`

@@ -1,11 +1,13 @@
 """Checks of the summaries that a language model writes."""
 
 import re
+from collections.abc import Callable
 
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.llm.checks import UnusableError, finish_reason
+from hierindex.summarize.titled import untitled
 
 FAR_OVER = 4  # times max_tokens; a shorter summary over the budget is trimmed instead
 CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # OpenAI, Anthropic, Google
@@ -33,8 +35,14 @@ HEADING = re.compile(
 )
 
 
-def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: int) -> str:
-    """Return the summary in a response, without the model's thoughts before it.
+Split = Callable[[str], tuple[str, str]]
+"""A function that separates the title of an answer from its text, as `split_title` does."""
+
+
+def checked(
+    response: CompletionResponse, prompt: str, source: str, max_tokens: int, split: Split = untitled
+) -> tuple[str, str]:
+    """Return the title and the summary in a response, without the model's thoughts before them.
 
     Parameters
     ----------
@@ -44,6 +52,8 @@ def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: 
         The text in the prompt to summarise.
     max_tokens : int
         The length that the prompt asks for.
+    split : Split
+        `split_title` if the prompt asks for a title.
 
     Raises
     ------
@@ -60,7 +70,7 @@ def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: 
         text = UNOPENED.sub("", text).strip()
         if THINKING.search(text):
             raise UnusableError("it contained a thought but no answer")
-    text = _without_heading(text, prompt)
+    title, text = split(_without_heading(text, prompt))
     if not any(map(str.isalnum, text)):
         raise UnusableError("it was empty")
     normalized = _normalized(text)
@@ -74,7 +84,7 @@ def checked(response: CompletionResponse, prompt: str, source: str, max_tokens: 
         raise UnusableError("it repeated the passages")
     if n_tokens > FAR_OVER * max_tokens:
         raise UnusableError("it was far too long")
-    return text
+    return title, text
 
 
 def _normalized(text: str) -> str:

@@ -19,9 +19,11 @@ from hierindex.llm.client import TIMEOUT, lacks_async, shaping, without_retries
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
 from hierindex.llm.service import CONCURRENCY, Service
+from hierindex.summarize.checked import Split
 from hierindex.summarize.prompts import SUMMARY_PROMPT, check_prompt, summary_prompt
 from hierindex.summarize.requests import Complete, Requests
 from hierindex.summarize.summary import Resources
+from hierindex.summarize.titled import split_title, untitled
 from hierindex.summarize.two_stage import Rewrite
 from hierindex.threads import in_daemon_thread, run_apart
 
@@ -42,7 +44,8 @@ class LLMRewriter:
         Maximum number of requests in flight. It is reduced while the service is over its rate
         limit (HTTP 429).
     prompt : str
-        A template with the field `{text}` and optionally `{fence}` and `{n_words}`.
+        A template with the field `{text}` and optionally `{fence}` and `{n_words}`. Only the
+        default asks for a title.
     timeout : float
         Seconds per request. A thread cannot be interrupted, so `rewrite` abandons a request
         that takes longer.
@@ -119,6 +122,11 @@ class LLMRewriter:
         """Return the prompt for a text."""
         return summary_prompt(text, max_tokens=max_tokens, template=self.prompt)
 
+    @property
+    def split(self) -> Split:
+        """The function that separates the title of an answer from its text."""
+        return split_title if self.prompt == SUMMARY_PROMPT else untitled
+
     def key_of(self, text: str, max_tokens: int) -> str:
         """Return the cache key of the rewrite of a text."""
         shaped_by = json.dumps(self.to_dict(), sort_keys=True)
@@ -172,6 +180,7 @@ class LLMRewriter:
             resources,
             prompt=partial(self.prompt_of, max_tokens=max_tokens),
             key=partial(self.key_of, max_tokens=max_tokens),
+            split=self.split,
             max_tokens=max_tokens,
             deadline=self.deadline,
             record=self.record,

@@ -64,7 +64,8 @@ class _Rehearsal:
         if not isinstance(rewriter, LLMRewriter):
             return Rewrite(text)
         if completions and (known := completions.recall(rewriter.key_of(text, max_tokens))):
-            return Rewrite(known, Usage(cached_summaries=1))
+            title, written = rewriter.split(known)
+            return Rewrite(written, Usage(cached_summaries=1), title=title)
         usage = Usage(
             llm_calls=1,
             prompt_tokens=len(get_tokenizer()(rewriter.prompt_of(text, max_tokens))),

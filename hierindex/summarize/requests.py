@@ -18,9 +18,10 @@ from hierindex.llm.failures import RequestError
 from hierindex.llm.record import Calls
 from hierindex.llm.service import Service
 from hierindex.llm.usage import Usage
-from hierindex.summarize.checked import checked
+from hierindex.summarize.checked import Split, checked
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources
+from hierindex.summarize.titled import with_title
 from hierindex.summarize.two_stage import Rewrite, of_each
 
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
@@ -39,6 +40,7 @@ class Requests:
     resources: Resources
     prompt: Callable[[str], str]
     key: Callable[[str], str]
+    split: Split
     max_tokens: int
     deadline: float | None
     record: Path | None
@@ -88,18 +90,20 @@ class Requests:
         if completions is not None:
             known = await asyncio.to_thread(completions.recall, key)
             if known is not None:
-                return Rewrite(known, Usage(cached_summaries=1))
+                title, written = self.split(known)
+                return Rewrite(written, Usage(cached_summaries=1), title=title)
         if self.stopped:
             return Rewrite(None)
         rewrite = await self._asked_for(text, n_halvings)
         if rewrite.text is not None and completions is not None:
-            await asyncio.to_thread(completions.keep, key, rewrite.text)
+            answer = with_title(rewrite.title, rewrite.text)
+            await asyncio.to_thread(completions.keep, key, answer)
         return rewrite
 
     async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
         calls = Calls(self.service.name, self.record)
         try:
-            written = await self._written(text, calls)
+            title, written = await self._written(text, calls)
         except LimitError as error:
             self.stopped = error
             return Rewrite(None, calls.usage)
@@ -112,14 +116,14 @@ class Requests:
                 self._count_failure(error.failure.reason)
             return Rewrite(None, calls.usage, error.failure.reason)
         self.n_failed = 0
-        return Rewrite(written, calls.usage)
+        return Rewrite(written, calls.usage, title=title)
 
-    async def _written(self, text: str, calls: Calls) -> str:
-        """Return the model's summary of a text; its cost counts even if it fails."""
+    async def _written(self, text: str, calls: Calls) -> tuple[str, str]:
+        """Return the model's title and summary of a text; the cost counts even if it fails."""
         prompt = self.prompt(text)
 
-        def check(response: CompletionResponse) -> str:
-            return checked(response, prompt, text, self.max_tokens)
+        def check(response: CompletionResponse) -> tuple[str, str]:
+            return checked(response, prompt, text, self.max_tokens, self.split)
 
         try:
             return await self.service.aask(prompt, partial(self.complete, prompt), calls.add, check)

@@ -63,7 +63,8 @@ class Resources:
 class Summary:
     """The text of a parent, with one claim per sentence in order.
 
-    `grounding` is the share of sentences that their sources support, None if not checked.
+    `grounding` is the share of sentences that their sources support, None if not checked. `title`
+    is empty unless a language model wrote one.
     """
 
     text: str
@@ -71,21 +72,22 @@ class Summary:
     kind: Kind
     usage: Usage = field(default_factory=Usage)
     grounding: float | None = 1.0
+    title: str = ""
 
     @property
     def details(self) -> str:
-        """Kind, grounding and claims as JSON, the argument of `recalled`."""
-        return json.dumps([self.kind, self.grounding, self.claims])
+        """Kind, grounding, claims and title as JSON, the argument of `recalled`."""
+        return json.dumps([self.kind, self.grounding, self.claims, self.title])
 
     @classmethod
     def recalled(cls, text: str, details: str) -> Self:
         """Restore a cached summary from its text and details."""
-        kind, grounding, found = json.loads(details)
+        kind, grounding, found, *titles = json.loads(details)  # up to 0.4 without a title
         claims = tuple(
             Claim(at, to, tuple(Excerpt(*excerpt) for excerpt in excerpts), verbatim)
             for at, to, excerpts, verbatim in found
         )
-        return cls(text, claims, kind, Usage(cached_summaries=1), grounding)
+        return cls(text, claims, kind, Usage(cached_summaries=1), grounding, *titles)
 
 
 @runtime_checkable

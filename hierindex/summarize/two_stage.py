@@ -30,11 +30,15 @@ BY_EMBEDDING = EmbeddingGrounding()
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A model's summary of one text; `text` is None if it failed for `reason`."""
+    """A model's summary of one text; `text` is None if it failed for `reason`.
+
+    `title` is empty if the model was not asked for one.
+    """
 
     text: str | None
     usage: Usage = field(default_factory=Usage)
     reason: str | None = None
+    title: str = ""
 
 
 def of_each(texts: Sequence[str], rewrites: Mapping[str, Rewrite]) -> list[Rewrite]:
@@ -209,7 +213,7 @@ class TwoStageSummarizer:
             supports = self.grounding.support(pairs, resources.embed)
         summaries: list[Summary | None] = [None] * len(rewrites)
         for i, support in zip(written, supports, strict=True):
-            summaries[i] = _with_sources(texts[i], extracts[i], support, rewrites[i].usage)
+            summaries[i] = _with_sources(texts[i], extracts[i], support, rewrites[i])
         return summaries
 
     def _fault(self, rewrite: Rewrite, summary: Summary | None) -> str | None:
@@ -237,7 +241,7 @@ class TwoStageSummarizer:
 
 
 def _with_sources(
-    written: Sequence[Sentence], extract: Sequence[Sentence], support: Support, usage: Usage
+    written: Sequence[Sentence], extract: Sequence[Sentence], support: Support, rewrite: Rewrite
 ) -> Summary:
     """Join sentences into a summary, with the excerpts that they repeat or that support them."""
     repeated = [_repeated(sentence.text, extract) for sentence in written]
@@ -251,7 +255,8 @@ def _with_sources(
     if support.carried is not None:
         carried = support.carried | np.array([claim.verbatim for claim in claims])
         grounding = round(float(carried.mean()), DIGITS)
-    return replace(summary, claims=claims, grounding=grounding, usage=usage)
+    usage, title = rewrite.usage, rewrite.title
+    return replace(summary, claims=claims, grounding=grounding, usage=usage, title=title)
 
 
 def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:

@@ -31,7 +31,8 @@ def test_documents_are_the_nodes(any_index) -> None:
     for document, node in zip(documents, nodes, strict=True):
         user = node.pop("metadata")
         assert document.page_content == node.pop("text")
-        assert document.metadata == {**user, **{k: node[k] for k in node if k != "id"}}
+        own = {"node_title" if k == "title" else k: v for k, v in node.items() if k != "id"}
+        assert document.metadata == {**user, **own}
         assert document.metadata["author"]
         assert json.loads(json.dumps(document.metadata)) == document.metadata
         assert Document.model_validate_json(document.model_dump_json()) == document

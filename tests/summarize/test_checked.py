@@ -40,7 +40,7 @@ MAX_TOKENS = 50
 
 def said(text, source=SOURCE, raw=None, prompt="summary", max_tokens=MAX_TOKENS):
     asked = summary_prompt(source, max_tokens=max_tokens, template=PROMPTS[prompt])
-    return checked(CompletionResponse(text=text, raw=raw), asked, source, max_tokens)
+    return checked(CompletionResponse(text=text, raw=raw), asked, source, max_tokens)[1]
 
 
 def fence_of(source, prompt="summary"):

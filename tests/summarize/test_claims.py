@@ -1,5 +1,7 @@
 """Quotes of a summary follow from its claims and the quotes of its children."""
 
+import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -70,6 +72,8 @@ def test_a_verbatim_claim_stays_verbatim_across_any_quotes(document, data):
 @pytest.mark.parametrize("text", ["The lamp.", "\ud800", ""])
 def test_a_summary_is_recalled_as_it_was(text, grounding):
     claims = Claim(0, 4, (Excerpt(1, 2, 6),)), Claim(5, 9, (Excerpt(0, 0, 3),) * 2, False)
-    summary = Summary(text, claims, "abstractive", Usage(llm_calls=3), grounding)
+    summary = Summary(text, claims, "abstractive", Usage(llm_calls=3), grounding, "The lamp")
     recalled = Summary.recalled(summary.text, summary.details)
-    assert recalled == Summary(text, claims, "abstractive", Usage(cached_summaries=1), grounding)
+    assert recalled == replace(summary, usage=Usage(cached_summaries=1))
+    of_earlier_versions = json.dumps(json.loads(summary.details)[:3])  # without a title
+    assert Summary.recalled(text, of_earlier_versions) == replace(recalled, title="")

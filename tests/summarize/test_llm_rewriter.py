@@ -36,7 +36,7 @@ from hierindex.llm.attempts import ATTEMPTS
 from hierindex.llm.client import load_llm
 from hierindex.llm.usage import Usage
 from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.prompts import SUMMARY_PROMPT, summary_prompt
+from hierindex.summarize.prompts import QUESTIONS_PROMPT, SUMMARY_PROMPT, summary_prompt
 from hierindex.summarize.requests import MAX_HALVINGS, PATIENCE
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
@@ -462,7 +462,7 @@ LONG = " ".join(f"In {year} the keeper wrote {year % 7} letters." for year in ra
 
 
 @both
-@pytest.mark.parametrize("window", [120, 190, 250])
+@pytest.mark.parametrize("window", [145, 215, 275])
 def test_a_text_that_is_too_long_is_halved(rewrite, window):
     """No sentence is lost or said twice, and what is merged are the halves' own rewrites."""
     with LoopbackServer(window=window) as server:
@@ -483,7 +483,7 @@ def fenced(prompt):
 @both
 def test_halves_are_kept_and_the_whole_is_one_cached_summary(rewrite):
     kept = Kept()
-    with LoopbackServer(window=190) as server:
+    with LoopbackServer(window=215) as server:
         (first,) = rewrite(server, [LONG], resources=Resources(completions=kept))
         n_asked = len(server.requests)
         (again,) = rewrite(server, [LONG], resources=Resources(completions=kept))
@@ -494,16 +494,55 @@ def test_halves_are_kept_and_the_whole_is_one_cached_summary(rewrite):
 
 @both
 def test_what_is_too_long_whatever_is_done_fails(rewrite):
-    with LoopbackServer(window=110) as server:
+    with LoopbackServer(window=135) as server:
         _, rewrite_ = rewrite(server, [TEXTS[0], "ice " * 3000], concurrency=1)
     assert rewrite_.text is None
     assert "too long" in rewrite_.reason
     assert len(server.requests) < 2 * MAX_HALVINGS
 
 
+def titled(prompt):
+    """A title of the first words, and more words of the text."""
+    words = fenced(prompt).split()
+    return f"Title: {' '.join(words[:4])}\n\n{' '.join(words[:12])}"
+
+
+@both
+def test_a_title_is_kept_with_its_summary(rewrite):
+    kept = Kept()
+    texts = [*TEXTS[:2], TEXTS[0], LONG]
+    with LoopbackServer(reply=titled, window=215) as server:
+        first = rewrite(server, texts, resources=Resources(completions=kept))
+        again = rewrite(server, texts[:3], resources=Resources(completions=kept))
+    assert [r.title for r in first] == ["The number of this"] * 3 + ["In 1800 the keeper"]
+    assert [r.title for r in again] == [r.title for r in first[:3]]
+    assert [r.text for r in again] == [r.text for r in first[:3]] == [*TEXTS[:2], TEXTS[0]]
+    assert all("Title:" not in fenced(request.prompt) for request in server.requests)
+
+
+@both
+def test_a_title_survives_a_second_attempt_and_is_not_enough_alone(rewrite):
+    alone = {0: Fault(text="Title: The number")}
+    with LoopbackServer(reply=titled, faults=alone.get) as server:
+        (rewrite_,) = rewrite(server, TEXTS[:1])
+    assert (rewrite_.title, rewrite_.text) == ("The number of this", TEXTS[0])
+    assert len(server.requests) == 2
+
+
+@both
+@pytest.mark.parametrize("prompt", [QUESTIONS_PROMPT, "{fence}\n{text}\n{fence}"])
+def test_another_prompt_gets_no_title(rewrite, prompt):
+    kept = Kept()
+    with LoopbackServer(reply=titled) as server:
+        for _ in range(2):
+            resources = Resources(completions=kept)
+            (rewrite_,) = rewrite(server, TEXTS[:1], prompt=prompt, resources=resources)
+            assert (rewrite_.title, rewrite_.text[:6]) == ("", "Title:")
+
+
 @both
 def test_a_model_that_does_not_shorten_is_not_asked_for_ever(rewrite):
-    with LoopbackServer(reply=lambda prompt: fenced(prompt) + " Indeed.", window=190) as server:
+    with LoopbackServer(reply=lambda prompt: fenced(prompt) + " Indeed.", window=215) as server:
         (rewrite_,) = rewrite(server, [LONG])
     assert rewrite_.text is None
     assert len(server.requests) < 30
@@ -730,7 +769,10 @@ def test_a_prompt_fences_its_text(text, max_tokens):
     prompt = summary_prompt(text, max_tokens=max_tokens)
     fence = fence_of(prompt)
     assert fence not in text
-    assert prompt.split(f"\n{fence}\n")[1:] == [text, "\nSummary, in the language of the passages:"]
+    assert prompt.split(f"\n{fence}\n")[1:] == [
+        text,
+        "\nTitle and summary, in the language of the passages:",
+    ]
     assert prompt == summary_prompt(text, max_tokens=max_tokens)
 
 

@@ -1,0 +1,219 @@
+"""Phrases that tell texts from their siblings, by class-based TF-IDF."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import log
+from typing import NamedTuple
+
+from hierindex.core.stop_words import BEFORE_VERBS, STOP_WORDS
+
+MAX_TITLE = 60  # characters
+MAX_PHRASE = 3  # words
+MAX_WORD = 25  # characters; longer ones are names of code, or clauses without blanks
+SECOND = 0.3  # least weight of a second phrase, relative to the first
+SHORTNESS = 0.3  # between the sum of the words' weights (0) and their mean (1)
+
+# Fenced code, formulas, links and citations.
+NO_PROSE = re.compile(r"(?s)```.*?```|\$\$.*?\$\$|https?://\S+|\[[^\]\s]*\](?:\([^)\s]*\))?")
+UNSPACED = re.compile("([\u30a0-\u30ff]+|[\u3400-\u9fff]+)")  # katakana, Chinese characters
+BETWEEN = re.compile("(?<=[\u30a0-\u30ff\u3400-\u9fff]) (?=[\u30a0-\u30ff\u3400-\u9fff])")
+WORD = re.compile(r"[^\W\d_\u3040-\u309f][^\W_\u3040-\u309f]*(?:['\u2019-][^\W_\u3040-\u309f]+)*")
+OPENING = "([{<\"'“‘«„*¿¡「『"  # noqa: RUF001
+CLOSING = ")]}>\"'”’»*.,;:!?…」』。、，：；！？"  # noqa: RUF001
+
+Words = tuple[str, ...]
+"""The words of a phrase, in lower case and without the ending of the plural."""
+
+Phrases = dict[Words, list[str]]
+"""The phrases of a text, each with its forms in the text, one per occurrence."""
+
+
+class _Token(NamedTuple):
+    """A part of a text between blanks; `word` is empty if it is not a word of a phrase."""
+
+    word: str = ""
+    folded: str = ""
+    opens: bool = True  # a phrase ends before it
+    closes: bool = True  # a phrase ends after it
+    labels: bool = False  # in capitals before a colon, as who speaks
+    before_verb: bool = False
+
+
+def distinctive_phrases(texts: Sequence[str]) -> list[str]:
+    """Return for each text the one or two phrases that tell it best from the others.
+
+    Phrases are one to three words between stop words and punctuation, spelled as the text spells
+    them most often. Code, formulas and names before a colon, such as those of speakers, are
+    ignored. A text without phrases gets its first words.
+
+    Parameters
+    ----------
+    texts : sequence of str
+
+    Returns
+    -------
+    list[str]
+        Of at most 60 characters each, two phrases separated by a comma. No two texts get the
+        same phrase.
+
+    Notes
+    -----
+    A word t of a text c weighs tf(t, c) · log(1 + A / f(t)), where f(t) is its frequency in all
+    texts and A the mean number of words per text (Grootendorst, BERTopic: Neural topic modeling
+    with a class-based TF-IDF procedure, 2022, eq. 3). A phrase of k words that occurs n times
+    weighs (1 + log n) / k^0.3 times their sum. Candidates are those of RAKE (Rose et al., Automatic
+    keyword extraction from individual documents, 2010).
+
+    Examples
+    --------
+    >>> distinctive_phrases(["The mill needs new sails.", "The harbour needs a crane."])
+    ['new sails, mill', 'crane, harbour']
+    """
+    found = [_phrases(text) for text in texts]
+    return [
+        ", ".join(_form(phrases[words]) for words in chosen) or first_words(text)
+        for text, phrases, chosen in zip(texts, found, _chosen(found), strict=True)
+    ]
+
+
+def first_words(text: str, most: int = MAX_TITLE) -> str:
+    r"""Return the first words of a text on one line, of at most `most` characters together.
+
+    >>> first_words("Aims and\n means", 11)
+    'Aims and'
+    """
+    words = " ".join(text[: 8 * most].split())
+    if len(words) <= most:
+        return words
+    return words[: most + 1].rpartition(" ")[0] or words[:most]
+
+
+def _chosen(found: Sequence[Phrases]) -> list[list[Words]]:
+    """Choose at most two phrases for each text; of several texts, the heaviest gets a phrase."""
+    chosen: list[list[Words]] = [[] for _ in found]
+    best, taken = [0.0] * len(found), set[Words]()
+    for weight, i, words in sorted(_weighted(found)):
+        own = chosen[i]
+        if len(own) > 1 or words in taken or weight > SECOND * best[i]:
+            continue
+        if own and ({*own[0]} & {*words} or _length(found[i], [*own, words]) > MAX_TITLE):
+            continue
+        best[i] = best[i] or weight
+        own.append(words)
+        taken.add(words)
+    return chosen
+
+
+def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
+    """Yield the negative weight of each phrase of each text."""
+    tf = [
+        Counter(word for words, forms in phrases.items() for word in words for _ in forms)
+        for phrases in found
+    ]
+    f = Counter[str]()
+    for count in tf:
+        f.update(count)
+    mean = f.total() / max(1, len(found))
+    idf = {word: log(1 + mean / n) for word, n in f.items()}
+    for i, (count, phrases) in enumerate(zip(tf, found, strict=True)):
+        for words, forms in phrases.items():
+            weight = 0.0
+            for word in words:
+                weight += count[word] * idf[word]
+            yield -(1 + log(len(forms))) * weight / len(words) ** SHORTNESS, i, words
+
+
+def _phrases(text: str) -> Phrases:
+    found: Phrases = {}
+    for run in _runs(text):
+        while run and _is_participle(run[-1].folded):  # "value estimated"
+            run.pop()
+        is_one = len(run) <= MAX_PHRASE + 1  # else the stop words may not be known
+        for phrase in [run[-MAX_PHRASE:]] if is_one else [[token] for token in run]:
+            form = " ".join([token.word for token in phrase])
+            if 0 < len(form) <= MAX_TITLE:
+                found.setdefault(tuple([token.folded for token in phrase]), []).append(form)
+    return found
+
+
+def _runs(text: str) -> Iterator[list[_Token]]:
+    """Yield the words between stop words and punctuation."""
+    run: list[_Token] = []
+    before_verb = False
+    text = NO_PROSE.sub(" ; ", text)
+    for part in (text if text.isascii() else UNSPACED.sub(r" \1 ", text)).split():
+        token = _token(part)
+        if token.labels:
+            while run and run[-1].word[0].isupper():
+                run.pop()
+        elif before_verb and token.word.islower():
+            token = BREAK
+        before_verb = token.before_verb
+        if run and token.opens:
+            yield run
+            run = []
+        if token.word:
+            if run and token.folded.startswith(run[-1].folded):  # "a mill mill", "an iden identity"
+                run.pop()
+            run.append(token)
+        if run and token.closes:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+@lru_cache(maxsize=2**16)
+def _token(part: str) -> _Token:
+    """Classify a part of a text between blanks."""
+    word = part.lstrip(OPENING).rstrip(CLOSING)
+    opens, closes = not part.startswith(word), not part.endswith(word)
+    lower = word.lower().replace("\u2019", "'")
+    if lower.endswith("'s"):
+        word, lower = word[:-2], lower[:-2]
+    labels = part.endswith(":") and word[:1].isupper()
+    is_short = len({*lower}) < 2 or (len(word) == 2 and not word.isupper())  # "mmm", "uh"
+    if (
+        labels
+        or lower in STOP_WORDS
+        or (is_short and not UNSPACED.match(word))
+        or len(word) > MAX_WORD
+        or not WORD.fullmatch(word)
+        or "'" in lower  # "they'd"
+        or (lower.endswith("ly") and len(word) > 5)
+    ):
+        return BREAK._replace(labels=labels, before_verb=lower in BEFORE_VERBS and not closes)
+    return _Token(word, _singular(lower), opens, closes)
+
+
+BREAK = _Token()
+
+
+def _is_participle(word: str) -> bool:
+    """Return whether a word may be an English participle.
+
+    >>> [_is_participle(word) for word in ("estimated", "speed", "bed")]
+    [True, False, False]
+    """
+    return word.endswith("ed") and len(word) > 4 and word[-3] != "e"
+
+
+def _singular(word: str) -> str:
+    """Remove the ending of an English plural, roughly.
+
+    >>> [_singular(word) for word in ("mills", "glass", "analysis", "bus")]
+    ['mill', 'glass', 'analysis', 'bus']
+    """
+    return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "siu" else word
+
+
+def _form(forms: Sequence[str]) -> str:
+    """Return the most frequent form of a phrase, of several the one in lower case."""
+    counts = Counter(forms)
+    return BETWEEN.sub("", max(counts, key=lambda form: (counts[form], form)))
+
+
+def _length(phrases: Phrases, chosen: Sequence[Words]) -> int:
+    return len(", ".join(_form(phrases[words]) for words in chosen))

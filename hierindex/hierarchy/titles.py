@@ -1,0 +1,74 @@
+"""Titles of nodes: headings, documents' titles, and phrases that tell nodes from their siblings."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
+from pathlib import PurePath
+
+from hierindex.core.titles import distinctive_phrases, first_words
+from hierindex.hierarchy.nodes import Draft
+from hierindex.record import FILE_NAME, SECTION, TITLE, TITLES_BETWEEN, shared_section, titles_of
+
+MAX_GIVEN = 100  # characters of a heading or a document's title
+
+
+def note_titles(drafts: Sequence[Draft], leaves: Mapping[str, Collection[Draft]]) -> None:
+    """Set `title` on every node.
+
+    A node that is a whole document gets the document's title or the name of its file, and a node
+    of all chunks of one section gets its heading. Others keep the title that a language model
+    wrote with the summary, or get a phrase that tells them from their siblings: the nodes with
+    the same strongest parent, or the other roots.
+
+    Parameters
+    ----------
+    drafts : Sequence[Draft]
+        All nodes of a tree, in reading order within each level, with `whole_document` set.
+    leaves : Mapping
+        See `leaves_of_one_document`.
+    """
+    sizes = _sizes_of_sections(drafts)
+    siblings = defaultdict[str, list[Draft]](list)
+    for draft in drafts:
+        under = leaves.get(draft.node.node_id, ())
+        given = _document_title(draft, under) or _heading(draft, under, sizes)
+        draft.note(title=given or draft.record.title)
+        siblings[next((parent for parent, _ in draft.record.parents), "")].append(draft)
+    for group in siblings.values():
+        if all(draft.record.title for draft in group):
+            continue
+        phrases = distinctive_phrases([draft.node.text for draft in group])
+        for draft, phrase in zip(group, phrases, strict=True):
+            draft.note(title=draft.record.title or phrase)
+
+
+def _document_title(draft: Draft, leaves: Collection[Draft]) -> str:
+    """Return the title or the file name of the document that a node is, or nothing."""
+    if not draft.record.whole_document:
+        return ""
+    metadata = next(iter(leaves)).node.metadata
+    names = metadata.get(TITLE), PurePath(str(metadata.get(FILE_NAME, ""))).stem
+    titles = (first_words(name, MAX_GIVEN) for name in names if isinstance(name, str))
+    return next(filter(None, titles), "")
+
+
+def _heading(draft: Draft, leaves: Collection[Draft], sizes: Mapping[tuple[str, str], int]) -> str:
+    """Return the heading of the section whose chunks are exactly those under a node, or nothing."""
+    path = shared_section(map(_section, leaves))
+    is_section = path and sizes[draft.record.documents[0], path] == len(leaves)
+    return first_words(titles_of(path)[-1], MAX_GIVEN) if is_section else ""
+
+
+def _sizes_of_sections(drafts: Sequence[Draft]) -> Counter[tuple[str, str]]:
+    """Count the chunks in each section of each document, those of its subsections included."""
+    return Counter(
+        (draft.record.documents[0], path)
+        for draft in drafts
+        if draft.record.level == 0
+        for path in accumulate(titles_of(_section(draft)), lambda *two: TITLES_BETWEEN.join(two))
+    )
+
+
+def _section(leaf: Draft) -> str:
+    section = leaf.node.metadata.get(SECTION)
+    return section if isinstance(section, str) else ""
