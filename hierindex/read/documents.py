@@ -71,7 +71,8 @@ def read_documents(
     ----------
     *sources : str or Path
         Folders include their subfolders, but no hidden files and folders and no LanceDB
-        tables. Links to folders are not followed.
+        tables. Links to folders are not followed, and of a file and links to it, or of several
+        links to a file, one is read.
     progress : Progress, optional
         Called after each file.
 
@@ -83,7 +84,7 @@ def read_documents(
         `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
         entries of Markdown's front matter, and its `headings`, see `Heading`.
     skipped : list[Skipped]
-        The files that cannot be read as text.
+        The files that cannot be read as text, and links to files that are read.
 
     Raises
     ------
@@ -105,15 +106,23 @@ def read_documents(
                     f"{document_id!r}; index a common parent folder, or rename one."
                 )
             files[document_id] = path
-    documents, skipped = [], []
-    for i, (document_id, path) in enumerate(files.items(), start=1):
+    documents, skipped, read = [], [], dict[str, str]()
+    in_turn = sorted(files.items(), key=lambda file: file[1].is_symlink())  # links last
+    for i, (document_id, path) in enumerate(in_turn, start=1):
+        target = os.path.realpath(path)
         try:
+            if target in read and path.is_symlink():
+                raise UnreadableError(f"is a link to {read[target]}, which is read")
             documents.append(_read(path, document_id))
+            read[target] = document_id
         except UnreadableError as error:
             skipped.append(Skipped(document_id, str(error)))
         except OSError as error:
             skipped.append(Skipped(document_id, f"cannot be read ({error.strerror or error})"))
         progress("read", i, len(files))
+    place = {document_id: i for i, document_id in enumerate(files)}
+    documents.sort(key=lambda document: place[document.doc_id])
+    skipped.sort(key=lambda each: place[each.path])
     if not documents:
         names = ", ".join(repr(str(source)) for source in sources)
         why = f"{skipped[0].path} {skipped[0].reason}" if skipped else "there is no file"
