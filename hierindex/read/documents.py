@@ -22,6 +22,7 @@ from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain
 from hierindex.read.records import read_csv, read_json
 from hierindex.read.rst import read_rst
+from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.text import Reading, UnreadableError, read_text
 from hierindex.record import HEADINGS, MODIFIED, TITLE
 
@@ -41,6 +42,8 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".xlsx", ".xlsm"), read_excel),
     **dict.fromkeys((".csv", ".tsv"), read_csv),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
+    **dict.fromkeys(PYTHON, read_python),
+    **dict.fromkeys(SUFFIXES, read_source),
     ".pdf": read_pdf,
     ".rst": read_rst,
     ".txt": read_plain,
@@ -49,6 +52,9 @@ READERS: dict[str, Reader] = {
     ".ipynb": read_notebook,
 }
 """Readers by suffix; other files are read as text."""
+
+NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm"}
+"""Suffixes of files whose first heading is no title of the whole."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +231,8 @@ def _document(file: BinaryIO, document_id: str, **more: Any) -> Document:
     named = {FILE_NAME: path.name, FILE_PATH: document_id, FOLDER: path.parent.as_posix()}
     metadata = {**read, **named, **more}
     if headings:
-        metadata.setdefault(TITLE, headings[0].title)
+        is_named = path.suffix.lower() in NAMED
+        metadata.setdefault(TITLE, path.name if is_named else headings[0].title)
         metadata[HEADINGS] = [list(heading) for heading in headings]
     document = Document(id_=document_id, text=text, metadata=metadata)
     document.excluded_embed_metadata_keys = list(metadata)
