@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +18,14 @@ from hierindex.read.html import read_html
 from hierindex.read.mail import read_mail
 from hierindex.read.markdown import read_markdown
 from hierindex.read.notebook import read_notebook
-from hierindex.read.office import read_epub, read_excel, read_powerpoint, read_word
+from hierindex.read.office import (
+    OLD,
+    read_epub,
+    read_excel,
+    read_old,
+    read_powerpoint,
+    read_word,
+)
 from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain
 from hierindex.read.records import read_csv, read_json
@@ -44,6 +52,7 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
     **dict.fromkeys(PYTHON, read_python),
     **dict.fromkeys(SUFFIXES, read_source),
+    **{suffix: partial(read_old, suffix) for suffix in OLD},
     ".pdf": read_pdf,
     ".rst": read_rst,
     ".txt": read_plain,

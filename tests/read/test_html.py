@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
 from hierindex.read.documents import FILE_NAME, read_documents
-from hierindex.read.html import MAX_ROW, MAX_TITLE
+from hierindex.read.html import MAX_ROW
+from hierindex.read.text import MAX_TITLE
 from hierindex.record import HEADINGS, Heading
 
 
