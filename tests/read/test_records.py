@@ -3,12 +3,14 @@ import json
 from io import BytesIO, StringIO
 
 import pytest
+from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
 from hierindex.read.documents import MAX_LINE, read_documents
 from hierindex.read.records import BETWEEN, LONG, SHORT, as_record, read_csv, read_json
+from hierindex.read.split import sentence_splitter, split_documents
 
 
 def text_of(read, text):
@@ -166,3 +168,23 @@ def test_long_values_stand_on_their_own_lines():
     long = "x" * (SHORT + 1)
     fields = [("a", "1"), ("b", "2"), ("c", long), ("d", long), ("e", "3")]
     assert as_record(fields) == f"a: 1; b: 2\nc: {long}\nd: {long}\ne: 3"
+
+
+@pytest.mark.parametrize("file", ["a.csv", "a.json"])
+def test_a_record_is_cut_only_if_it_does_not_fit_a_chunk(tmp_path, file):
+    """Even where sentences end within it."""
+    rows = [{"id": f"n{i}", "note": "It was so. It was not." * (1 + i % 4)} for i in range(40)]
+    out = StringIO()
+    if file == "a.csv":
+        writer = csv.DictWriter(out, ["id", "note"])
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        json.dump(rows, out)
+    (tmp_path / file).write_text(out.getvalue())
+    (document,), _ = read_documents(tmp_path)
+    splitter = sentence_splitter(HashingEmbedding(), 100)
+    chunks = split_documents([document], splitter)
+    assert len(chunks) > 5
+    records = [record for chunk in chunks for record in chunk.text.split(BETWEEN)]
+    assert records == document.text.strip().split(BETWEEN)
