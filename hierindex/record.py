@@ -146,9 +146,10 @@ def shared_section(sections: Iterable[str]) -> str:
 class Quote(NamedTuple):
     """A part `text[at:to]` of a node's text and its source.
 
-    If it is verbatim, `source` has the same characters. If it was rewritten, `source` is the
-    sentence that supports it best, and `beside` are those that support it nearly as well.
-    `source` is None for a chunk whose position in its document is unknown.
+    If it is verbatim, `source` has the same characters, and so have `beside`, which are the places
+    of copies in a retrieved node. If it was rewritten, `source` is the sentence that supports it
+    best, and `beside` are those that support it nearly as well. `source` is None for a chunk
+    whose position in its document is unknown.
     """
 
     at: int
@@ -163,12 +164,16 @@ class Quote(NamedTuple):
         return (*([] if self.source is None else [self.source]), *self.beside)
 
     def part(self, at: int, to: int) -> "Quote":
-        """Return the quote of `text[at:to]`, a part of this one, and of a verbatim source."""
-        source = self.source
-        if source is not None and self.verbatim:
-            start = source.start + at - self.at
-            source = source._replace(start=start, end=start + to - at)
-        return self._replace(at=at, to=to, source=source)
+        """Return the quote of `text[at:to]`, a part of this one, and of verbatim sources."""
+        if not self.verbatim:
+            return self._replace(at=at, to=to)
+
+        def part_of(span: Span) -> Span:
+            start = span.start + at - self.at
+            return span._replace(start=start, end=start + to - at)
+
+        source = None if self.source is None else part_of(self.source)
+        return Quote(at, to, source, beside=tuple(map(part_of, self.beside)))
 
 
 @dataclass(frozen=True)

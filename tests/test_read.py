@@ -457,6 +457,34 @@ def test_stretches_lose_nothing(text):
         assert "".join(split_stretches(text)) == text
 
 
+ROWS = [f"| r{i} | It is so of {i}. It is not. | {'x, y ' * (i % 5)}|\n" for i in range(60)]
+
+
+@pytest.mark.parametrize("mark", ["", "| "], ids=["html", "markdown"])
+def test_rows_of_a_table_are_cut_only_if_they_do_not_fit_a_chunk(mark):
+    rows = [mark + row.removeprefix("| ") for row in ROWS]
+    text = f"It is so. And so.\n\n{''.join(rows)}\nIt was so."
+    chunks = split_documents([Document(text=text)], sentence_splitter(HashingEmbedding(), 100))
+    assert len(chunks) > 5
+    lines = [line.strip() for chunk in chunks for line in chunk.text.split("\n")]
+    assert list(filter(None, lines)) == [line.strip() for line in text.split("\n") if line]
+
+
+def test_a_long_sentence_is_cut_at_its_lines():
+    lines = [f"{i}, of the other, and then of another one\n" for i in range(60)]
+    text = "".join(lines)
+    chunks = split_documents([Document(text=text)], sentence_splitter(HashingEmbedding(), 100))
+    assert len(chunks) > 5
+    assert [f"{line}\n" for chunk in chunks for line in chunk.text.split("\n")] == lines
+
+
+def test_a_row_that_does_not_fit_a_chunk_is_cut_at_its_sentences():
+    text = f"| {'It is so. ' * 60}|"
+    chunks = split_documents([Document(text=text)], sentence_splitter(HashingEmbedding(), 60))
+    assert len(chunks) > 2
+    assert all(chunk.text.endswith((".", "|")) for chunk in chunks)
+
+
 def test_a_megabyte_is_split_a_stretch_at_a_time(monkeypatch):
     given = []
     monkeypatch.setattr("hierindex.read.split.split_by_sentence_tokenizer", lambda: keep)

@@ -119,7 +119,8 @@ def answered(answer: dict[str, Any]) -> str:
     """Format an answer with its citations and source nodes."""
     lines = [_text_of(answer), ""]
     if answer["citations"]:
-        lines += [f"[{i}] {_place(c)}" for i, c in enumerate(answer["citations"], start=1)]
+        cited = [_places([c, *c.get("also", ())]) if c else _place(c) for c in answer["citations"]]
+        lines += [f"[{i}] {places}" for i, places in enumerate(cited, start=1)]
         lines.append("")
     if "why" in answer:
         lines += [_wrapped(f"Searched {answer['why']}."), ""]
@@ -272,7 +273,7 @@ def _usage(usage: dict[str, int]) -> str:
     )
 
 
-def _places(citations: list[dict[str, Any]]) -> str:
+def _places(citations: Sequence[dict[str, Any]]) -> str:
     rest = f" and {len(citations) - 2} more" if len(citations) > 2 else ""
     return ", ".join(map(_place, citations[:2])) + rest
 

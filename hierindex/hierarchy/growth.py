@@ -240,7 +240,10 @@ def _summaries(
 ) -> Generator[Work, Any, list[Summary]]:
     """Return one summary per group, from the cache where it has one."""
     known = {} if memory is None else memory.recall_summaries(keys)
-    new = [i for i, key in enumerate(keys) if key not in known]
+    first: dict[str, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)  # equal groups, as of copies, share a summary
+    new = [i for key, i in first.items() if key not in known]
     wanted: list[Group] = [
         split_all((c.node.text, c.record.quotes) for c in children[i]) for i in new
     ]
@@ -251,6 +254,7 @@ def _summaries(
     if memory is not None and not recipe.is_rehearsal:
         lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
         memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
+    known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
     return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]
 
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,12 +19,20 @@ from hierindex.read.html import read_html
 from hierindex.read.mail import read_mail
 from hierindex.read.markdown import read_markdown
 from hierindex.read.notebook import read_notebook
-from hierindex.read.office import read_epub, read_excel, read_powerpoint, read_word
+from hierindex.read.office import (
+    OLD,
+    read_epub,
+    read_excel,
+    read_old,
+    read_powerpoint,
+    read_word,
+)
 from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain
 from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import read_once
 from hierindex.read.rst import read_rst
+from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.text import Reading, UnreadableError, read_text
 from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE
 
@@ -42,6 +51,9 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".xlsx", ".xlsm"), read_excel),
     **dict.fromkeys((".csv", ".tsv"), read_csv),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), read_json),
+    **dict.fromkeys(PYTHON, read_python),
+    **dict.fromkeys(SUFFIXES, read_source),
+    **{suffix: partial(read_old, suffix) for suffix in OLD},
     ".pdf": read_pdf,
     ".rst": read_rst,
     ".txt": read_plain,
@@ -50,6 +62,9 @@ READERS: dict[str, Reader] = {
     ".ipynb": read_notebook,
 }
 """Readers by suffix; other files are read as text."""
+
+NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm"}
+"""Suffixes of files whose first heading is no title of the whole."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,8 @@ def read_documents(
     ----------
     *sources : str or Path
         Folders include their subfolders, but no hidden files and folders and no LanceDB
-        tables. Links to folders are not followed.
+        tables. Links to folders are not followed, and of a file and links to it, or of several
+        links to a file, one is read.
     progress : Progress, optional
         Called after each file.
     memory : ReadingCache, optional
@@ -86,7 +102,7 @@ def read_documents(
         `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
         entries of Markdown's front matter, and its `headings`, see `Heading`.
     skipped : list[Skipped]
-        The files that cannot be read as text.
+        The files that cannot be read as text, and links to files that are read.
 
     Raises
     ------
@@ -103,15 +119,23 @@ def read_documents(
                     f"{document_id!r}; index a common parent folder, or rename one."
                 )
             files[document_id] = path
-    documents, skipped = [], []
-    for i, (document_id, path) in enumerate(files.items(), start=1):
+    documents, skipped, read = [], [], dict[str, str]()
+    in_turn = sorted(files.items(), key=lambda file: file[1].is_symlink())  # links last
+    for i, (document_id, path) in enumerate(in_turn, start=1):
+        target = os.path.realpath(path)
         try:
+            if target in read and path.is_symlink():
+                raise UnreadableError(f"is a link to {read[target]}, which is read")
             documents.append(_read(path, document_id, memory))
+            read[target] = document_id
         except UnreadableError as error:
             skipped.append(Skipped(document_id, str(error)))
         except OSError as error:
             skipped.append(Skipped(document_id, f"cannot be read ({error.strerror or error})"))
         progress("read", i, len(files))
+    place = {document_id: i for i, document_id in enumerate(files)}
+    documents.sort(key=lambda document: place[document.doc_id])
+    skipped.sort(key=lambda each: place[each.path])
     if not documents:
         names = ", ".join(repr(str(source)) for source in sources)
         why = f"{skipped[0].path} {skipped[0].reason}" if skipped else "there is no file"
@@ -230,7 +254,8 @@ def _document(
     named = {FILE_NAME: path.name, FILE_PATH: document_id, FOLDER: path.parent.as_posix()}
     metadata = {**read, **named, **more}
     if headings:
-        metadata.setdefault(TITLE, headings[0].title)
+        is_named = path.suffix.lower() in NAMED
+        metadata.setdefault(TITLE, path.name if is_named else headings[0].title)
         metadata[HEADINGS] = [list(heading) for heading in headings]
     document = Document(id_=document_id, text=text, metadata=metadata)
     document.excluded_embed_metadata_keys = list(metadata)

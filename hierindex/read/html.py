@@ -23,11 +23,11 @@ from hierindex.read.landmarks import (
     TAGS,
     kind_of,
 )
-from hierindex.read.text import HEAD, Reading, UnreadableError, read_text
+from hierindex.read.records import records_of_table
+from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, read_text
 from hierindex.record import TITLE, Heading
 
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
-MAX_TITLE = 1000  # characters; each chunk stores the title
 MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data
 ENOUGH = 0.05  # of a page's text outside navigation, below which `main` is not the main content
 NAVIGATION_LINKS = frozenset("contents help home index next prev previous search start up".split())
@@ -39,7 +39,8 @@ def read_html(file: BinaryIO) -> Reading:
 
     The main content is in `main` or, without it, in `article` elements, or else the whole page;
     navigation, tables of contents, headers and footers are left out. Each block has lines of
-    its own, each table row one line with its cells separated by ``|``; `pre` is kept as it is.
+    its own, each table row one line with its cells separated by ``|``, or with their headers if
+    the table is long; `pre` is kept as it is.
     """
     from lxml import etree
 
@@ -88,18 +89,46 @@ class _Row:
         self.start = start
         self.ends: list[int] = []
         self.has_blocks = False  # headings, code or tables
+        self.is_header = True  # all cells are `th`
+        self.has_spans = False  # cells of several columns or rows
 
-    def joined(self, lines: list[Line]) -> list[Line]:
-        """Return the row as one line, or its lines if it arranges more than words."""
+    def joined(self, lines: list[Line]) -> tuple[list[Line], list[str]]:
+        """Return the row as one line with its cells, or its lines if it arranges more than words.
+
+        It then has no cells.
+        """
         bounds = [0, *(end - self.start for end in self.ends)]
         cells = [" ".join(line.text for line in lines[i:j]) for i, j in pairwise(bounds)]
         while cells and not cells[-1]:
             cells.pop()
         if self.has_blocks or sum(map(bool, cells)) < 2 or sum(map(len, cells)) > MAX_ROW:
-            return lines
+            return lines, []
         kinds = [line.inside for line in lines]
         inside = reduce(or_, kinds) & ~CONTENTS | reduce(and_, kinds)
-        return [Line(" | ".join(cells).strip(), inside)]
+        return [Line(" | ".join(cells).strip(), inside)], cells
+
+
+class _Table:
+    """A table: the cells of its rows, and whether each row is a line and the first a header."""
+
+    def __init__(self) -> None:
+        self.start = 0  # index of the line of the first row
+        self.rows: list[list[str]] = []
+        self.is_plain = True
+
+    def add(self, row: _Row, cells: list[str]) -> None:
+        """Add a row that has ended, with its cells if it is a line."""
+        if not self.rows:
+            self.start, self.is_plain = row.start, row.is_header
+        self.is_plain &= bool(cells) and not row.has_spans
+        self.rows.append(cells)
+
+    def records(self, end: int) -> list[str]:
+        """Return the rows as records if the table is long and its last line is before `end`."""
+        if not self.is_plain or end - self.start != len(self.rows):
+            return []
+        records = records_of_table(self.rows, named=True)
+        return records if len(records) == len(self.rows) - 1 else []
 
 
 class _HtmlText:
@@ -122,6 +151,7 @@ class _HtmlText:
         self._anchor = self._last_anchor = ""  # the nearest, and that of the last heading
         self._anchored = False  # whether the open heading has an anchor of its own
         self._rows: list[_Row] = []
+        self._tables: list[_Table] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         inside = self._inside[-1]
@@ -132,6 +162,11 @@ class _HtmlText:
                 self._rows[-1].has_blocks = True
             if kind & ROW:
                 self._rows.append(_Row(len(self.lines)))
+            if kind & TABLE:
+                self._tables.append(_Table())
+            if kind & CELL and self._rows:
+                self._rows[-1].is_header &= tag == "th"
+                self._rows[-1].has_spans |= "colspan" in attributes or "rowspan" in attributes
         if attributes and not kind & HIDDEN:
             self._note_anchor(tag, attributes)
         if kind & HEADING:
@@ -160,7 +195,16 @@ class _HtmlText:
             self._rows[-1].ends.append(len(self.lines))
         elif kind & ROW:
             row = self._rows.pop()
-            self.lines[row.start :] = row.joined(self.lines[row.start :])
+            self.lines[row.start :], cells = row.joined(self.lines[row.start :])
+            if self._tables:
+                self._tables[-1].add(row, cells)
+        elif kind & TABLE:
+            table = self._tables.pop()
+            if records := table.records(len(self.lines)):
+                records[-1] += "\n\n"  # blank lines as between records
+                kinds = [line.inside for line in self.lines[table.start + 1 :]]
+                texts = (f"\n\n{record}" for record in records)
+                self.lines[table.start :] = map(Line, texts, kinds)
         elif kind & DOCUMENT_TITLE:
             self.title = self.title or "".join(self._title).strip()[:MAX_TITLE]
             self._title.clear()

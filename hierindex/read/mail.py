@@ -7,8 +7,8 @@ from email.utils import parsedate_to_datetime
 from io import BytesIO
 from typing import BinaryIO
 
-from hierindex.read.html import MAX_TITLE, read_html
-from hierindex.read.text import HEAD, Reading, UnreadableError, read_text
+from hierindex.read.html import read_html
+from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, read_text
 from hierindex.record import TITLE, Heading
 
 FIELDS = {"subject": TITLE, "from": "from", "to": "to", "date": "date"}

@@ -13,14 +13,22 @@ from urllib.parse import unquote
 from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile, ZipFile
 
-from hierindex.read.html import MAX_TITLE
 from hierindex.read.markdown import markdown_headings
-from hierindex.read.text import Reading, UnreadableError
-from hierindex.record import TITLE
+from hierindex.read.records import BETWEEN, records_of_table
+from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, read_text
+from hierindex.record import TITLE, Heading
 
 MAX_GROWTH = 100_000_000  # bytes; converters need forty times as much memory
 MAX_CELLS = 10_000_000
 OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
+OLD = {
+    ".doc": "is an old Word file; save it as .docx",
+    ".msg": "is an Outlook message; save it as .eml",
+    ".ppt": "is an old PowerPoint file; save it as .pptx",
+    ".xls": "is an old Excel file; save it as .xlsx",
+}
+"""Files that are not read, and what to do about it, by suffix."""
+
 LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
 WORD_STYLES = "p[style-name='Title'] => h1:fresh"  # beside the headings
 INLINE = "a b code del em i img s strong sub sup u".split()  # only their text is read
@@ -32,7 +40,8 @@ def read_word(file: BinaryIO) -> Reading:
         import mammoth
 
         html = mammoth.convert_to_html(file, style_map=WORD_STYLES, convert_image=lambda image: [])
-        return _reading(_markdown(html.value.replace("↑</a>", "</a>")))  # from a note to its place
+        linked = html.value.replace("↑</a>", "</a>")  # from a note to its place
+        return _reading(_markdown(linked, guess_headers=True))
 
 
 def read_epub(file: BinaryIO) -> Reading:
@@ -69,24 +78,23 @@ def read_powerpoint(file: BinaryIO) -> Reading:
         from pptx.exc import PythonPptxError
 
         try:
-            blocks = [block for block in _slides(Presentation(file).slides) if block.strip()]
+            return _sectioned(_slides(Presentation(file).slides))
         except PythonPptxError as error:
             raise ValueError from error
-        return _reading("\n\n".join(blocks).replace("\v", "\n"))
 
 
 def read_excel(file: BinaryIO) -> Reading:
     """Return the Markdown of sheets: sections with the tables that blank rows separate.
 
-    Of formulas, the last results are read.
+    Of formulas, the last results are read. Long tables become records.
     """
     with _unpacked(file, "Excel"):
         from openpyxl import load_workbook
 
-        blocks, n_cells = [], 0
+        sections, n_cells = list[tuple[str, list[str]]](), 0
         book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
-            blocks.append(f"# {sheet.title}")
+            sections.append((sheet.title, []))
             sheet.reset_dimensions()  # of which files may say anything
             rows: list[list[str]] = []
             for row in sheet.iter_rows(values_only=True):
@@ -96,8 +104,17 @@ def read_excel(file: BinaryIO) -> Reading:
                 rows.append([*map(_said, row)])
             for blank, group in groupby(rows, lambda row: not any(row)):
                 if not blank:
-                    blocks += _block(list(group))
-        return _reading("\n\n".join(blocks))
+                    sections[-1][1].extend(_block(list(group)))
+        title = (book.properties.title or "").strip()[:MAX_TITLE]
+        return _sectioned(sections, {TITLE: title} if title else {})
+
+
+def read_old(suffix: str, file: BinaryIO) -> Reading:
+    """Say what to do about a file of an older format; read other files with its suffix as text."""
+    if file.read(len(OLE)) == OLE:
+        raise UnreadableError(OLD[suffix])
+    file.seek(0)
+    return read_text(file)
 
 
 @contextmanager
@@ -122,14 +139,27 @@ def _reading(text: str, metadata: dict[str, Any] | None = None) -> Reading:
     return Reading(text, metadata or {}, list(markdown_headings(text)))
 
 
-def _slides(slides: Iterable[Any]) -> Iterator[str]:
+def _sectioned(
+    sections: Iterable[tuple[str, Iterable[str]]], metadata: dict[str, Any] | None = None
+) -> Reading:
+    """Return sections with their titles as the only headings, and without blank blocks."""
+    blocks, headings, start = list[str](), list[Heading](), 0
+    for title, inside in sections:
+        headings.append(Heading(1, title[:MAX_TITLE], start))
+        for block in (f"# {title}", *filter(str.strip, inside)):
+            blocks.append(block)
+            start += len(block) + 2
+    return Reading("\n\n".join(blocks), metadata or {}, headings)
+
+
+def _slides(slides: Iterable[Any]) -> Iterator[tuple[str, list[str]]]:
     for i, slide in enumerate(slides, start=1):
         title = slide.shapes.title
         said = "" if title is None else " ".join(title.text_frame.text.split())
-        yield f"# {said or f'Slide {i}'}"
-        yield from _shapes(shape for shape in slide.shapes if shape != title)
+        blocks = [*_shapes(shape for shape in slide.shapes if shape != title)]
         if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
-            yield notes.text and f"Notes: {notes.text}"
+            blocks.append(notes.text and f"Notes: {notes.text}")
+        yield said or f"Slide {i}", [block.replace("\v", "\n") for block in blocks]
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
@@ -145,9 +175,14 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table of Markdown without empty columns; the first row is its header."""
+    """Return a table of Markdown without empty columns, or its records if it is long.
+
+    The first row is its header.
+    """
     columns = sorted({i for row in rows for i, cell in enumerate(row) if cell})
-    cells = ([" ".join("".join(row[i : i + 1]).split()) for i in columns] for row in rows)
+    cells = [[" ".join("".join(row[i : i + 1]).split()) for i in columns] for row in rows]
+    if records := records_of_table(cells):
+        return BETWEEN.join(records)
     lines = [f"| {' | '.join(row)} |" for row in cells]
     return "\n".join([lines[0], f"|{' --- |' * len(columns)}", *lines[1:]])
 
@@ -171,13 +206,16 @@ def _said(value: object) -> str:
     return "" if value is None else str(value).removesuffix(" 00:00:00").strip()
 
 
-def _markdown(html: str | bytes) -> str:
-    """Return the Markdown of HTML, without links, pictures and emphasis."""
+def _markdown(html: str | bytes, *, guess_headers: bool = False) -> str:
+    """Return the Markdown of HTML, without links, pictures and emphasis.
+
+    Long tables become records if they have headers, which can be guessed.
+    """
     from bs4 import BeautifulSoup
     from markdownify import MarkdownConverter
 
     class Converter(MarkdownConverter):
-        """Numbers the items of a list in linear time."""
+        """Numbers the items of a list in linear time, and writes long tables as records."""
 
         def convert_li(self, el: Any, text: str, parent_tags: object) -> str:
             mark = "- "
@@ -185,6 +223,15 @@ def _markdown(html: str | bytes) -> str:
                 numbers[id(el.parent)] += 1
                 mark = f"{numbers[id(el.parent)]}. "
             return f"{mark}{text.strip()}".replace("\n", "\n" + " " * len(mark)) + "\n"
+
+        def convert_table(self, el: Any, text: str, parent_tags: object) -> str:
+            rows = [row.find_all(["td", "th"]) for row in el.find_all("tr")]
+            named = bool(rows) and all(cell.name == "th" for cell in rows[0])
+            is_plain = el.select_one("table, [colspan], [rowspan]") is None
+            if is_plain and (named or guess_headers):
+                cells = [[" ".join(cell.get_text(" ").split()) for cell in row] for row in rows]
+                text = BETWEEN.join(records_of_table(cells, named=named)) or text
+            return f"\n\n{text.strip()}\n\n"
 
     numbers: Counter[int] = Counter()
     soup = BeautifulSoup(html, "lxml")

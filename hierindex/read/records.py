@@ -1,4 +1,4 @@
-"""Tables and JSON: records with their keys, a paragraph each."""
+"""Tables and JSON: records with their keys, which chunks do not tear apart."""
 
 import csv
 import json
@@ -10,8 +10,11 @@ from typing import Any, BinaryIO
 
 from hierindex.read.text import HEAD, Reading, read_text
 
+BETWEEN = "\n\n\n"  # of records; LlamaIndex's splitter first divides texts there
 SHORT = 200  # characters; a longer value stands on a line of its own
 LONG = 2000  # characters; a longer value of JSON is divided into records
+LONG_TABLE = 1000  # characters; a longer table does not fit a chunk of 256 tokens
+MOST_LONGER = 4  # times; records that repeat longer headers are no help
 DELIMITERS = ",;\t|"
 REGULAR = 0.9  # share of rows with at least two values and none beyond the header
 NAME = re.compile(r"\d{4}|.*[^\W\d_].*", re.DOTALL)  # a year, or with a letter
@@ -58,6 +61,28 @@ def records_of(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator
             yield record
 
 
+def records_of_table(rows: Sequence[Sequence[str]], *, named: bool = False) -> list[str]:
+    """Return the rows of a table that is too long for a chunk as records, with their header.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        The first is the header, if it names the columns; see `is_header`.
+    named : bool
+        Whether the first row is known to be the header.
+
+    Returns
+    -------
+    list[str]
+        Empty if the table is short or has no header, or if records are much longer.
+    """
+    length = sum(len(cell) for row in rows for cell in row)
+    if length <= LONG_TABLE or not (named or is_header(rows[0], rows[1:])):
+        return []
+    records = [*records_of(rows[0], rows[1:])]
+    return records if sum(map(len, records)) <= MOST_LONGER * length else []
+
+
 def read_csv(file: BinaryIO) -> Reading:
     """Return the rows of a table as records, or the text as it is if it has no header."""
     text, metadata, _ = read_text(file)
@@ -73,7 +98,7 @@ def read_csv(file: BinaryIO) -> Reading:
         header, *below = _rows(text, delimiter)
     except (ValueError, csv.Error):  # no table, or a field above `csv.field_size_limit`
         return Reading(text, metadata)
-    return Reading("\n\n".join(records_of(header, below)), metadata)
+    return Reading(BETWEEN.join(records_of(header, below)), metadata)
 
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
@@ -91,7 +116,7 @@ def read_json(file: BinaryIO) -> Reading:
     """
     text, metadata, _ = read_text(file)
     try:
-        return Reading("\n\n".join(filter(None, _records(parse_json(text)))), metadata)
+        return Reading(BETWEEN.join(filter(None, _records(parse_json(text)))), metadata)
     except (ValueError, RecursionError):
         return Reading(text, metadata)
 

@@ -24,6 +24,7 @@ from hierindex.record import PAGE, SECTION, Heading, NodeRecord, for_chunks
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
+ROW = re.compile(r"^.*\|.*\n?", re.MULTILINE)  # of a table
 SENTENCE_END = re.compile(r"[.!?]\s+(?=\S)")
 SHORT = 8  # characters
 DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
@@ -160,13 +161,27 @@ def sentence_splitter(
 
 
 def split_stretches(text: str) -> list[str]:
+    r"""Split a text into sentences and rows of tables, and a single one of them into lines.
+
+    >>> split_stretches("It is so. It was.\n| a. | B |")
+    ['It is so. ', 'It was.\n', '| a. | B |']
+    """
+    parts, at = list[str](), 0
+    for row in ROW.finditer(text):
+        parts += _sentences(text[at : row.start()]) if at < row.start() else []
+        parts.append(row.group())
+        at = row.end()
+    parts += _sentences(text[at:])
+    if parts == [text]:  # too long for a chunk
+        return _sentences(text) if "|" in text else text.splitlines(keepends=True)
+    return parts
+
+
+def _sentences(text: str) -> list[str]:
     """Split a text into sentences, at most 100,000 characters at a time.
 
     NLTK, which LlamaIndex calls with whole files, raises TimeoutError after five seconds, as on
     a megabyte of short sentences.
-
-    >>> split_stretches("It is so. It was.")
-    ['It is so. ', 'It was.']
     """
     split = split_by_sentence_tokenizer()
     sentences, at = [], 0

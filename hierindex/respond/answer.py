@@ -59,7 +59,8 @@ class Source:
 class Answer:
     """An answer to a question.
 
-    `citations` has one entry per sentence of an extractive answer. `why` is the reason for
+    `citations` has one entry per sentence of an extractive answer, see `ExtractiveSynthesizer`.
+    `why` is the reason for
     searching chunks or for an outline, if mode "auto" chose. `score` is that of an extractive
     answer, see `ExtractiveSynthesizer`, and `refused` is True if nothing in the index answers.
     `summaries` are the ids of summaries that a language model read instead of their children,

@@ -22,7 +22,7 @@ from hierindex.core.relevance import centroid_similarity
 from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.failures import named_errors
-from hierindex.record import NodeRecord
+from hierindex.record import NodeRecord, Quote
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.summarize.extractive import fitting_sentences
 from hierindex.summarize.sentences import TOKEN, Sentence, split_all, telling
@@ -54,7 +54,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     with the best sentence comes first, and sentences of one document are in reading order.
 
     `response.metadata` has `citations`, one `{document, start, end}` per sentence, or None if
-    its position is unknown; `score`; and `refused`, which is True if no sentence answers.
+    its position is unknown, with a list `also` of other places that say the same, if there are
+    any; `score`; and `refused`, which is True if no sentence answers.
 
     Parameters
     ----------
@@ -103,12 +104,11 @@ class ExtractiveSynthesizer(BaseSynthesizer):
             for node in nodes
         )
         chosen, score = self._extract(query, found)
-        sources = [s.quote.source for s in chosen]
         return Response(
             " ".join(f"{s.text} [{i}]" for i, s in enumerate(chosen, start=1)) or NO_ANSWER,
             source_nodes=[*nodes, *(additional_source_nodes or ())],
             metadata={
-                CITATIONS: [source and source.to_json() for source in sources],
+                CITATIONS: [_citation(sentence.quote) for sentence in chosen],
                 SCORE: score,
                 REFUSED: not chosen,
             },
@@ -178,6 +178,14 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         with named_errors(model):
             vector = query.embedding or model.get_query_embedding(query.query_str)
         return np.asarray(unit_vectors([vector])[0], dtype=np.float64)
+
+
+def _citation(quote: Quote) -> dict[str, Any] | None:
+    """Return the source of a quote, with the others as `also`."""
+    if not quote.sources:
+        return None
+    first, *others = [span.to_json() for span in quote.sources]
+    return {**first, "also": others} if others else first
 
 
 def _informative(found: Sequence[Sentence]) -> list[Sentence]:

@@ -10,7 +10,7 @@ from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import blended, cosines, reading_order
 from hierindex.record import NodeRecord, Span
-from hierindex.store.rows import citations_of
+from hierindex.store.rows import quotes_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,8 @@ def rank_in_context(
     if not rows.num_rows:
         return []
     ids = rows["id"].to_pylist()
-    document, start, end = _places([_span(citations_of(r)) for r in rows["record"].to_pylist()])
+    records = [NodeRecord(quotes=quotes_in(record)) for record in rows["record"].to_pylist()]
+    document, start, end = _places([_span(record.citations) for record in records])
     X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n, n_dims)
     own = blended(cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]))
     near, scores = np.sort(np.argsort(-own, kind="stable")[:MOST_COMPARED]), own.copy()
@@ -64,7 +65,8 @@ def in_reading_order(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     """
     relevance = np.array([node.score or 0.0 for node in nodes], dtype=np.float64)
     records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
-    document, start, _ = _places([_span(record.citations) for record in records])
+    sources = [[quote.source for quote in record.quotes if quote.source] for record in records]
+    document, start, _ = _places([_span(spans) for spans in sources])
     return [nodes[i] for i in reading_order(relevance, document, start)]
 
 

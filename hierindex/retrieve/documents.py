@@ -7,6 +7,7 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter
 
 from hierindex.errors import InputError
 from hierindex.record import WHOLE_DOCUMENT, NodeRecord
+from hierindex.retrieve.copies import best_texts
 from hierindex.retrieve.question import Search, cuts, of_documents
 from hierindex.store.rows import documents_of
 
@@ -46,9 +47,9 @@ async def all_of_documents(search: Search, *, n_documents: int) -> list[NodeWith
 
 
 async def _documents(search: Search, n: int) -> dict[str, float]:
-    """Return the scores of the best documents with a chunk that passes the filters."""
+    """Return the scores of the best documents with a chunk that passes, and of their copies."""
     with_a_chunk = replace(search.by_meaning(), partial_summaries=True)
-    found = await with_a_chunk.best(n, WHOLE)
+    found = await best_texts(lambda most: with_a_chunk.best(most, WHOLE), n)
     has_summaries = found or await replace(with_a_chunk, filters=None).best(1, WHOLE)
     if not has_summaries and await search.snapshot.highest_level():
         raise InputError(

@@ -13,6 +13,7 @@ from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
+from hierindex.retrieve.copies import without_copies
 from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
@@ -95,7 +96,8 @@ async def outline(
         partial = search.partial_summaries
         passing = await snapshot.ids(search.filters, where, partial_summaries=partial)
         value[~_is_in(tree.ids, passing)] = 0.0
-    return await _fitting(snapshot, tree, share, value, budget, most)
+    found = await _fitting(snapshot, tree, share, value, budget, most)
+    return await without_copies(found, search)
 
 
 @once

@@ -31,8 +31,14 @@ async def reranked(
     if not found:
         return []
     texts = [node.get_content(MetadataMode.EMBED) for node in found]
-    scores = _checked(await asyncio.to_thread(reranker.rank, question, texts), len(texts))
-    mixed = blended(scores, np.array([node.get_score() for node in found]), SHARE)
+    distinct = list(dict.fromkeys(texts))
+    scores = _checked(await asyncio.to_thread(reranker.rank, question, distinct), len(distinct))
+    score_of = dict(zip(distinct, scores, strict=True))
+    mixed = blended(
+        np.array([score_of[text] for text in texts]),
+        np.array([node.get_score() for node in found]),
+        SHARE,
+    )
     return [
         NodeWithScore(node=found[i].node, score=float(mixed[i]))
         for i in np.argsort(-mixed, kind="stable")

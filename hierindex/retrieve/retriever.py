@@ -1,6 +1,7 @@
 """The retriever: its options, and the steps from a question to scored nodes."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -18,6 +19,7 @@ from hierindex.embed.load import load_reranker
 from hierindex.embed.model_identity import check_same_model
 from hierindex.errors import InputError
 from hierindex.retrieve.auto import choose
+from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import check_levels, check_mode, levels_of
 from hierindex.retrieve.merging import merged
@@ -56,7 +58,8 @@ class Asked(NamedTuple):
 class HierarchyRetriever(BaseRetriever):
     """A LlamaIndex retriever that finds the nodes of a tree most similar to a question.
 
-    Each result is a `RetrievedNode` with its path to the root.
+    Each result is a `RetrievedNode` with its path to the root. Nodes of equal text are one result
+    with the places of all.
 
     Parameters
     ----------
@@ -262,29 +265,29 @@ class HierarchyRetriever(BaseRetriever):
         if self._mmr is not None:
             found = await _diverse(found, search, self._mmr)
         top_k = None if self._whole_documents else self._top_k or TOP_K
-        found = selected(found, top_k, self._token_budget)
+        found = selected(await without_copies(found, search), top_k, self._token_budget)
         return Asked(found, search.snapshot, choice and choice.why, parents)
 
     async def _found(self, search: Search) -> list[NodeWithScore]:
-        """Return the best nodes, and spare ones if some may be dropped."""
-        top_k = self._top_k or TOP_K
+        """Return the best nodes with their copies, and spare ones if some may be dropped."""
+        if self._whole_documents:
+            return await all_of_documents(search, n_documents=self._n_documents)
+        best, top_k = partial(self._best, search), self._top_k or TOP_K
         spares = self._merge or self._mmr is not None
         n = SPARE * top_k if spares else top_k
         if self._reranker is not None:
-            candidates = await self._best(search, max(n, CANDIDATES))
+            candidates = await best_texts(best, max(n, CANDIDATES))
             return await reranked(candidates, search.question, self._reranker)
-        if spares:
-            return await self._best(search, n)
-        found = await self._best(search, top_k)
-        return await self._best(search, SPARE * top_k) if complete_parents(found) else found
+        found = await best_texts(best, n)
+        if spares or not complete_parents(found):
+            return found
+        return await best_texts(best, SPARE * top_k)
 
     async def _best(self, search: Search, n: int) -> list[NodeWithScore]:
         match self.mode:
             case "traversal":
                 level = max(self.levels, default=0)
                 return await traversal(search, n, beam=self._beam, level=level)
-            case "document" if self._whole_documents:
-                return await all_of_documents(search, n_documents=self._n_documents)
             case "document":
                 return await best_of_documents(search, n, n_documents=self._n_documents)
             case "collapsed":

@@ -19,7 +19,7 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.record import GROUNDING
 from hierindex.store.filters import OPPOSITE, asks_for_member
-from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
+from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry, hash_text
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -90,6 +90,11 @@ def by_ids(node_ids: Collection[str]) -> Prefilter:
     quoted = [hash_entry("node", node_id) for node_id in node_ids if not _is_plain(node_id)]
     named = _typed(col("id").isin(plain or [""]))  # no node has an empty id
     return named | _listed(quoted) if quoted else named
+
+
+def by_texts(texts: Iterable[str]) -> Prefilter:
+    """Return the condition that a node has one of these texts."""
+    return _listed(map(hash_text, texts))
 
 
 def beginning(start: str) -> Prefilter:

@@ -27,7 +27,7 @@ from hierindex.record import (
     SECTION,
     TITLE,
     NodeRecord,
-    Span,
+    Quote,
     as_metadata,
     quotes_of,
     record_keys,
@@ -122,7 +122,7 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "source": source.model_dump_json() if source else "",
         "metadata": metadata,
         "grounding": _share(record.grounding) if keys else -1.0,
-        "digests": row_digests(node.node_id, values, documents),
+        "digests": row_digests(node.node_id, text, values, documents),
         "stale": "",
         "record": _json({key: getattr(record, key) for key in MADE_BY}) if keys else "",
         "node": _json({**rest, **_detailed(links)}),
@@ -213,10 +213,9 @@ def node_of(row: Mapping[str, Any]) -> TextNode:
     )
 
 
-def citations_of(record: str) -> list[Span]:
-    """Return the citations of a node from its column `record`."""
-    quotes = json.loads(record)["quotes"] if record else ()
-    return NodeRecord(quotes=quotes_of(quotes)).citations
+def quotes_in(record: str) -> tuple[Quote, ...]:
+    """Return the quotes of a node from its column `record`."""
+    return quotes_of(json.loads(record)["quotes"]) if record else ()
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from hierindex.store.filters import OF_NODE, filters_of
 from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
 from hierindex.store.modes import answer, check_query
 from hierindex.store.passing import Passing, passing
-from hierindex.store.prefilter import SUMMARIES, Prefilter, beginning, by_ids
+from hierindex.store.prefilter import SUMMARIES, Prefilter, all_of, beginning, by_ids
 from hierindex.store.rows import node_of, to_nodes
 from hierindex.store.schema import NODE_COLUMNS, check_dimension, report_of
 from hierindex.store.search import Scope
@@ -189,14 +189,16 @@ class Snapshot:
         node_ids: Collection[str] | None = None,
         filters: MetadataFilters | None = None,
         *,
+        where: Prefilter | None = None,
         partial_summaries: bool = False,
         columns: Sequence[str] = (*NODE_COLUMNS, "vector"),
     ) -> list[dict[str, Any]]:
-        """Return columns of the rows of `nodes`, `id` among them."""
+        """Return columns of the rows of `nodes` that meet a condition, `id` among them."""
         if self._table is None:
             return []
         passes = await passing(self, filters, partial=partial_summaries)
-        where = passes.where if node_ids is None else passes.where & by_ids(node_ids)
+        parts = [passes.where, where, None if node_ids is None else by_ids(node_ids)]
+        where = all_of([part for part in parts if part is not None])
         table = passes.rows(await self.select(*_read_by(passes, columns), where=where))
         by_id = {row["id"]: row for row in table.to_pylist()}
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]

@@ -608,3 +608,26 @@ def test_relations_are_what_llama_index_expects() -> None:
     for node in grown(RaptorHierarchy):
         assert not isinstance(node.relationships.get(NodeRelationship.PARENT), list)
         assert isinstance(node.relationships.get(NodeRelationship.CHILD, []), list)
+
+
+@pytest.mark.parametrize("hierarchy", [SemanticHierarchy, DocumentHierarchy])
+@pytest.mark.parametrize("cached", [False, True])
+def test_copies_are_paid_for_once(tmp_path, hierarchy, cached):
+    """Also by an extractive summariser, and where no summary is kept."""
+
+    def grown(names):
+        model, summarizer = HashingEmbedding(), CountingSummarizer()
+        grow = hierarchy(embed_model=model, summarizer=summarizer, max_children=3, max_levels=1)
+        copies = [Document(text=text_of("a"), id_=name) for name in names]
+        chunks = SentenceSplitter(chunk_size=60, chunk_overlap=0)(copies)
+        if cached:
+            with open_cache(str(tmp_path / names), "m") as cache:
+                nodes = grow.grow(chunks, cache).nodes
+        else:
+            nodes = grow(chunks)
+        return model.batches, summarizer.calls, [(n.text, record(n).level) for n in nodes]
+
+    *paid, nodes = grown("a")
+    *paid_of_copies, nodes_of_copies = grown("abc")
+    assert paid_of_copies == paid
+    assert sorted(nodes_of_copies) == sorted(3 * nodes)

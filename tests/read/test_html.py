@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
 from hierindex.read.documents import FILE_NAME, read_documents
-from hierindex.read.html import MAX_ROW, MAX_TITLE
+from hierindex.read.html import MAX_ROW
+from hierindex.read.records import BETWEEN
+from hierindex.read.text import MAX_TITLE
 from hierindex.record import HEADINGS, Heading
 
 
@@ -195,6 +197,36 @@ def test_a_table_row_is_a_line(read, html, text):
     assert read(f"<table>{html}</table>").text == text
 
 
+LONG = [f"It is said of {name} that it is so, and that it was so before." for name in "abcd" * 6]
+HEAD = "<tr><th>Name<th>Note"
+ROWS = "".join(f"<tr><td>{i}<td>{note}" for i, note in enumerate(LONG))
+
+
+def test_rows_of_a_long_table_carry_their_header(read):
+    html = f"<p>Before.</p><table>{HEAD}{ROWS}</table><p>After.</p><h2>End</h2>"
+    document = read(html)
+    records = [f"Name: {i}; Note: {note}" for i, note in enumerate(LONG)]
+    assert document.text == BETWEEN.join(["Before.", *records, "After.\nEnd"])
+    assert headings(document) == [(2, "End", "")]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        HEAD + "<tr><td>1<td>x" * 9,
+        "<tr><td>Name<td>Note" + ROWS,
+        "<tr><th>1<th>x" + "<tr><th colspan=2>y<td>z" + ROWS,
+        HEAD + ROWS + "<tr><td>only one",
+        HEAD + "<tr><td>1<td><pre>x</pre>" + ROWS,
+        f"<caption>Notes</caption>{HEAD}{ROWS}<tr><td><td>",
+        "<tr><th>N<th>" + "long " * 99 + "<tr><td>1<td>x" * 500,
+    ],
+    ids="short headless spans narrow code blank repetitive".split(),
+)
+def test_other_tables_keep_their_lines(read, table):
+    assert BETWEEN not in read(f"<table>{table}</table>").text
+
+
 @pytest.mark.parametrize(
     ("html", "found"),
     [
@@ -228,7 +260,9 @@ def test_what_only_looks_like_navigation_is_read(read, html, text):
     assert read(html).text == text
 
 
-TAGS = "<main> </main> <nav> <h1> </h1> <table> <tr> <td> <pre> </pre> </a> <br>".split()
+TAGS = (
+    "<main> </main> <nav> <h1> </h1> <table> </table> <th> <tr> <td> <pre> </pre> </a> <br>".split()
+)
 PARTS = [*TAGS, "<a href='#a'>", "<p id=a>", "text ", "\n"]
 
 

@@ -12,6 +12,8 @@ from pptx.util import Inches
 from hierindex.errors import SourceError
 from hierindex.read import office
 from hierindex.read.documents import READERS, Skipped, read_documents
+from hierindex.read.office import OLD
+from hierindex.read.records import BETWEEN
 
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
 RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -309,6 +311,76 @@ def test_slides_that_miss_a_part_are_skipped(tmp_path):
     (tmp_path / "a.pptx").write_bytes(zipped(parts))
     with pytest.raises(SourceError, match="cannot be read as PowerPoint"):
         read_documents(tmp_path)
+
+
+ROWS = [[f"r{i}", "", f"It is said of it that {i} is so."] for i in range(60)]
+RECORDS = BETWEEN.join(f"Name: {name}; Note: {note}" for name, _, note in ROWS)
+HEADS = ["Name", "", "Note"]
+
+
+def html_table(header="th", rows=ROWS):
+    head = "".join(f"<{header}>{name}</{header}>" for name in HEADS)
+    cells = ("".join(f"<td>{cell}</td>" for cell in row) for row in rows)
+    return f"<p>x</p><table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "data"),
+    [
+        (".docx", word(paragraph("x"), table(HEADS, *ROWS))),
+        (".xlsx", excel({"x": [HEADS, *ROWS]})),
+        (".epub", epub({"a.html": html_table()})),
+    ],
+)
+def test_rows_of_a_long_table_carry_their_header(suffix, data):
+    reading = read(suffix, data)
+    assert reading.text.lstrip("# ") == f"x\n\n{RECORDS}"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        html_table(header="td"),
+        html_table(rows=ROWS[:5]),
+        html_table().replace("<td>", "<td colspan=2>", 1),
+        html_table(rows=[*ROWS, ["<table><tr><td>1</td></tr></table>"]]),
+    ],
+    ids="headless short spans nested".split(),
+)
+def test_other_tables_of_books_stay_tables(table):
+    assert "| r1 |" in read(".epub", epub({"a.html": table})).text
+
+
+def test_a_workbook_is_titled_by_its_author_or_its_file(tmp_path):
+    (tmp_path / "a.xlsx").write_bytes(SALES)
+    book = openpyxl.load_workbook(BytesIO(SALES))
+    book.properties.title = " The sales "
+    book.save(tmp_path / "b.xlsx")
+    documents, _ = read_documents(tmp_path)
+    assert [document.metadata["title"] for document in documents] == ["a.xlsx", "The sales"]
+
+
+def test_cells_and_text_on_slides_are_no_headings():
+    reading = read(".xlsx", excel({"x _y_": [["# a"], ["b", "c"], ["# d", "1"]], "z": []}))
+    assert [(h.title, reading.text[h.start :][:3]) for h in reading.headings] == [
+        *(("x _y_", "# x"), ("z", "# z"))
+    ]
+    slides = pptx.Presentation()
+    slide = slides.slides.add_slide(slides.slide_layouts[6])
+    slide.shapes.add_textbox(*[Inches(1)] * 4).text_frame.text = "# No title"
+    data = BytesIO()
+    slides.save(data)
+    assert [heading.title for heading in read(".pptx", data.getvalue()).headings] == ["Slide 1"]
+
+
+@pytest.mark.parametrize("suffix", OLD)
+def test_old_files_are_skipped_with_what_to_do(tmp_path, suffix):
+    (tmp_path / f"a{suffix}").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(5000))
+    (tmp_path / f"b{suffix}").write_text("Plain text.")
+    (document,), skipped = read_documents(tmp_path)
+    assert document.text == "Plain text."
+    assert skipped == [Skipped(f"a{suffix}", OLD[suffix])]
+    assert "; save it as ." in OLD[suffix]
 
 
 def test_a_column_of_lines_is_no_table():

@@ -3,12 +3,14 @@ import json
 from io import BytesIO, StringIO
 
 import pytest
+from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.errors import SourceError
 from hierindex.read.documents import MAX_LINE, read_documents
-from hierindex.read.records import LONG, SHORT, as_record, read_csv, read_json
+from hierindex.read.records import BETWEEN, LONG, SHORT, as_record, read_csv, read_json
+from hierindex.read.split import sentence_splitter, split_documents
 
 
 def text_of(read, text):
@@ -41,7 +43,7 @@ TABLE = "name,born,note\nAda,1815,Wrote programs\nAlan,1912,\n"
     ids="comma semicolon tab decimals years quoted blanks wider shorter bom".split(),
 )
 def test_rows_are_records_with_their_keys(table, records):
-    assert text_of(read_csv, table) == "\n\n".join(records)
+    assert text_of(read_csv, table) == BETWEEN.join(records)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_binary_files_are_no_text(tmp_path, name, data):
 
 def test_a_table_is_read_in_linear_time_and_not_shortened():
     text = text_of(read_csv, "key,value\n" + "".join(f"k{i},{i}\n" for i in range(200_000)))
-    assert text.count("\n\n") == 199_999
+    assert text.count(BETWEEN) == 199_999
     assert text.endswith("key: k199999; value: 199999")
 
 
@@ -123,8 +125,8 @@ def test_a_table_is_read_in_linear_time_and_not_shortened():
     ids="list object few many deep lists values text lines".split(),
 )
 def test_objects_are_records_with_their_keys(value, records):
-    assert text_of(read_json, json.dumps(value)) == "\n\n".join(records)
-    assert text_of(read_json, json.dumps(value, indent=1)) == "\n\n".join(records)
+    assert text_of(read_json, json.dumps(value)) == BETWEEN.join(records)
+    assert text_of(read_json, json.dumps(value, indent=1)) == BETWEEN.join(records)
 
 
 def test_numbers_are_as_in_the_file():
@@ -138,7 +140,7 @@ def test_numbers_are_as_in_the_file():
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
 def test_lines_of_json_are_records(end):
     lines = ['{"a": 1}', '{"a": "x\u2028y"}', '{"a": 3}']
-    assert text_of(read_json, end.join(lines)) == "a: 1\n\na: x\u2028y\n\na: 3"
+    assert text_of(read_json, end.join(lines)) == BETWEEN.join(["a: 1", "a: x\u2028y", "a: 3"])
 
 
 @pytest.mark.parametrize(
@@ -166,3 +168,23 @@ def test_long_values_stand_on_their_own_lines():
     long = "x" * (SHORT + 1)
     fields = [("a", "1"), ("b", "2"), ("c", long), ("d", long), ("e", "3")]
     assert as_record(fields) == f"a: 1; b: 2\nc: {long}\nd: {long}\ne: 3"
+
+
+@pytest.mark.parametrize("file", ["a.csv", "a.json"])
+def test_a_record_is_cut_only_if_it_does_not_fit_a_chunk(tmp_path, file):
+    """Even where sentences end within it."""
+    rows = [{"id": f"n{i}", "note": "It was so. It was not." * (1 + i % 4)} for i in range(40)]
+    out = StringIO()
+    if file == "a.csv":
+        writer = csv.DictWriter(out, ["id", "note"])
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        json.dump(rows, out)
+    (tmp_path / file).write_text(out.getvalue())
+    (document,), _ = read_documents(tmp_path)
+    splitter = sentence_splitter(HashingEmbedding(), 100)
+    chunks = split_documents([document], splitter)
+    assert len(chunks) > 5
+    records = [record for chunk in chunks for record in chunk.text.split(BETWEEN)]
+    assert records == document.text.strip().split(BETWEEN)
