@@ -18,7 +18,7 @@ from hierindex.core.rows import Rows
 from hierindex.core.runs import squared_lengths
 
 STRETCH = 1024  # rows, some 190,000 words; the search costs their square
-WORTH_A_SEGMENT = 1.0  # cost of a heading above which a segment is added, see `crossing_costs`
+WORTH_A_SEGMENT = 2.0  # cost of a heading, in tests/benchmarks/segments.py
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _worth_by_end(rows: Rows, costs: Floats1d, caps: Caps) -> Floats2d:
 
     That is its cohesion less the costs of the headings that it crosses, and -inf for runs that
     begin before the first row or exceed the caps. A single row's is so low that the cohesions and
-    costs of others, each below n in total, cannot compensate for it.
+    costs of others, below n and 2 * n in total, cannot compensate for it.
     """
     n = len(rows)
     longest = min(n, caps.max_children)
@@ -98,7 +98,7 @@ def _worth_by_end(rows: Rows, costs: Floats1d, caps: Caps) -> Floats2d:
         cohesion = np.sqrt(np.maximum(Q[length, : n - length + 1], 0))
         cohesion -= crossed[length - 1 :] - crossed[: n - length + 1]
         C[length - 1 :, longest - length] = np.where(allowed, cohesion, -np.inf)
-    C[:, -1] -= 2 * n
+    C[:, -1] -= 3 * n
     return C
 
 

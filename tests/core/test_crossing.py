@@ -11,11 +11,11 @@ def all_headings():
 
 
 @given(all_headings())
-def test_only_headings_cost_and_all_together_less_than_a_row_each(heading):
+def test_only_headings_cost_and_all_together_less_than_2_a_row(heading):
     costs = crossing_costs(heading)
     assert costs.shape == heading.shape
     assert np.array_equal(costs[1:] > 0, heading[1:] > 0)
-    assert costs.sum() < max(1, len(heading))
+    assert costs.sum() < max(1, 2 * len(heading))
 
 
 @given(all_headings(), st.integers(1, 5))
@@ -35,4 +35,4 @@ def test_a_cost_follows_length_and_level():
     heading[[0, 10, 15, 20, 22]] = [1, 2, 3, 2, 2]
     costs = crossing_costs(heading)
     assert np.flatnonzero(costs).tolist() == [10, 15, 20, 22]
-    np.testing.assert_allclose(costs[[10, 15, 20, 22]], [5, 1.25, 20 / 12, 36 / 20])
+    np.testing.assert_allclose(costs[[10, 15, 20, 22]], [4.472, 1.581, 2.582, 2.683], atol=1e-3)

@@ -34,11 +34,11 @@ def is_feasible(M, n_tokens, caps):
 
 
 def measure(M, X, heading):
-    """Cohesion, less two documents a row alone and the costs of the headings that are crossed."""
+    """Cohesion, less three documents a row alone and the costs of headings that are crossed."""
     n_alone = sum(len(group) == 1 for group in groups_of(M))
     total = mean_cohesion(M, X.astype(np.float64)) * len(X)
     inside = [row for group in groups_of(M) for row in group[1:]]
-    return total - 2 * len(X) * n_alone - crossing_costs(heading)[inside].sum()
+    return total - 3 * len(X) * n_alone - crossing_costs(heading)[inside].sum()
 
 
 @st.composite
