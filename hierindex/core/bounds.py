@@ -7,6 +7,7 @@ import numpy as np
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.membership import (
+    Floats1d,
     Floats2d,
     Ints1d,
     Membership,
@@ -42,7 +43,13 @@ UNBOUNDED = Caps(max_tokens=sys.maxsize, max_children=sys.maxsize)
 
 
 def bounded(
-    M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, *, document: Ints1d | None = None
+    M: Membership,
+    X: Floats2d,
+    n_tokens: Ints1d,
+    caps: Caps,
+    *,
+    document: Ints1d | None = None,
+    heading: Ints1d | None = None,
 ) -> Membership:
     """Split groups that exceed the caps, then merge each group of one row into the nearest group.
 
@@ -58,6 +65,9 @@ def bounded(
         If given, groups are runs of rows in one document, and are split and merged in reading
         order. Otherwise groups are split along their first principal axis, and the result does
         not depend on the order of the rows.
+    heading : (n_rows,) int, optional
+        Level of the highest heading between a row and the one before it, 0 for none. With
+        `document`, a row between two groups joins the one that the lower heading divides it from.
 
     Returns
     -------
@@ -81,28 +91,39 @@ def bounded(
             f"{len(n_tokens)} token counts."
         )
     if document is not None:
-        return _within(caps, M, X, n_tokens, document)
+        return _within(caps, M, X, n_tokens, _gaps(document, heading))
     order = canonical_order(X)
     return in_rows_of(_within(caps, M[order], X[order], n_tokens[order], None), order)
 
 
+def _gaps(document: Ints1d, heading: Ints1d | None) -> Floats1d:
+    """Return the height of what divides rows i - 1 and i, as entry i of (n_rows + 1,).
+
+    That is infinite for documents, 1 for the highest headings, less for lower ones and 0 for none.
+    """
+    levels = np.zeros(len(document), dtype=np.int64) if heading is None else heading
+    heights = np.where(levels > 0, 1 / np.maximum(levels, 1), 0.0)
+    heights[1:][np.diff(document) != 0] = np.inf
+    return np.concatenate([[np.inf], heights[1:], [np.inf]])
+
+
 def _within(
-    caps: Caps, M: Membership, X: Floats2d, n_tokens: Ints1d, document: Ints1d | None
+    caps: Caps, M: Membership, X: Floats2d, n_tokens: Ints1d, gaps: Floats1d | None
 ) -> Membership:
-    M = _join_singles(_split(M, X, n_tokens, caps, document), X, n_tokens, caps, document)
+    M = _join_singles(_split(M, X, n_tokens, caps, gaps), X, n_tokens, caps, gaps)
     is_soft = M.nnz > len(X)
     if is_soft and M.shape[1] > len(X) // 2:  # too much overlap for a tree of O(log n_rows) levels
         hard = one_hot(strongest_parent(M))
-        M = _join_singles(hard, X, n_tokens, caps, document)
+        M = _join_singles(hard, X, n_tokens, caps, gaps)
     return M
 
 
 def _split(
-    M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, document: Ints1d | None
+    M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, gaps: Floats1d | None
 ) -> Membership:
     groups, weights = [], []
     for group, weight in zip(groups_of(M), weights_of(M), strict=True):
-        for part in _parts(X[group], n_tokens[group], caps, in_order=document is not None):
+        for part in _parts(X[group], n_tokens[group], caps, in_order=gaps is not None):
             groups.append(group[part])
             weights.append(weight[part])
     return from_groups(groups, weights, len(X))
@@ -132,9 +153,12 @@ def _principal_coordinate(X: Floats2d) -> Floats2d:
 
 
 def _join_singles(
-    M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, document: Ints1d | None
+    M: Membership, X: Floats2d, n_tokens: Ints1d, caps: Caps, gaps: Floats1d | None
 ) -> Membership:
-    """Merge each group of one row into the permitted group with the nearest centroid."""
+    """Merge each group of one row into the permitted group with the nearest centroid.
+
+    In reading order the lower of the gaps before and after the row decides first.
+    """
     groups, weights = groups_of(M), weights_of(M)
     size = np.array([len(group) for group in groups])  # (n_groups,); 0 after a merge
     tokens = np.array([n_tokens[group].sum() for group in groups])
@@ -146,12 +170,15 @@ def _join_singles(
         others = lightest[1 if tokens[g] == lightest[0] else 0 :]  # groups only grow
         if size[g] != 1 or not len(others) or tokens[g] + others[0] > caps.max_tokens:
             continue
-        near = np.arange(len(groups)) if document is None else column[_neighbours(row, document)]
-        near = near[(near != g) & (size[near] > 0)]
-        fits = (size[near] < caps.max_children) & (tokens[near] + n_tokens[row] <= caps.max_tokens)
-        near = near[fits]
-        if len(near) == 0:
+        if gaps is None:
+            near, height = np.arange(len(groups)), np.zeros(len(groups))
+        else:
+            near, height = column.take([row - 1, row + 1], mode="wrap"), gaps[[row, row + 1]]
+        fits = (near != g) & (size[near] > 0) & (height < np.inf)
+        fits &= (size[near] < caps.max_children) & (tokens[near] + n_tokens[row] <= caps.max_tokens)
+        if not fits.any():
             continue
+        near = near[fits & (height == height[fits].min())]
         length = np.maximum(np.linalg.norm(total[near], axis=1), 1e-12)
         nearest = near[np.argmax(total[near] @ X[row] / length)]
         groups[nearest] = np.append(groups[nearest], groups[g])
@@ -162,9 +189,3 @@ def _join_singles(
         total[nearest] += total[g]
     kept = np.flatnonzero(size)
     return from_groups([groups[g] for g in kept], [weights[g] for g in kept], M.shape[0])
-
-
-def _neighbours(row: int, document: Ints1d) -> Ints1d:
-    """Return the adjacent rows in the same document."""
-    near = np.array([r for r in (row - 1, row + 1) if 0 <= r < len(document)], dtype=np.int64)
-    return np.asarray(near[document[near] == document[row]])

@@ -22,7 +22,10 @@ from hierindex.core.segments import Rule, document_starts, segment
 
 @dataclass(frozen=True)
 class BySegment:
-    """Groups consecutive rows of a document, level by level, until each document is one row."""
+    """Groups consecutive rows of a document, level by level, until each document is one row.
+
+    Rows stay with their section where the rule and the caps allow it.
+    """
 
     rule: Rule
     caps: Caps
@@ -30,7 +33,9 @@ class BySegment:
     def __call__(self, rows: Rows) -> Membership | None:
         """Return segments within the caps, or None if no segment has two rows."""
         M = segment(rows, rule=self.rule, caps=self.caps)
-        M = bounded(M, rows.X, rows.n_tokens, self.caps, document=rows.document)
+        M = bounded(
+            M, rows.X, rows.n_tokens, self.caps, document=rows.document, heading=rows.heading
+        )
         return M if M.shape[1] < len(rows) else None
 
 
@@ -69,7 +74,7 @@ class ByMixture:
 
 @dataclass(frozen=True)
 class ByDocument:
-    """Groups all leaves of each document, regardless of their number."""
+    """Groups all leaves of each document, regardless of their number and their headings."""
 
     def __call__(self, rows: Rows) -> Membership | None:
         """Return one group per document, or None above the leaves."""

@@ -2,7 +2,7 @@
 
 The cohesion of a segment is the length of the sum of its rows, the objective of spherical
 k-means, less a cost for each heading that it crosses. It favours segments of one row, so their
-number is fixed, and single rows are cut off only if the caps, the number or a chapter require it.
+number is fixed, and single rows are cut off only if the caps or the number require it.
 """
 
 from dataclasses import dataclass
@@ -12,24 +12,27 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.bounds import Caps
+from hierindex.core.crossing import crossing_costs
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 from hierindex.core.rows import Rows
 from hierindex.core.runs import squared_lengths
 
 STRETCH = 1024  # rows, some 190,000 words; the search costs their square
+WORTH_A_SEGMENT = 2.0  # cost of a heading, in tests/benchmarks/segments.py
 
 
 @dataclass(frozen=True)
 class Optimal:
     """Cut into segments within the caps: the fewest single rows, then the greatest cohesion.
 
-    Segments end where the document's sections do if their number allows it: crossing a heading
-    has a cost, the higher the heading the greater.
+    Crossing a heading has a cost, see `crossing_costs`, so segments end where sections do, short
+    sections share a segment, and long ones are cut where their meaning changes.
 
     Parameters
     ----------
     rows : int
-        Mean number of rows per segment. The caps may require more segments.
+        Mean number of rows per segment. The caps may require more segments, and so may headings:
+        one for each that divides two sections of some length.
 
     Raises
     ------
@@ -57,8 +60,13 @@ class Optimal:
         return np.concatenate(starts)[1:] - 1
 
     def _starts(self, rows: Rows, caps: Caps) -> Ints1d:
-        number = max(-(-len(rows) // self.rows), _fewest_segments(rows.n_tokens, caps))
-        return _of_number(_worth_by_end(rows, caps), number)
+        costs = crossing_costs(rows.heading)
+        number = max(
+            -(-len(rows) // self.rows),
+            _fewest_segments(rows.n_tokens, caps),
+            1 + int(np.count_nonzero(costs > WORTH_A_SEGMENT)),
+        )
+        return _of_number(_worth_by_end(rows, costs, caps), number)
 
 
 def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
@@ -71,28 +79,18 @@ def _fewest_segments(n_tokens: Ints1d, caps: Caps) -> int:
     return number
 
 
-def crossing_costs(heading: Ints1d) -> Floats1d:
-    """Return what a segment loses in cohesion by crossing the headings before each row.
-
-    A heading of the first level, as a chapter's, costs more than any cohesion and than single
-    rows; one of level 2 costs 0.5, one of level 3 0.25, and so on.
-    """
-    below = 0.5 / np.maximum(heading - 1, 1)
-    return np.select([heading == 1, heading > 1], [2.0 * len(heading), below], 0.0)
-
-
-def _worth_by_end(rows: Rows, caps: Caps) -> Floats2d:
+def _worth_by_end(rows: Rows, costs: Floats1d, caps: Caps) -> Floats2d:
     """Return the worth of the run of `longest - c` rows that ends with row j, as entry [j, c].
 
     That is its cohesion less the costs of the headings that it crosses, and -inf for runs that
-    begin before the first row or exceed the caps. A single row's is so low that other cohesions
-    cannot compensate for it.
+    begin before the first row or exceed the caps. A single row's is so low that the cohesions and
+    costs of others, below n and 2 * n in total, cannot compensate for it.
     """
     n = len(rows)
     longest = min(n, caps.max_children)
     Q = squared_lengths(rows.X, longest)
     tokens = np.concatenate([[0], np.cumsum(rows.n_tokens)])
-    crossed = np.cumsum(crossing_costs(rows.heading))
+    crossed = np.cumsum(costs)
     C = np.full((n, longest), -np.inf)
     for length in range(1, longest + 1):
         fits = tokens[length:] - tokens[: n - length + 1] <= caps.max_tokens
@@ -100,7 +98,7 @@ def _worth_by_end(rows: Rows, caps: Caps) -> Floats2d:
         cohesion = np.sqrt(np.maximum(Q[length, : n - length + 1], 0))
         cohesion -= crossed[length - 1 :] - crossed[: n - length + 1]
         C[length - 1 :, longest - length] = np.where(allowed, cohesion, -np.inf)
-    C[:, -1] -= n
+    C[:, -1] -= 3 * n
     return C
 
 

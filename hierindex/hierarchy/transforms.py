@@ -21,8 +21,9 @@ SEGMENTS = Optimal(rows=6)  # compared with other rules in tests/benchmarks/clus
 class SemanticHierarchy(Hierarchy):
     """A hierarchy that groups similar consecutive chunks until each document is one node.
 
-    Documents are then clustered to a single root, see `Mixture`. See `Hierarchy` for the other
-    parameters and `segment` for the algorithm.
+    Groups end where the sections of a document do, see `Optimal`. Documents are then clustered to
+    a single root, see `Mixture`. See `Hierarchy` for the other parameters and `segment` for the
+    algorithm.
 
     Parameters
     ----------
@@ -66,7 +67,8 @@ class SemanticHierarchy(Hierarchy):
 class RaptorHierarchy(Hierarchy):
     """A hierarchy that groups similar chunks by soft clustering with UMAP and Gaussian mixtures.
 
-    See `Hierarchy` for the other parameters and `mixture` for the algorithm.
+    See `Hierarchy` for the other parameters and `mixture` for the algorithm. Similar chunks share
+    a group wherever they stand, so the sections of a document decide only where its chunks end.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ class RaptorHierarchy(Hierarchy):
 
 
 class DocumentHierarchy(Hierarchy):
-    """A hierarchy with one summary per document, of any number of chunks.
+    """A hierarchy with one summary per document, of any number of chunks and sections.
 
     See `Hierarchy` for the other parameters.
 

@@ -13,8 +13,8 @@ from hierindex.core.segments import document_starts, segment
 from hierindex.errors import InputError
 
 
-def bounded_by(caps, M, X, n_tokens, document=None):
-    return bounded(M, X, n_tokens, caps, document=document)
+def bounded_by(caps, M, X, n_tokens, document=None, heading=None):
+    return bounded(M, X, n_tokens, caps, document=document, heading=heading)
 
 
 def sizes(M):
@@ -34,7 +34,7 @@ def in_documents(draw):
     """Arguments of `bounded` whose groups are segments."""
     rows = draw(leaves(least_rows=1))
     M = segment(rows, rule=draw(rules()))
-    return draw(caps()), M, rows.X, rows.n_tokens, rows.document
+    return draw(caps()), M, rows.X, rows.n_tokens, rows.document, rows.heading
 
 
 @given(anywhere() | in_documents())
@@ -98,7 +98,7 @@ def test_a_group_of_one_is_left_only_if_no_group_can_take_it(given):
 
 @given(in_documents())
 def test_a_single_row_is_left_only_if_no_neighbour_in_its_document_can_take_it(given):
-    caps, _, _, n_tokens, document = given
+    caps, _, _, n_tokens, document, _ = given
     groups = groups_of(bounded_by(*given))
     for one, next_ in pairwise(groups):
         if 1 in (len(one), len(next_)) and document[one[0]] == document[next_[0]]:
@@ -110,7 +110,49 @@ def test_a_single_row_is_left_only_if_no_neighbour_in_its_document_can_take_it(g
 def test_segments_stay_runs_of_rows_in_one_document(given):
     column = strongest_parent(bounded_by(*given))
     assert set(np.diff(column)) <= {0, 1}
-    assert set(document_starts(given[-1])) <= set(document_starts(column))
+    assert set(document_starts(given[-2])) <= set(document_starts(column))
+
+
+@given(in_documents())
+def test_a_single_row_crosses_the_lower_of_two_headings_if_both_neighbours_can_take_it(given):
+    caps, M, _, n_tokens, document, heading = given
+    groups, column = groups_of(M), strongest_parent(bounded_by(*given))
+    assume(all(caps.hold(n_tokens[group].sum(), len(group)) for group in groups))
+    height = [1 / level if level else 0 for level in heading]
+    for before, (*one, row), after in zip(groups, groups[1:], groups[2:], strict=False):
+        both = [np.append(side, row) for side in (before, after)]
+        is_free = len(before) > 1 < len(after) and not one
+        can = all(caps.hold(n_tokens[side].sum(), len(side)) for side in both)
+        if is_free and can and len({document[before[0]], document[row], document[after[0]]}) == 1:
+            if height[row] > height[row + 1]:
+                assert column[row] == column[row + 1]
+            if height[row] < height[row + 1]:
+                assert column[row] == column[row - 1]
+
+
+@pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        pytest.param([1, 0, 0, 0, 0], [0, 0, 1, 1, 1], id="none: the nearest"),
+        pytest.param([1, 0, 1, 0, 0], [0, 0, 1, 1, 1], id="before"),
+        pytest.param([1, 0, 0, 1, 0], [0, 0, 0, 1, 1], id="after"),
+        pytest.param([1, 0, 1, 2, 0], [0, 0, 1, 1, 1], id="after, lower"),
+        pytest.param([1, 0, 3, 2, 0], [0, 0, 0, 1, 1], id="before, lower"),
+        pytest.param([1, 0, 2, 2, 0], [0, 0, 1, 1, 1], id="equal: the nearest"),
+    ],
+)
+def test_a_single_row_stays_on_its_side_of_the_higher_heading(heading, expected):
+    X, same = np.eye(2)[[0, 0, 1, 1, 1]], np.zeros(5, dtype=np.int64)
+    M = one_hot(np.array([0, 0, 1, 2, 2]))
+    M = bounded_by(Caps(99, 4), M, X, same + 1, same, np.array(heading))
+    assert strongest_parent(M).tolist() == expected
+
+
+def test_a_single_row_joins_across_a_heading_if_its_own_side_is_full():
+    X, same = unit_vectors("identical", 5, 2), np.zeros(5, dtype=np.int64)
+    M, heading = one_hot(np.array([0, 0, 0, 1, 2])), np.array([1, 0, 0, 0, 1])
+    M = bounded_by(Caps(99, 3), M, X, same + 1, same, heading)
+    assert strongest_parent(M).tolist() == [0, 0, 0, 1, 1]
 
 
 @given(anywhere() | in_documents())

@@ -8,8 +8,9 @@ from strategies import caps, headings, seeds, token_counts, unit_vectors, vector
 
 from hierindex.core import optimal
 from hierindex.core.bounds import UNBOUNDED, Caps
+from hierindex.core.crossing import crossing_costs
 from hierindex.core.membership import groups_of, mean_cohesion, one_hot
-from hierindex.core.optimal import Optimal, crossing_costs
+from hierindex.core.optimal import WORTH_A_SEGMENT, Optimal
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import segment
 from hierindex.errors import InputError
@@ -33,11 +34,11 @@ def is_feasible(M, n_tokens, caps):
 
 
 def measure(M, X, heading):
-    """Cohesion, less a row for each row alone and the costs of the headings that are crossed."""
+    """Cohesion, less three documents a row alone and the costs of headings that are crossed."""
     n_alone = sum(len(group) == 1 for group in groups_of(M))
     total = mean_cohesion(M, X.astype(np.float64)) * len(X)
     inside = [row for group in groups_of(M) for row in group[1:]]
-    return total - len(X) * n_alone - crossing_costs(heading)[inside].sum()
+    return total - 3 * len(X) * n_alone - crossing_costs(heading)[inside].sum()
 
 
 @st.composite
@@ -60,7 +61,9 @@ def test_of_a_number_it_equals_brute_force(problem, rows):
     M = segments(X, Optimal(rows=rows), caps, n_tokens, heading)
     assert is_feasible(M, n_tokens, caps)
     feasible = list(all_feasible(X, n_tokens, caps))
-    assert M.shape[1] == max(-(-len(X) // rows), min(rival.shape[1] for rival in feasible))
+    n_long = np.count_nonzero(crossing_costs(heading) > WORTH_A_SEGMENT)
+    fewest = min(rival.shape[1] for rival in feasible)
+    assert M.shape[1] == max(-(-len(X) // rows), fewest, 1 + n_long)
     best = max(measure(rival, X, heading) for rival in feasible if rival.shape[1] == M.shape[1])
     assert measure(M, X, heading) == pytest.approx(best, abs=CLOSE * len(X))
 
@@ -119,18 +122,42 @@ def test_the_longest_segment_is_the_cap_on_children():
     assert max(b - a for a, b in pairwise([*starts, 50])) <= 7
 
 
-def test_segments_end_where_sections_end():
+@pytest.mark.parametrize("levels", [{2: 1, 3: 2}, {2: 2, 3: 3}])
+def test_segments_end_where_sections_end(levels):
     X = unit_vectors("identical", 12, 3)
-    heading = np.array([1, 0, 0, 0, 2, 0, 0, 3, 0, 0, 0, 0])
+    heading = np.array([1, 0, 0, 0, levels[2], 0, 0, levels[3], 0, 0, 0, 0])
     M = segments(X, Optimal(rows=6), heading=heading)
     assert [group[0] for group in groups_of(M)] == [0, 4]
     M = segments(X, Optimal(rows=4), heading=heading)
     assert [group[0] for group in groups_of(M)] == [0, 4, 7]
 
 
-def test_a_chapter_is_no_part_of_a_segment_with_another_even_of_one_row():
-    X, heading = unit_vectors("identical", 8, 3), np.array([1, 0, 0, 0, 0, 0, 0, 1])
-    assert groups_of(segments(X, Optimal(rows=4), heading=heading))[-1].tolist() == [7]
+def test_short_sections_share_a_segment():
+    heading = np.array([1, 2, 2, 0, 2, 2, 2, 0, 2, 2, 0, 2])
+    M = segments(unit_vectors("identical", 12, 3), Optimal(rows=6), heading=heading)
+    assert M.shape[1] == 2
+    assert heading[groups_of(M)[1][0]] == 2
+
+
+def test_sections_of_some_length_have_segments_of_their_own():
+    heading = np.array([1, 0, 0, 2, 0, 0, 2, 0, 0, 2, 0, 0])
+    M = segments(unit_vectors("identical", 12, 3), Optimal(rows=6), heading=heading)
+    assert [group.tolist() for group in groups_of(M)] == [*np.arange(12).reshape(4, 3).tolist()]
+
+
+def test_a_long_section_is_cut_by_meaning():
+    X = np.eye(3)[np.repeat([0, 1, 2], [4, 5, 3])]
+    heading = np.array([1, *[0] * 8, 2, 0, 0])
+    M = segments(X, Optimal(rows=4), heading=heading)
+    assert [group[0] for group in groups_of(M)] == [0, 4, 9]
+
+
+@given(problems(), st.integers(1, 9))
+def test_the_title_divides_nothing(problem, rows):
+    X, n_tokens, caps, heading = problem
+    rule, titled = Optimal(rows=rows), np.array([1, *heading[1:]])
+    M, titled_M = (segments(X, rule, caps, n_tokens, each) for each in (heading, titled))
+    assert np.array_equal(M.toarray(), titled_M.toarray())
 
 
 @pytest.mark.parametrize("rows", [0, 2.5, None])
