@@ -91,9 +91,12 @@ class Sections:
 
         Text before the first heading is in no section, and counts only if there is nothing else.
         """
+        return shared_section(self.paths(start, end))
+
+    def paths(self, start: int, end: int) -> list[str]:
+        """Return the paths of titles of all sections of `text[start:end]`."""
         first = max(0, bisect_right(self._starts, start) - 1)
-        places = self._places[first : bisect_left(self._starts, end)]
-        return shared_section(path for path, _ in places)
+        return [path for path, _ in self._places[first : bisect_left(self._starts, end)]]
 
 
 def _paths(headings: Sequence[Heading]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from hierindex.embed.load import load_embed_model
 from hierindex.progress import Progress, silent
 from hierindex.read.places import Places
 from hierindex.read.remembered import split_once
-from hierindex.read.sections import headings_of, split_at_headings
+from hierindex.read.sections import Sections, headings_of, split_at_headings
 from hierindex.record import PAGE, SECTION, Heading, NodeRecord, for_chunks
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
@@ -27,6 +27,7 @@ STRETCH, NEAR_END = 100_000, 5_000  # characters
 ROW = re.compile(r"^.*\|.*\n?", re.MULTILINE)  # of a table
 SENTENCE_END = re.compile(r"[.!?]\s+(?=\S)")
 SHORT = 8  # characters
+PREFIX = 8  # a section's titles are embedded with a chunk if they take an eighth of it at most
 DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
 ENOUGH = 6  # characters per token; most texts have about four
 
@@ -63,21 +64,35 @@ class PlacedSentenceSplitter(SentenceSplitter):
         for node in nodes:
             bare, text = _bare(node), node.get_content(MetadataMode.NONE)
             headings = headings_of(node) if node.source_node is None else []
-            metadata = self._get_metadata_str(bare)
-            split = partial(self._chunks_of, text, headings, metadata)
+            split = partial(self._chunks_of, text, headings, bare)
             if counted_by is None:
                 chunks: Sequence[str] = split()
             else:
-                starts = [(heading.level, heading.start) for heading in headings]
+                metadata = self._get_metadata_str(bare)
                 settings = self.model_dump(exclude={"callback_manager", "id_func"})
-                shaped_by = json.dumps([counted_by, settings, metadata, starts])
+                shaped_by = json.dumps([counted_by, settings, metadata, headings])
                 chunks = split_once(split, text, shaped_by, memory)
             found += build_nodes_from_splits([*chunks], bare, id_func=self.id_func)
         return found
 
-    def _chunks_of(self, text: str, headings: Sequence[Heading], metadata: str) -> list[str]:
-        parts = split_at_headings(text, headings, self._is_short)
-        return [c for part in parts for c in self.split_text_metadata_aware(part, metadata)]
+    def _chunks_of(self, text: str, headings: Sequence[Heading], bare: BaseNode) -> list[str]:
+        """Split each part between headings, and leave room in its chunks for titles above them."""
+        sections, chunks, start = Sections(text, headings), list[str](), 0
+        for part in split_at_headings(text, headings, self._is_short):
+            end = start + len(part)
+            above = max(filter(self.embeds, sections.paths(start, end)), key=len, default="")
+            metadata = ({SECTION: above} if above else {}) | bare.metadata
+            with_titles = bare.model_copy(update={"metadata": metadata})
+            chunks += self.split_text_metadata_aware(part, self._get_metadata_str(with_titles))
+            start = end
+        return chunks
+
+    def embeds(self, section: str) -> bool:
+        """Return whether chunks are embedded with the titles of their section, as these are short.
+
+        Retrieval with and without them is compared in tests/benchmarks/structure.py.
+        """
+        return self._token_size(section) <= self.chunk_size // PREFIX
 
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
@@ -101,7 +116,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
             chunks[parent.node_id].append(node)
         for name, parent in parent_doc_map.items():
             if parent.source_node is None:
-                _place(chunks[name], parent)
+                _place(chunks[name], parent, self.embeds)
         return nodes
 
     def _is_short(self, text: str) -> bool:
@@ -225,22 +240,28 @@ def _bare(document: DocumentLike) -> DocumentLike:
     return document.model_copy(update={"metadata": for_chunks(document.metadata)})
 
 
-def _place(chunks: Sequence[BaseNode], document: BaseNode) -> None:
+def _place(
+    chunks: Sequence[BaseNode],
+    document: BaseNode,
+    embeds: Callable[[str], bool] = lambda section: False,
+) -> None:
     """Give chunks their first page, their section, and the quotes that cite their parts."""
     places = Places(document)
     for chunk in chunks:
         if not isinstance(chunk, TextNode) or (start := chunk.start_char_idx) is None:
             continue
-        own: dict[str, Any] = {}
+        quotes = places.quotes(chunk.text, start)
+        own = NodeRecord(documents=(document.node_id,), quotes=quotes).to_metadata()
+        embedded: set[str] = set()
         if section := places.sections.around(start, start + len(chunk.text)):
             own[SECTION] = section
-        quotes = places.quotes(chunk.text, start)
-        own |= NodeRecord(documents=(document.node_id,), quotes=quotes).to_metadata()
+            embedded = {SECTION} if embeds(section) else set()
         hidden = [*own]
         if places.is_paged:
             own[PAGE] = places.page(start)
         chunk.metadata |= own
-        chunk.excluded_embed_metadata_keys = _with(own, chunk.excluded_embed_metadata_keys)
+        unseen = own.keys() - embedded
+        chunk.excluded_embed_metadata_keys = _with(unseen, chunk.excluded_embed_metadata_keys)
         chunk.excluded_llm_metadata_keys = _with(hidden, chunk.excluded_llm_metadata_keys)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.membership import Ints1d
 from hierindex.retrieve.outline import Tree, whole_tree
-from hierindex.store.rows import citations_of
+from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot
 
 FIRST_LOOK = 40  # most nodes if no depth is given
@@ -129,4 +129,5 @@ def _node(node_id: str, part: _Part, rows: Mapping[str, Mapping[str, Any]]) -> d
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, int]:
-    return row["documents"][0], min((span.start for span in citations_of(row["record"])), default=0)
+    spans = (span for quote in quotes_in(row["record"]) for span in quote.sources)
+    return row["documents"][0], min((span.start for span in spans), default=0)
