@@ -47,10 +47,10 @@ from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import Rule
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.intervals import interval
-from hierindex.hierarchy.growth import _headings
+from hierindex.hierarchy.growth import headings_between
 from hierindex.hierarchy.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
 from hierindex.read.markdown import read_markdown
-from hierindex.record import HEADINGS, SECTION, Heading
+from hierindex.record import HEADINGS, Heading
 
 CAPS = Caps(MAX_TOKENS, MAX_CHILDREN)
 ROWS = 6
@@ -143,8 +143,8 @@ def chunked(documents: Sequence[Marked], *, structure: bool) -> list[Chunked]:
     ends = np.cumsum([0, *map(len, chunks)])
     found = []
     for document, of, start, end in zip(documents, chunks, ends, ends[1:], strict=False):
-        heading = _headings([chunk.metadata.get(SECTION, "") for chunk in of])
-        rows = Rows(X[start:end], n_tokens[start:end], np.zeros(end - start, int), heading=heading)
+        arrays = X[start:end], n_tokens[start:end], np.zeros(end - start, int)
+        rows = Rows(*arrays, heading=headings_between(of))
         found.append(Chunked(document, rows, np.array([chunk.start_char_idx for chunk in of])))
     return found
 
