@@ -60,10 +60,8 @@ def test_segments_of_a_number_of_rows_are_known(sizes):
 
 @pytest.mark.parametrize("section", [1, 2, 3, 9])
 def test_sections_of_some_length_are_known_to_have_segments(section):
-    hierarchy, chunks = (
-        SemanticHierarchy(embed_model=HashingEmbedding()),
-        chunks_of([18], 0, section),
-    )
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    chunks = chunks_of([18], section=section)
     least, most = hierarchy.expected(chunks)
     nodes = [level.nodes for level in hierarchy.grow(chunks).statistics]
     assert least.nodes[1] == most.nodes[1] == nodes[1] == {1: 3, 2: 3, 3: 6, 9: 3}[section]
