@@ -7,11 +7,12 @@ import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.utils import get_tokenizer
 
+from hierindex.core.crossing import crossing_costs
 from hierindex.core.groupers import ByMixture, BySegment
-from hierindex.core.membership import Floats1d
-from hierindex.core.optimal import STRETCH, Optimal
+from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.optimal import STRETCH, WORTH_A_SEGMENT, Optimal
 from hierindex.core.tree import Grouper
-from hierindex.hierarchy.growth import Recipe
+from hierindex.hierarchy.growth import Recipe, headings_between
 from hierindex.llm.usage import Usage
 from hierindex.summarize.summary import Summarizer
 
@@ -50,6 +51,9 @@ def expected_trees(
     ratio = counted / max(1, int(n_tokens[sample].sum()))  # of an LLM's tokens to those
     _, document = np.unique([c.ref_doc_id or c.node_id for c in chunks], return_inverse=True)
     rows, tokens = (np.bincount(document, w).astype(float) for w in (None, n_tokens))
+    heading, order = headings_between(chunks), np.argsort(document, kind="stable")
+    parts = np.split(heading[order], np.cumsum(rows[:-1]).astype(int))
+    sections = np.array([_n_sections(part) for part in parts])
     summary_tokens = min(recipe.summary_tokens, recipe.embedder.room)
     rewriter = getattr(summarizer, "rewriter", None)
     call = rewriter.rewrite([""], max_tokens=summary_tokens)[0].usage if rewriter else Usage()
@@ -57,7 +61,9 @@ def expected_trees(
 
     def expected(most: int) -> Expected:
         written = WRITTEN[most] * summary_tokens
-        nodes, n_calls, n_read = _grown(rows, tokens, recipe, extract_tokens, written, most)
+        nodes, n_calls, n_read = _grown(
+            rows, tokens, sections, recipe, extract_tokens, written, most
+        )
         n_calls *= call.llm_calls
         prompt = n_calls and n_calls * call.prompt_tokens + READ[most] * ratio * n_read
         return Expected(nodes, Usage(n_calls, int(prompt), n_calls * call.completion_tokens))
@@ -65,9 +71,16 @@ def expected_trees(
     return expected(0), expected(1)
 
 
+def _n_sections(heading: Ints1d) -> int:
+    """How many segments a document's headings ask for; 0 if it has none."""
+    costs = crossing_costs(heading)
+    return int(costs.any() and 1 + np.count_nonzero(costs > WORTH_A_SEGMENT))
+
+
 def _grown(
     rows: Floats1d,
     tokens: Floats1d,
+    sections: Floats1d,
     recipe: Recipe,
     extract_tokens: float,
     summary_tokens: float,
@@ -75,14 +88,18 @@ def _grown(
 ) -> tuple[list[int], int, float]:
     """The nodes of each cut, the number of summaries, and the tokens of their extracts.
 
-    `rows` and `tokens`, (n_documents,), are those of each document's chunks.
+    `rows` and `tokens`, (n_documents,), are those of each document's chunks, and `sections` are the
+    segments that its headings ask for. Those of higher levels depend on the cuts below.
     """
     nodes, n_written, n_read = [int(rows.sum())], 0, 0.0
     for grouper in recipe.groupers:
         if isinstance(grouper, ByMixture) and not grouper.per_document:
             rows, tokens = rows.sum(keepdims=True), tokens.sum(keepdims=True)
         while len(nodes) <= (recipe.max_levels or np.inf):
-            groups = _n_groups(grouper, rows, tokens, most)
+            most_sections = np.sign(sections) * ((2 * rows + 1) // 5)  # of two and three rows
+            is_known = (len(nodes) == 1) & (rows <= STRETCH)
+            asked = np.where(is_known, sections, most * most_sections)
+            groups = _n_groups(grouper, rows, tokens, asked, most)
             alone = recipe.summarize_single_documents and len(nodes) == 1
             if groups.sum() >= rows.sum() and not alone:
                 break
@@ -94,12 +111,15 @@ def _grown(
     return nodes, n_written, float(n_read)
 
 
-def _n_groups(grouper: Grouper, rows: Floats1d, tokens: Floats1d, most: int) -> Floats1d:
+def _n_groups(
+    grouper: Grouper, rows: Floats1d, tokens: Floats1d, sections: Floats1d, most: int
+) -> Floats1d:
     """How many groups the rows of each part have, (n_parts,)."""
     size: float
+    needed = np.zeros_like(rows)
     match grouper:
         case BySegment(rule=Optimal(rows=size), caps=caps) if size > 2:
-            size = min(size, caps.max_children)
+            size, needed = min(size, caps.max_children), sections
         case BySegment(caps=caps):
             size = (caps.max_children, 1.5)[most]  # `bounded`: two groups of three rows at most
         case ByMixture(caps=caps, model=model):
@@ -110,7 +130,7 @@ def _n_groups(grouper: Grouper, rows: Floats1d, tokens: Floats1d, most: int) -> 
     crowded = tokens > caps.max_tokens
     # Of groups that are filled one after the other, two neighbours together are over the cap.
     by_tokens = crowded * (1 + most) * tokens / caps.max_tokens
-    groups = np.ceil(np.maximum(rows / size, by_tokens))
+    groups = np.ceil(np.maximum(np.maximum(rows / size, by_tokens), needed))
     if isinstance(grouper, ByMixture):
         groups[~crowded & (rows <= caps.max_children)] = 1
     return np.minimum(groups + most * (rows // STRETCH), rows)

@@ -152,16 +152,18 @@ def _embedded(leaves: Sequence[Draft], recipe: Recipe) -> Generator[Work, Any, R
     for i, vector in zip(new, vectors, strict=True):
         nodes[i].embedding = vector.tolist()
     X = unit_vectors([node.get_embedding() for node in nodes])
-    sections = [node.metadata.get(SECTION) for node in nodes]
-    return _rows(leaves, X, 0, _headings([s if isinstance(s, str) else "" for s in sections]))
+    return _rows(leaves, X, 0, headings_between(nodes))
 
 
-def _headings(sections: Sequence[str]) -> Ints1d:
+def headings_between(chunks: Sequence[BaseNode]) -> Ints1d:
     """Return the level of the highest heading between each chunk and the one before it.
 
-    >>> _headings(["Results", "Results › Timing", "Results › Timing", "Outlook", ""]).tolist()
+    >>> paths = ["Results", "Results › Timing", "Results › Timing", "Outlook", ""]
+    >>> headings_between([TextNode(metadata={"section": path}) for path in paths]).tolist()
     [1, 2, 0, 1, 1]
     """
+    known = [chunk.metadata.get(SECTION) for chunk in chunks]
+    sections = [section if isinstance(section, str) else "" for section in known]
     levels = [
         0 if before == after else 1 + len(titles_of(shared_section([before, after])))
         for before, after in pairwise(["", *sections])

@@ -3,21 +3,21 @@
 Three sets of documents of 1,000 words and more, each without the words of its headings: files of
 tech_books by their sections, its chapters by files and sections, and Markdown files whose headings
 are blanked out. With structure, the places of headings are known to the splitter and to `Optimal`;
-without it, to neither. Of tech_books only the held-out third is asked; on the rest the costs in
-`crossing_costs` were chosen. Beside LlamaIndex's `MarkdownNodeParser`, which gets the headings, its
-`HierarchicalNodeParser` (nodes of 512 tokens), and as many equal and random segments as ours.
+without it, to neither. Only the held-out third is cut; on the rest `crossing_costs` was chosen.
+Beside LlamaIndex's `MarkdownNodeParser`, which gets the headings, its `HierarchicalNodeParser`
+(nodes of 512 tokens), and as many equal and random segments as ours of level 1.
 
 Agreement: Pk (Beeferman, Berger and Lafferty 1999) and WindowDiff (Pevzner and Hearst 2002) by
 nltk over words, lower is better, against the headings of level 2, and of levels 2 and 3, where
 level 1 is the title; means over documents with 95% bootstrap intervals.
 
-Usage: python tests/benchmarks/segments.py DATA MARKDOWN [all]   (folders)
+Usage: python tests/benchmarks/segments.py DATA MARKDOWN   (evaluation data, a folder of files)
 """
 
 import json
 import re
 import sys
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,19 +43,23 @@ from hierindex.core.breakpoints import TargetSize
 from hierindex.core.groupers import BySegment
 from hierindex.core.membership import centroids, groups_of
 from hierindex.core.optimal import Optimal
-from hierindex.core.rows import Rows
+from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import Rule
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.intervals import interval
-from hierindex.hierarchy.growth import _headings
+from hierindex.hierarchy.growth import headings_between
 from hierindex.hierarchy.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
 from hierindex.read.markdown import read_markdown
-from hierindex.record import HEADINGS, SECTION, Heading
+from hierindex.record import HEADINGS, Heading
 
 CAPS = Caps(MAX_TOKENS, MAX_CHILDREN)
 ROWS = 6
-SMALL = 2  # chunks; a section of as many may share its parent with its siblings
+OPTIMAL = Optimal(ROWS)
+SHORT = 300  # words of a section, some two chunks
 LEAST = 1_000  # words of a document, which has several parents
+HEADER = """
+| | segments | Pk, level 2 | WindowDiff | Pk, levels 2 and 3 | WindowDiff | cross | tear | share |
+|---|---|---|---|---|---|---|---|---|"""
 TITLE_LINE = re.compile(r"[^\n]*(\n[=-]+[ \t]*$)?", re.M)
 
 
@@ -139,16 +143,16 @@ def chunked(documents: Sequence[Marked], *, structure: bool) -> list[Chunked]:
     ends = np.cumsum([0, *map(len, chunks)])
     found = []
     for document, of, start, end in zip(documents, chunks, ends, ends[1:], strict=False):
-        heading = _headings([chunk.metadata.get(SECTION, "") for chunk in of])
-        rows = Rows(X[start:end], n_tokens[start:end], np.zeros(end - start, int), heading=heading)
+        arrays = X[start:end], n_tokens[start:end], np.zeros(end - start, int)
+        rows = Rows(*arrays, heading=headings_between(of))
         found.append(Chunked(document, rows, np.array([chunk.start_char_idx for chunk in of])))
     return found
 
 
-def levels(rows: Rows, rule: Rule, caps: Caps = CAPS) -> list[np.ndarray]:
+def levels(rows: Rows, rule: Rule) -> list[np.ndarray]:
     """First rows of the nodes of each level, as `SemanticHierarchy` makes them, of centroids."""
     starts = [np.arange(len(rows))]
-    while (M := BySegment(rule, caps)(rows)) is not None:
+    while (M := BySegment(rule, CAPS)(rows)) is not None:
         groups = groups_of(M)
         first = np.array([group[0] for group in groups])
         starts.append(starts[-1][first])
@@ -156,13 +160,8 @@ def levels(rows: Rows, rule: Rule, caps: Caps = CAPS) -> list[np.ndarray]:
             rows.n_tokens[g[0]] if len(g) == 1 else min(SUMMARY_TOKENS, rows.n_tokens[g].sum())
             for g in groups
         ]
-        rows = Rows(
-            centroids(M, rows.X),
-            np.array(n_tokens),
-            rows.document[first],
-            rows.level + 1,
-            rows.heading[first],
-        )
+        above = centroids(M, rows.X), np.array(n_tokens), rows.document[first]
+        rows = Rows(*above, rows.level + 1, rows.heading[first])
     return starts
 
 
@@ -195,134 +194,87 @@ def disagreement(truth: list[int], found: list[int], n: int) -> tuple[float, flo
     return pk(*marks, half), windowdiff(*marks, half)
 
 
-def crossed(document: Marked, starts: Sequence[int]) -> tuple[int, int]:
-    """Number of segments that cross a heading of level 2, and of those that tear a section.
-
-    A segment tears a section if it holds a part of it, and something beside it.
+def in_sections(document: Marked, found: list[int]) -> np.ndarray:
+    """Numbers of segments, of those that cross a heading of level 2, and of those that tear a
+    section, as they hold a part of it and something beside it; of short sections, and of those
+    that share a segment with others.
     """
     n = len(document.words)
     level = {0: 0, n: 0}
     for heading in document.headings:
-        word = bisect_left(document.words, heading.start)
+        (word,) = document.at([heading.start]) or [0]
         level[word] = min(level.get(word, heading.level), heading.level)
-    places = sorted(level)
-    n_crossing = n_torn = 0
-    for start, end in pairwise([0, *starts, n]):
+    places, ends = sorted(level), [0, *found, n]
+    crossing = torn = 0
+    for start, end in pairwise(ends):
         inside = places[bisect_left(places, start + 1) : bisect_left(places, end)]
         highest = min((level[word] for word in inside), default=n)
-        n_crossing += highest <= 2
-        n_torn += highest < n and any(level.get(word, n) > highest for word in (start, end))
-    return n_crossing, n_torn
+        crossing += highest <= 2
+        torn += highest < n and any(level.get(word, n) > highest for word in (start, end))
+    short = [(start, end) for start, end in pairwise(places) if end - start <= SHORT]
+    around = [(ends[bisect_right(ends, s) - 1], ends[bisect_left(ends, e)]) for s, e in short]
+    both = zip(short, around, strict=True)
+    shared = sum(pair != own and pair in {*pairwise(ends)} for own, pair in both)
+    return np.array([len(found) + 1, crossing, torn, len(short), shared])
 
 
-def small_sections(of: Chunked, first: np.ndarray) -> tuple[int, int]:
-    """Number of sections of one or two chunks, and of those with siblings in their parent."""
-    parent = np.searchsorted(first, np.arange(len(of.rows)), side="right")
-    sections = np.split(np.arange(len(of.rows)), np.flatnonzero(of.rows.heading[1:]) + 1)
-    small = [section for section in sections if len(section) <= SMALL]
-    with_siblings = [
-        section
-        for section in small
-        if len({*parent[section].tolist()}) == 1
-        and np.count_nonzero(parent == parent[section[0]]) > len(section)
-    ]
-    return len(small), len(with_siblings)
-
-
-Ways = dict[str, list[list[int]]]  # the words that segments of each document begin with
-
-
-def ways(documents: Sequence[Marked], trees: dict[str, list[list[np.ndarray]]], sets) -> Ways:
+def ways(
+    documents: Sequence[Marked], with_structure: Sequence[Chunked], without: Sequence[Chunked]
+) -> Iterator[tuple[str, list[list[int]]]]:
+    """Ways to cut documents, and the words that segments of each document begin with."""
+    of_level_1 = cut(with_structure, 1)
+    chunks_alone = [replace(c, rows=replace(c.rows, heading=NO_HEADINGS)) for c in with_structure]
+    yield "with structure, level 1", of_level_1
+    yield "the same, level 2", cut(with_structure, 2)
+    yield "structure of chunks alone, level 1", cut(chunks_alone, 1)
+    yield "without structure, level 1", cut(without, 1)
+    yield "the same, level 2", cut(without, 2)
+    yield "`TargetSize(6)` without structure, level 1", cut(without, 1, TargetSize(ROWS))
+    yield "`MarkdownNodeParser`", [d.at(by_markdown_parser(d)) for d in documents]
+    yield "`HierarchicalNodeParser`", [d.at(by_hierarchical_parser(d)) for d in documents]
+    sizes = [(len(d.words), 1 + len(found)) for d, found in zip(documents, of_level_1, strict=True)]
+    yield "equal", [[n * i // k for i in range(1, k)] for n, k in sizes]
     rng = np.random.default_rng(0)
-    found: Ways = {}
-    for name, of in sets.items():
-        for level in (1, 2):
-            found[f"{name}, level {level}"] = [
-                each.marked.at(each.places[starts[min(level, len(starts) - 1)]])
-                for each, starts in zip(of, trees[name], strict=True)
-            ]
-    plain = sets["without structure"]
-    found["`TargetSize(6)` without structure"] = [
-        each.marked.at(each.places[levels(each.rows, TargetSize(ROWS))[1]]) for each in plain
+    yield "random", [sorted(1 + rng.choice(n - 1, k - 1, replace=False)) for n, k in sizes]
+
+
+def cut(chunked: Sequence[Chunked], level: int, rule: Rule = OPTIMAL) -> list[list[int]]:
+    trees = [levels(c.rows, rule) for c in chunked]
+    return [
+        c.marked.at(c.places[tree[min(level, len(tree) - 1)]])
+        for c, tree in zip(chunked, trees, strict=True)
     ]
-    found["`MarkdownNodeParser`"] = [d.at(by_markdown_parser(d)) for d in documents]
-    found["`HierarchicalNodeParser`, 512 tokens"] = [
-        d.at(by_hierarchical_parser(d)) for d in documents
-    ]
-    numbers = [len(starts) for starts in found["with structure, level 1"]]
-    sizes = [len(d.words) for d in documents]
-    found["equal, as many as level 1"] = [
-        [n * (i + 1) // (k + 1) for i in range(k)] for n, k in zip(sizes, numbers, strict=True)
-    ]
-    found["random, as many as level 1"] = [
-        sorted((1 + rng.choice(n - 1, k, replace=False)).tolist())
-        for n, k in zip(sizes, numbers, strict=True)
-    ]
-    return found
 
 
 def report(name: str, documents: Sequence[Marked]) -> None:
     documents = [d for d in documents if len(d.words) >= LEAST]
-    sets = {
-        "with structure": chunked(documents, structure=True),
-        "without structure": chunked(documents, structure=False),
-    }
-    sets["chunks end at headings, parents do not"] = [
-        replace(of, rows=replace(of.rows, heading=0 * of.rows.heading))
-        for of in sets["with structure"]
-    ]
-    trees = {way: [levels(each.rows, Optimal(ROWS)) for each in of] for way, of in sets.items()}
-    print(f"\n{name}: {len(documents)} documents\n")
-    print("| segments | number | Pk, level 2 | WindowDiff | Pk, levels 2 and 3 | WindowDiff |")
-    print("|---|---|---|---|---|---|")
-    for way, found in ways(documents, trees, sets).items():
-        cells = [f"{sum(map(len, found)) + len(found):,}"]
+    with_structure, without = (chunked(documents, structure=known) for known in (True, False))
+    print(f"\n{name}: {len(documents)} documents")
+    for label, of in (("with", with_structure), ("without", without)):
+        trees = [levels(c.rows, OPTIMAL) for c in of]
+        sizes = [
+            np.diff([*np.searchsorted(below, above), len(below)])
+            for tree in trees
+            for below, above in pairwise(tree)
+        ]
+        children = np.concatenate(sizes)
+        n, each = np.count_nonzero(children > 1), children[children > 1].mean()
+        print(f"{label} structure: {sum(len(c.rows) for c in of):,} chunks, ", end="")
+        print(f"{n:,} parents at all levels, {each:.1f} children each")
+    print(HEADER)
+    for way, found in ways(documents, with_structure, without):
+        both = [*zip(documents, found, strict=True)]
+        n, crossing, torn, short, shared = sum(in_sections(d, starts) for d, starts in both)
+        cells = [f"{n:,}"]
         for depth in (2, 3):
             errors = [
                 disagreement(truth, starts, len(d.words))
-                for d, starts in zip(documents, found, strict=True)
+                for d, starts in both
                 if (truth := d.starts(depth))
             ]
             cells += [with_interval(np.array(values)) for values in zip(*errors, strict=True)]
+        cells += [f"{crossing / n:.3f}", f"{torn / n:.3f}", f"{shared / short:.2f}"]
         print(f"| {way} | {' | '.join(cells)} |", flush=True)
-    print(
-        "\n| tree | chunks | parents, all levels | children | cross a level 2 | tear a section "
-        "| short sections with siblings |\n|---|---|---|---|---|---|---|"
-    )
-    for way, of in sets.items():
-        print(f"| {way} | {' | '.join(of_trees(sets['with structure'], of, trees[way]))} |")
-
-
-def of_trees(
-    marked: Sequence[Chunked], of: Sequence[Chunked], trees: Sequence[list[np.ndarray]]
-) -> Iterator[str]:
-    """Cells on the trees of documents: their costs, and how parents of level 1 lie in sections."""
-    sizes = [
-        np.diff([*np.searchsorted(below, above), len(below)])
-        for tree in trees
-        for below, above in pairwise(tree)
-    ]
-    children = np.concatenate(sizes)
-    children = children[children > 1]
-    first = [tree[min(1, len(tree) - 1)] for tree in trees]
-    n_first = sum(map(len, first))
-    pairs = [*zip(of, first, strict=True)]
-    crossing, torn = np.sum(
-        [crossed(each.marked, each.marked.at(each.places[starts])) for each, starts in pairs],
-        axis=0,
-    )
-    yield f"{sum(len(each.rows) for each in of):,}"
-    yield f"{len(children):,}"
-    yield f"{children.mean():.1f}"
-    yield f"{crossing / n_first:.3f}"
-    yield f"{torn / n_first:.3f}"
-    if all(len(one.rows) == len(each.rows) for one, each in zip(marked, of, strict=True)):
-        n, shared = np.sum(
-            [small_sections(one, starts) for one, starts in zip(marked, first, strict=True)], axis=0
-        )
-        yield f"{shared:,} of {n:,}"
-    else:
-        yield ""
 
 
 def with_interval(values: np.ndarray) -> str:
@@ -334,15 +286,13 @@ def is_held_out(document: Marked) -> bool:
     return int(sha256(document.name.encode()).hexdigest(), 16) % 3 == 0
 
 
-def main(data: Path, folder: Path, *, every: bool) -> None:
-    for name, documents in (("tech_books, files", files(data)), ("chapters", chapters(data))):
-        report(name, [d for d in documents if every or is_held_out(d)])
-    report("Markdown files", markdown(folder))
+def main(data: Path, folder: Path) -> None:
+    sets = {"files": files(data), "chapters": chapters(data), "Markdown": markdown(folder)}
+    for name, documents in sets.items():
+        report(name, [d for d in documents if is_held_out(d)])
 
 
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case [data, folder, *rest] if Path(data).is_dir() and Path(folder).is_dir():
-            main(Path(data), Path(folder), every=rest == ["all"])
-        case _:
-            sys.exit("Usage: python tests/benchmarks/segments.py DATA MARKDOWN [all]")
+    if len(sys.argv) != 3 or not all(Path(folder).is_dir() for folder in sys.argv[1:]):
+        sys.exit("Usage: python tests/benchmarks/segments.py DATA MARKDOWN")
+    main(*map(Path, sys.argv[1:]))

@@ -25,12 +25,13 @@ KINDS = {
 }
 
 
-def chunks_of(sizes, seed=0):
-    """So many chunks of each document, of 30 to 60 words."""
+def chunks_of(sizes, seed=0, section=None):
+    """So many chunks of each document, of 30 to 60 words, in sections of so many chunks."""
     return [
         TextNode(
             text=" ".join(WORDS[(d * i + w // 7 + seed) % len(WORDS)] for w in range(30 + i % 31))
             + f" {d} {i}.",
+            metadata={"section": f"{d} › {i // section}"} if section else {},
             relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=f"{d}")},
         )
         for d, size in enumerate(sizes)
@@ -40,9 +41,9 @@ def chunks_of(sizes, seed=0):
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @settings(max_examples=5, deadline=None)
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=8))
-def test_a_tree_is_between_the_least_and_the_most(kind, sizes):
-    hierarchy, chunks = kind(embed_model=HashingEmbedding()), chunks_of(sizes)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.integers(0, 5))
+def test_a_tree_is_between_the_least_and_the_most(kind, sizes, section):
+    hierarchy, chunks = kind(embed_model=HashingEmbedding()), chunks_of(sizes, section=section)
     least, most = hierarchy.expected(chunks)
     nodes = [level.nodes for level in hierarchy.grow(chunks).statistics]
     told = zip_longest(least.nodes, most.nodes, nodes, fillvalue=0)
@@ -55,6 +56,15 @@ def test_segments_of_a_number_of_rows_are_known(sizes):
     least, most = hierarchy.expected(chunks)
     nodes = [level.nodes for level in hierarchy.grow(chunks).statistics]
     assert least.nodes == most.nodes == nodes
+
+
+@pytest.mark.parametrize("section", [1, 2, 3, 9])
+def test_sections_of_some_length_are_known_to_have_segments(section):
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    chunks = chunks_of([18], section=section)
+    least, most = hierarchy.expected(chunks)
+    nodes = [level.nodes for level in hierarchy.grow(chunks).statistics]
+    assert least.nodes[1] == most.nodes[1] == nodes[1] == {1: 3, 2: 3, 3: 6, 9: 3}[section]
 
 
 def test_nothing_is_embedded():
