@@ -818,6 +818,7 @@ def test_filters_that_something_passes_are_not_named(hierindex, index, monkeypat
 
 
 WORDS = "lamp wick oil glass".split()
+FILLED = "When is the tank filled with whale oil?"
 REPORT = "# Report\n\n## 3 Results\n\n### 3.2 Timing\n{}\n## 4 Outlook\n{}\n".format(
     "The lamp was lit within nine seconds of dusk, on every day of the year. " * 4,
     "The pier is to be mended by the crew in spring, before the ice is gone. " * 4,
@@ -892,12 +893,14 @@ def _printed(command: tuple[object, ...]) -> str:
 
 def test_citations_name_anchors_and_printed_pages(hierindex, tmp_path) -> None:
     (tmp_path / "in").mkdir()
-    page = "<h1 id=top>Guide</h1><p>Tend the lamp.</p><h2 id=oil>Oil</h2><p>Fill the tank.</p>"
-    (tmp_path / "in" / "guide.html").write_text(page)
+    (tmp_path / "in" / "guide.html").write_text(
+        "<h1 id=top>Guide</h1><p>The lamp is tended by the keeper of the tower.</p>"
+        "<h2 id=oil>Oil</h2><p>The tank is filled with whale oil each evening.</p>"
+    )
     pages = [[Typed(f"Page {i} tells of the {word}.", 700)] for i, word in enumerate(WORDS)]
     (tmp_path / "in" / "report.pdf").write_bytes(typed(*pages, labels=True))
     assert hierindex("build", "in", "--index", "W")[0] == 0
-    answer = json.loads(hierindex("query", "Fill the tank", "--index", "W", "--json")[1])
+    answer = json.loads(hierindex("query", FILLED, "--index", "W", "--json")[1])
     citations = answer["sources"][0]["citations"]
     assert [(each["anchor"], each["section"]) for each in citations] == [
         ("top", ["Guide"]),
@@ -905,7 +908,7 @@ def test_citations_name_anchors_and_printed_pages(hierindex, tmp_path) -> None:
     ]
     anything = ("--min-score", 0)
     for command, place in (
-        (("query", "Fill the tank", *anything), "] guide.html#oil › Guide › Oil ("),
+        (("query", FILLED, *anything), "] guide.html#oil › Guide › Oil ("),
         (("query", "What tells of the wick?", *anything), "] report.pdf, page ii (2) ("),
         (("query", "What tells of the glass?", *anything), "] report.pdf, page 2 (4) ("),
         (("outline",), "guide.html#top › Guide ("),
