@@ -18,6 +18,7 @@ LEVEL_MAX = "level_max"
 GROUNDING = "grounding"
 WHOLE_DOCUMENT = "whole_document"
 DETAILS = "hierindex"
+FILE_NAME = "file_name"  # metadata key of a document's file name, as LlamaIndex's
 TITLE = "title"  # metadata key of a document's title
 MODIFIED = "last_modified_date"  # metadata key of the day when a document's file was changed
 HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`

@@ -25,11 +25,10 @@ from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import read_once
 from hierindex.read.rst import read_rst
 from hierindex.read.text import Reading, UnreadableError, read_text
-from hierindex.record import HEADINGS, MODIFIED, TITLE
+from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
-FILE_NAME = "file_name"  # these keys are LlamaIndex's, apart from the folder
-FILE_PATH = "file_path"
+FILE_PATH = "file_path"  # LlamaIndex's
 FOLDER = "folder"
 
 Reader = Callable[[BinaryIO], Reading]

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hierindex.errors import FormatError, InputError
 
-FORMAT = "3"
+FORMAT = "4"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"
@@ -40,6 +40,7 @@ def schema(n_dims: int) -> pa.Schema:
             pa.field("whole_document", pa.string(), nullable=False),  # "" for none
             pa.field("n_tokens", pa.int32(), nullable=False),
             pa.field("text", pa.string(), nullable=False),
+            pa.field("words", pa.string(), nullable=False),  # see `matched_words`
             pa.field("documents", texts),
             pa.field("parent_ids", texts),  # the strongest first
             pa.field("parent_weights", pa.list_(pa.float64())),
@@ -58,7 +59,9 @@ def schema(n_dims: int) -> pa.Schema:
     )
 
 
-NODE_COLUMNS = [name for name in schema(1).names if name not in ("digests", "stale", "vector")]
+NODE_COLUMNS = [
+    name for name in schema(1).names if name not in ("words", "digests", "stale", "vector")
+]
 """Columns that `rows.to_nodes` needs; add "vector" for embeddings."""
 
 
