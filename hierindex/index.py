@@ -78,8 +78,9 @@ class HierarchicalIndex:
     ) -> Self:
         """Build an index of documents, or replace all documents of an existing one.
 
-        Vectors and summaries of unchanged texts are reused. The new tree is published in one
-        step once it is complete; until then, readers see the old one.
+        What was read of unchanged files is reused, and so are the chunks, vectors and summaries
+        of unchanged texts. The new tree is published in one step once it is complete; until then,
+        readers see the old one.
 
         Parameters
         ----------

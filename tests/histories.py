@@ -6,7 +6,7 @@ from collections.abc import Callable
 from llama_index.core.schema import Document
 
 from hierindex.read.markdown import markdown_headings
-from hierindex.record import HEADINGS, PAGE_BREAK, PAGE_LABEL, PAGES
+from hierindex.record import HEADINGS, PAGE_BREAK, PAGE_LABEL, PAGE_LABELS, PAGES
 
 WORDS = (
     "anchor bell boat crew dough flour gate grain harbour island keel keeper lamp letter market "
@@ -147,13 +147,16 @@ def documents(texts: Texts) -> list[Document]:
 
     A text's kind follows its name.
     """
-    kinds = [{PAGES: 9}, {PAGE_LABEL: "7"}, {"title": "The log"}, {}]
     made = []
     for name, text in texts.items():
+        labels = ["cover", *map(str, range(1, 1 + text.count(PAGE_BREAK)))]
+        paged = {PAGES: len(labels), PAGE_LABELS: labels}
+        kinds = [paged, {PAGE_LABEL: "7"}, {"title": "The log"}, {}]
         structured, kind = divmod(sum(map(ord, name)) % (2 * len(kinds)), len(kinds))
-        headings = [list(each) for each in markdown_headings(text)] if structured else []
+        found = markdown_headings(text) if structured else ()
+        headings = [[*each[:3], each.title.lower()] for each in found]
         metadata = kinds[kind] | ({HEADINGS: headings} if headings else {})
-        hidden = [HEADINGS]
+        hidden = [HEADINGS, PAGE_LABELS]
         made.append(
             Document(
                 id_=name,

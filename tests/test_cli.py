@@ -15,6 +15,7 @@ import pytest
 from llama_index.core.schema import Document, TextNode
 from llama_index.core.utils import get_tokenizer
 from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
+from pdfs import Typed, typed
 from processes import started
 from store.trees import columns_of
 from tenacity import wait_none
@@ -867,6 +868,8 @@ def test_filters_that_something_passes_are_not_named(hierindex, index, monkeypat
             assert err == ""
 
 
+WORDS = "lamp wick oil glass".split()
+FILLED = "When is the tank filled with whale oil?"
 REPORT = "# Report\n\n## 3 Results\n\n### 3.2 Timing\n{}\n## 4 Outlook\n{}\n".format(
     "The lamp was lit within nine seconds of dusk, on every day of the year. " * 4,
     "The pier is to be mended by the crew in spring, before the ice is gone. " * 4,
@@ -892,6 +895,77 @@ def test_citations_name_their_sections(hierindex, tmp_path) -> None:
     root = json.loads(hierindex("info", "--index", "W", "--json")[1])["roots"][0]
     shown = json.loads(hierindex("show", root, "--index", "W", "--json")[1])
     assert shown["metadata"]["section"] == "Report"
+
+
+def test_a_citation_is_opened_in_its_document(hierindex, folder, index) -> None:
+    asked = ("query", "What had the storm broken on day 3?", "--index", index, "--level", 0)
+    node = json.loads(hierindex(*asked, "--json")[1])["sources"][0]["id"]
+    show = ("show", node, "--index", index)
+    assert "passages" not in json.loads(hierindex(*show, "--json")[1])
+    (folder / "storm.txt").unlink()  # it is not read again
+    status, out, _ = hierindex(*show, "--source", "--context", 150, "--json")
+    shown = json.loads(out)
+    (passage,) = shown["passages"]
+    assert status == 0
+    assert (passage["document"], passage["text"]) == ("storm.txt", shown["text"])
+    whole = passage["before"] + passage["text"] + passage["after"]
+    assert whole.split() == TEXT[passage["before_start"] : passage["after_end"]].split()
+    assert 0 < len(passage["before"]) <= 150
+    text = hierindex(*show, "--source", "--context", 150)[1]
+    place = f"storm.txt ({passage['start']}-{passage['end']})"
+    marked = f"{passage['before']}⟦{passage['text']}⟧{passage['after']}"
+    assert text.endswith(f"{shown['text']}\n\n{place}\n\n{marked}\n")
+    assert hierindex(*show, "--source", "--context", -1)[0] == 2
+
+
+def test_a_cited_passage_has_a_colour_where_a_terminal_has_any(
+    hierindex, index, terminal, monkeypatch
+) -> None:
+    (root,) = json.loads(hierindex("info", "--index", index, "--json")[1])["roots"]
+    show = ("show", root, "--index", index, "--source")
+    assert "\x1b" not in hierindex(*show)[1]
+    terminal(80)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert re.search(r"\x1b\[1m⟦[^⟧]+⟧\x1b\[0m", _printed(show))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in _printed(show)
+
+
+def _printed(command: tuple[object, ...]) -> str:
+    """What is printed before colours are taken out of what is no terminal."""
+    lines: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hierindex.cli.output.typer.echo", lines.append)
+        patch.setattr(sys, "argv", ["hierindex", *map(str, command)])
+        with pytest.raises(SystemExit):
+            main()
+    return "\n".join(lines)
+
+
+def test_citations_name_anchors_and_printed_pages(hierindex, tmp_path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "guide.html").write_text(
+        "<h1 id=top>Guide</h1><p>The lamp is tended by the keeper of the tower.</p>"
+        "<h2 id=oil>Oil</h2><p>The tank is filled with whale oil each evening.</p>"
+    )
+    pages = [[Typed(f"Page {i} tells of the {word}.", 700)] for i, word in enumerate(WORDS)]
+    (tmp_path / "in" / "report.pdf").write_bytes(typed(*pages, labels=True))
+    assert hierindex("build", "in", "--index", "W")[0] == 0
+    answer = json.loads(hierindex("query", FILLED, "--index", "W", "--json")[1])
+    citations = answer["sources"][0]["citations"]
+    assert [(each["anchor"], each["section"]) for each in citations] == [
+        ("top", ["Guide"]),
+        ("oil", ["Guide", "Oil"]),
+    ]
+    anything = ("--min-score", 0)
+    for command, place in (
+        (("query", FILLED, *anything), "] guide.html#oil › Guide › Oil ("),
+        (("query", "What tells of the wick?", *anything), "] report.pdf, page ii (2) ("),
+        (("query", "What tells of the glass?", *anything), "] report.pdf, page 2 (4) ("),
+        (("outline",), "guide.html#top › Guide ("),
+        (("show", answer["sources"][0]["id"]), "guide.html#oil › Guide › Oil ("),
+    ):
+        assert place in hierindex(*command, "--index", "W")[1]
 
 
 @pytest.mark.parametrize("condition", ["", "author", "=Ada", "author Ada"])

@@ -17,7 +17,8 @@ from hierindex.record import (
 )
 
 NUMBERS = st.integers(0, 10**12)
-SPANS = st.builds(Span, st.text(), NUMBERS, NUMBERS, st.none() | NUMBERS, st.text())
+PAGES = st.none() | NUMBERS
+SPANS = st.builds(Span, st.text(), NUMBERS, NUMBERS, PAGES, section=..., page_label=..., anchor=...)
 BESIDE = st.lists(SPANS, max_size=3).map(tuple)
 QUOTES = st.builds(Quote, NUMBERS, NUMBERS, st.none() | SPANS, st.booleans(), BESIDE)
 RECORDS = st.builds(

@@ -141,9 +141,9 @@ def _quotes(node: BaseNode, document: str, start: int | None) -> tuple[Quote, ..
     known = NodeRecord.from_metadata(node.metadata).quotes
     if known and all(_quotes_text(quote, whole, text) for quote in known):
         return known
-    if PAGE not in node.metadata:
-        return (Quote(0, len(text), whole),)
-    return tuple(_by_page(text, whole))
+    if isinstance(node.metadata.get(PAGE), int):
+        return tuple(_by_page(text, whole))
+    return (Quote(0, len(text), whole),)
 
 
 def _quotes_text(quote: Quote, whole: Span, text: str) -> bool:
@@ -159,11 +159,10 @@ def _quotes_text(quote: Quote, whole: Span, text: str) -> bool:
 
 
 def _by_page(text: str, whole: Span) -> Iterator[Quote]:
-    """Yield a quote per page; the text may contain page breaks."""
+    """Yield a quote per page; `whole` has the first one."""
     at = 0
-    for i, part in enumerate(text.split(PAGE_BREAK)):
-        start, page = whole.start + at, whole.page
-        end, page = start + len(part), None if page is None else page + i
+    for page, part in enumerate(text.split(PAGE_BREAK), start=whole.page or 0):
+        start, end = whole.start + at, whole.start + at + len(part)
         yield Quote(at, at + len(part), whole._replace(start=start, end=end, page=page))
         at += len(part) + 1
 

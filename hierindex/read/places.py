@@ -38,7 +38,7 @@ class Places:
             self._page, self._label = 1, ""
         labels = metadata.get(PAGE_LABELS) if self.is_paged else None
         self._labels = labels if isinstance(labels, list) else []
-        self._breaks = breaks if self.is_paged or PAGE in metadata else []
+        self._breaks = breaks if self.is_paged or isinstance(metadata.get(PAGE), int) else []
 
     def page(self, start: int) -> int | None:
         """Return the page of a character; None if it is unknown."""
