@@ -34,6 +34,14 @@ from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.rules import Percentile
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
+RAPTOR_OR_ALL = pytest.mark.parametrize(
+    "kind",
+    [
+        RaptorHierarchy,  # whose groups depend most on vectors
+        pytest.param(SemanticHierarchy, marks=pytest.mark.slow),
+        pytest.param(DocumentHierarchy, marks=pytest.mark.slow),
+    ],
+)
 CHUNK_SIZE = 30  # tokens, so that few sentences make a tree
 WORDS = "harbour sail mast anchor keel rudder tide wind deck crew flour yeast oven dough".split()
 
@@ -91,7 +99,7 @@ def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int
 
 @KINDS
 @pytest.mark.parametrize(
-    "seed", [0, 1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 4))]
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))]
 )
 def test_any_history(tmp_path, kind, seed):
     check_history(tmp_path, seed, hierarchy_of(kind))
@@ -132,7 +140,7 @@ def text_of(name: str, n_sentences: int = 90) -> str:
     ],
     ids=["semantic", "percentile", "raptor", "document"],
 )
-@pytest.mark.parametrize("names", ["a", "ab"])
+@pytest.mark.parametrize("names", [pytest.param("a", marks=pytest.mark.slow), "ab"])
 def test_a_line_on_top_of_a_file_moves_all_citations(tmp_path, kind, names):
     texts = {name: text_of(name) for name in names}
     hierarchy = hierarchy_of(kind, max_children=6)
@@ -185,7 +193,7 @@ def test_any_history_with_a_language_model(tmp_path, server, kind, seed):
     check_history(tmp_path, seed, hierarchy_of(kind, by_llm(server)), n_edits=3)
 
 
-@KINDS
+@RAPTOR_OR_ALL
 def test_any_history_in_an_event_loop_on_one_cache(tmp_path, server, kind):
     hierarchy = hierarchy_of(kind, by_llm(server))
 
@@ -207,7 +215,7 @@ def half_invented(prompt: str) -> str:
 
 
 @pytest.mark.parametrize("min_grounding", [pytest.param(None, marks=pytest.mark.slow), 0.6])
-@KINDS
+@RAPTOR_OR_ALL
 def test_any_history_with_another_model_of_that_name(tmp_path, kind, min_grounding):
     with LoopbackServer(reply=half_invented) as server, warnings.catch_warnings():
         warnings.simplefilter("ignore", FallbackWarning)
@@ -234,8 +242,8 @@ def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(
 @pytest.mark.parametrize(
     ("min_grounding", "group_documents"),
     [
-        (None, False),
         (0.6, True),
+        pytest.param(None, False, marks=pytest.mark.slow),
         pytest.param(None, True, marks=pytest.mark.slow),
         pytest.param(0.6, False, marks=pytest.mark.slow),
     ],

@@ -26,7 +26,7 @@ from hierindex.read.text import Reading, UnreadableError, read_text
 from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
-FILE_PATH = "file_path"  # this key is LlamaIndex's, too
+FILE_PATH = "file_path"  # LlamaIndex's
 FOLDER = "folder"
 
 Reader = Callable[[BinaryIO], Reading]

@@ -65,7 +65,7 @@ def _wanted() -> dict[str, tuple[int, Any]]:
     return {
         # "icu/split" segments Chinese, Japanese and Thai by dictionaries and other scripts as
         # "simple" does. LanceDB's own list of stop words for all languages contains digits.
-        "text": (1, FTS(base_tokenizer="icu/split", custom_stop_words=STOP_WORDS)),
+        "words": (1, FTS(base_tokenizer="icu/split", custom_stop_words=STOP_WORDS)),
         "level": (SCALAR_ROWS, Bitmap()),
         "level_max": (SCALAR_ROWS, Bitmap()),
         "digests": (SCALAR_ROWS, LabelList()),

@@ -22,7 +22,16 @@ from llama_index.core.schema import (
 )
 
 from hierindex.errors import InputError
-from hierindex.record import NodeRecord, Span, as_metadata, quotes_of, record_keys
+from hierindex.record import (
+    FILE_NAME,
+    SECTION,
+    TITLE,
+    NodeRecord,
+    Span,
+    as_metadata,
+    quotes_of,
+    record_keys,
+)
 from hierindex.store.hashed_metadata import row_digests
 from hierindex.store.schema import schema
 
@@ -103,6 +112,7 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "title": record.title,
         "n_tokens": record.n_tokens,
         "text": text,
+        "words": matched_words(values, text),
         "documents": documents,
         "parent_ids": [node_id for node_id, _ in parents],
         "parent_weights": [weight for _, weight in parents],
@@ -117,6 +127,17 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "record": _json({key: getattr(record, key) for key in MADE_BY}) if keys else "",
         "node": _json({**rest, **_detailed(links)}),
     }
+
+
+def matched_words(metadata: Mapping[str, Any], text: str) -> str:
+    r"""Return what a question's words are matched with: titles, file names, section and text.
+
+    >>> matched_words({"title": "The bridge", "file_name": ["a.md", "b.md"]}, "It was closed.")
+    'The bridge\na.md\nb.md\nIt was closed.'
+    """
+    values = [metadata.get(key, ()) for key in (TITLE, FILE_NAME, SECTION)]
+    names = [name for value in values for name in (value if isinstance(value, list) else [value])]
+    return "\n".join(dict.fromkeys([*(name for name in names if isinstance(name, str)), text]))
 
 
 def _share(grounding: Any) -> float:

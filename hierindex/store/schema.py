@@ -41,6 +41,7 @@ def schema(n_dims: int) -> pa.Schema:
             pa.field("title", pa.string(), nullable=False),  # the node's, not its document's
             pa.field("n_tokens", pa.int32(), nullable=False),
             pa.field("text", pa.string(), nullable=False),
+            pa.field("words", pa.string(), nullable=False),  # see `matched_words`
             pa.field("documents", texts),
             pa.field("parent_ids", texts),  # the strongest first
             pa.field("parent_weights", pa.list_(pa.float64())),
@@ -59,7 +60,9 @@ def schema(n_dims: int) -> pa.Schema:
     )
 
 
-NODE_COLUMNS = [name for name in schema(1).names if name not in ("digests", "stale", "vector")]
+NODE_COLUMNS = [
+    name for name in schema(1).names if name not in ("words", "digests", "stale", "vector")
+]
 """Columns that `rows.to_nodes` needs; add "vector" for embeddings."""
 
 

@@ -81,7 +81,10 @@ async def nearest(
 
 
 async def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
-    """Return the rows that best match a text's words, best first, with their BM25 as `score`."""
+    """Return the rows that best match a text's words, best first, with their BM25 as `score`.
+
+    The title, file name and section of a row count as its words, too.
+    """
 
     async def search(limit: int) -> "pa.Table":
         query = scope.query().nearest_to_text(_words(text))
@@ -173,7 +176,7 @@ def _words(text: str) -> Any:
     from lancedb.query import MatchQuery
 
     query: Any = MatchQuery
-    return query(text.encode("utf-8", "replace").decode(), "text")
+    return query(text.encode("utf-8", "replace").decode(), "words")
 
 
 def _scored(rows: "pa.Table", scores: "np.ndarray[Any, Any]") -> "pa.Table":

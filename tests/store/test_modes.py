@@ -215,7 +215,7 @@ def test_a_large_table_has_its_indices(large):
     table = large.client.open_table("nodes")
     made = {i.columns[0]: i.index_type for i in table.list_indices()}
     assert made == {
-        "text": "FTS",
+        "words": "FTS",
         "id": "BTree",
         "whole_document": "BTree",
         "level": "Bitmap",

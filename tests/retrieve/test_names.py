@@ -1,0 +1,58 @@
+"""Titles, file names and sections count among the words that a question is matched with."""
+
+import pytest
+from fakes import HashingEmbedding
+
+from hierindex import HierarchicalIndex, SemanticHierarchy
+
+MINUTES = "Minutes\n\n" + "The group compared prices and chose a case for the remote.\n\n" * 20
+
+
+def build(folder, uri):
+    hierarchy = SemanticHierarchy(HashingEmbedding(), max_children=4)
+    return HierarchicalIndex.build(folder, uri, hierarchy=hierarchy, chunk_size=40)
+
+
+def found(index, question, **options):
+    retriever = index.as_retriever(by="text", level=0, top_k=3, **options)
+    return [node.metadata["file_name"] for node in retriever.retrieve(question)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    source = tmp_path / "meetings"
+    source.mkdir()
+    for name in ("ES2009a", "ES2009b", "IS1001c"):
+        (source / f"{name}.txt").write_text(MINUTES)
+    return source
+
+
+@pytest.mark.parametrize("name", ["ES2009a", "ES2009b", "IS1001c"])
+def test_of_equal_texts_that_of_the_named_file_is_found(folder, tmp_path, name):
+    index = build(folder, tmp_path / "index")
+    assert found(index, f"what did they choose in meeting {name}?")[0] == f"{name}.txt"
+
+
+def test_a_renamed_file_is_found_by_its_new_name_alone(folder, tmp_path):
+    build(folder, tmp_path / "index")
+    (folder / "ES2009a.txt").rename(folder / "budget.txt")
+    index = build(folder, tmp_path / "index")
+    assert found(index, "budget")[0] == "budget.txt"
+    assert found(index, "ES2009a") == []
+
+
+def test_titles_and_sections_are_found(tmp_path):
+    source = tmp_path / "guide.md"
+    source.write_text(
+        "# Bridges\n\nThey span rivers.\n\n"
+        f"## Corrosion\n\n{'Salt water harms it. ' * 12}\n\n## Paint\n\n{'Use two coats. ' * 12}"
+    )
+    index = build(source, tmp_path / "index")
+    chunks = index.as_retriever(by="text", level=0).retrieve("corrosion")
+    assert chunks[-1].metadata["section"] == "Bridges › Corrosion"
+    assert "Salt" in chunks[-1].text
+    assert "orrosion" not in chunks[-1].text
+    assert not any("paint" in node.text.lower() for node in chunks)
+    top = index.info()["levels"][-1]["level"]
+    (root,) = index.as_retriever(by="text", level=top).retrieve("guide.md")
+    assert root.metadata["title"] == "Bridges"
