@@ -20,7 +20,6 @@ WHOLE_DOCUMENT = "whole_document"
 DETAILS = "hierindex"
 FILE_NAME = "file_name"  # metadata key of a document's file name, as LlamaIndex's
 TITLE = "title"  # metadata key of a document's title
-FILE_NAME = "file_name"  # metadata key of the name of a document's file
 MODIFIED = "last_modified_date"  # metadata key of the day when a document's file was changed
 HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 SECTION = "section"  # metadata key of the titles above a chunk, joined by `TITLES_BETWEEN`

@@ -144,13 +144,9 @@ def test_tree(hierindex, index, terminal) -> None:
         f"    {root['level']}  {root['id'][:8]}  {root['title']}"
         f"  (2 documents, {sum(n_chunks)} chunks)",
         *(
-            f"    {node['level']}  {node['id'][:8]}  {branch} {node['title']}  ({about})"
-            for node, branch, about in zip(
-                root["nodes"],
-                ("├─", "└─"),
-                (f"{node['document']}, {node['chunks']} chunks" for node in root["nodes"]),
-                strict=True,
-            )
+            f"    {node['level']}  {node['id'][:8]}  {branch} {node['title']}"
+            f"  ({node['chunks']} chunks)"
+            for node, branch in zip(root["nodes"], ("├─", "└─"), strict=True)
         ),
         f"{contents['hidden']} more nodes below; pass NODE or --depth to see them.",
     ]

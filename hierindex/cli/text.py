@@ -192,17 +192,24 @@ def listed(contents: dict[str, Any]) -> str:
     width = max(8, contents["id_length"])
     lines = [f"level  {'id'.ljust(width)}  title"]
     for node, branch in _branches(contents["nodes"]):
-        many = (
-            _counted(node["documents"], "document") if node["documents"] > 1 else node["document"]
-        )
-        size = _counted(node["chunks"], "chunk") if node["nodes"] or node["level"] else None
-        about = ", ".join(filter(None, (many, size)))
-        start, end = f"{node['level']:5}  {node['id'][:width]}  {branch}", about and f"  ({about})"
-        lines.append(start + _cut(node["title"], len(start + end)) + end)
+        start = f"{node['level']:5}  {node['id'][:width]}  {branch}"
+        about = f"  ({size})" if (size := ", ".join(_size(node))) else ""
+        lines.append(start + _cut(node["title"], len(start + about)) + about)
     if contents["hidden"]:
         hidden = _counted(contents["hidden"], "more node")
         lines.append(f"{hidden} below; pass NODE or --depth to see them.")
     return "\n".join(lines)
+
+
+def _size(node: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which documents a node stands for, unless its title tells, and how many chunks."""
+    document = node["document"] or ""
+    if node["documents"] > 1:
+        yield _counted(node["documents"], "document")
+    elif document and node["title"] not in (document, document.rpartition(".")[0]):
+        yield document
+    if node["level"]:
+        yield _counted(node["chunks"], "chunk")
 
 
 def _branches(

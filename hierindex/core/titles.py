@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import log
-from typing import NamedTuple
 
 from hierindex.core.stop_words import BEFORE_VERBS, STOP_WORDS
 
@@ -20,6 +19,8 @@ NO_PROSE = re.compile(r"(?s)```.*?```|\$\$.*?\$\$|https?://\S+|\[[^\]\s]*\](?:\(
 UNSPACED = re.compile("([\u30a0-\u30ff]+|[\u3400-\u9fff]+)")  # katakana, Chinese characters
 BETWEEN = re.compile("(?<=[\u30a0-\u30ff\u3400-\u9fff]) (?=[\u30a0-\u30ff\u3400-\u9fff])")
 WORD = re.compile(r"[^\W\d_\u3040-\u309f][^\W_\u3040-\u309f]*(?:['\u2019-][^\W_\u3040-\u309f]+)*")
+LABEL = re.compile("(?:[A-ZÀ-Þ][^ |]* )*\1")  # a name before a colon, as of who speaks
+VERB = re.compile("\2(?: [a-z][^ |]*)?")
 OPENING = "([{<\"'“‘«„*¿¡「『"  # noqa: RUF001
 CLOSING = ")]}>\"'”’»*.,;:!?…」』。、，：；！？"  # noqa: RUF001
 
@@ -28,17 +29,6 @@ Words = tuple[str, ...]
 
 Phrases = dict[Words, list[str]]
 """The phrases of a text, each with its forms in the text, one per occurrence."""
-
-
-class _Token(NamedTuple):
-    """A part of a text between blanks; `word` is empty if it is not a word of a phrase."""
-
-    word: str = ""
-    folded: str = ""
-    opens: bool = True  # a phrase ends before it
-    closes: bool = True  # a phrase ends after it
-    labels: bool = False  # in capitals before a colon, as who speaks
-    before_verb: bool = False
 
 
 def distinctive_phrases(texts: Sequence[str]) -> list[str]:
@@ -108,10 +98,11 @@ def _chosen(found: Sequence[Phrases]) -> list[list[Words]]:
 
 def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
     """Yield the negative weight of each phrase of each text."""
-    tf = [
-        Counter(word for words, forms in phrases.items() for word in words for _ in forms)
-        for phrases in found
-    ]
+    tf = [Counter[str]() for _ in found]
+    for count, phrases in zip(tf, found, strict=True):
+        for words, forms in phrases.items():
+            for word in words:
+                count[word] += len(forms)
     f = Counter[str]()
     for count in tf:
         f.update(count)
@@ -126,69 +117,69 @@ def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
 
 
 def _phrases(text: str) -> Phrases:
+    text = NO_PROSE.sub(" ; ", text)
+    parts = (text if text.isascii() else UNSPACED.sub(r" \1 ", text)).split()
+    marked = VERB.sub("|", LABEL.sub("|", " ".join(map(_marked, parts))))
     found: Phrases = {}
-    for run in _runs(text):
-        while run and _is_participle(run[-1].folded):  # "value estimated"
-            run.pop()
-        is_one = len(run) <= MAX_PHRASE + 1  # else the stop words may not be known
-        for phrase in [run[-MAX_PHRASE:]] if is_one else [[token] for token in run]:
-            form = " ".join([token.word for token in phrase])
+    for run in filter(str.strip, marked.split("|")):
+        words = _without_repetitions(run.split())
+        if _is_participle(words[-1]):  # "value estimated"
+            words.pop()
+        is_one = len(words) <= MAX_PHRASE + 1  # else the stop words may not be known
+        for phrase in [words[-MAX_PHRASE:]] if is_one else [[word] for word in words]:
+            form = " ".join(phrase)
             if 0 < len(form) <= MAX_TITLE:
-                found.setdefault(tuple([token.folded for token in phrase]), []).append(form)
+                found.setdefault(tuple(map(_folded, phrase)), []).append(form)
     return found
 
 
-def _runs(text: str) -> Iterator[list[_Token]]:
-    """Yield the words between stop words and punctuation."""
-    run: list[_Token] = []
-    before_verb = False
-    text = NO_PROSE.sub(" ; ", text)
-    for part in (text if text.isascii() else UNSPACED.sub(r" \1 ", text)).split():
-        token = _token(part)
-        if token.labels:
-            while run and run[-1].word[0].isupper():
-                run.pop()
-        elif before_verb and token.word.islower():
-            token = BREAK
-        before_verb = token.before_verb
-        if run and token.opens:
-            yield run
-            run = []
-        if token.word:
-            if run and token.folded.startswith(run[-1].folded):  # "a mill mill", "an iden identity"
-                run.pop()
-            run.append(token)
-        if run and token.closes:
-            yield run
-            run = []
-    if run:
-        yield run
-
-
 @lru_cache(maxsize=2**16)
-def _token(part: str) -> _Token:
-    """Classify a part of a text between blanks."""
+def _marked(part: str) -> str:
+    """Return a word with bars where a phrase must begin or end, or a bar instead of other parts.
+
+    What is before a colon in capitals, and what is before a verb, has marks of its own.
+    """
     word = part.lstrip(OPENING).rstrip(CLOSING)
     opens, closes = not part.startswith(word), not part.endswith(word)
     lower = word.lower().replace("\u2019", "'")
     if lower.endswith("'s"):
         word, lower = word[:-2], lower[:-2]
-    labels = part.endswith(":") and word[:1].isupper()
+    if part.endswith(":") and word[:1].isupper():
+        return "\1"
+    if lower in BEFORE_VERBS and not closes:
+        return "\2"
     is_short = len({*lower}) < 2 or (len(word) == 2 and not word.isupper())  # "mmm", "uh"
     if (
-        labels
-        or lower in STOP_WORDS
+        lower in STOP_WORDS
         or (is_short and not UNSPACED.match(word))
         or len(word) > MAX_WORD
         or not WORD.fullmatch(word)
         or "'" in lower  # "they'd"
         or (lower.endswith("ly") and len(word) > 5)
     ):
-        return BREAK._replace(labels=labels, before_verb=lower in BEFORE_VERBS and not closes)
-    return _Token(word, _singular(lower), opens, closes)
+        return "|"
+    return "|" * opens + word + "|" * closes
 
 
-BREAK = _Token()
+def _without_repetitions(words: list[str]) -> list[str]:
+    """Remove words that the next one repeats or completes.
+
+    >>> _without_repetitions(["mill", "mill", "cra", "crane"])
+    ['mill', 'crane']
+    """
+    beside = zip(words, [*words[1:], ""], strict=True)
+    return [word for word, after in beside if not _folded(after).startswith(_folded(word))]
+
+
+@lru_cache(maxsize=2**16)
+def _folded(word: str) -> str:
+    """Return a word in lower case and, roughly, without the ending of an English plural.
+
+    >>> [_folded(word) for word in ("Mills", "glass", "analysis", "bus")]
+    ['mill', 'glass', 'analysis', 'bus']
+    """
+    word = word.lower()
+    return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "siu" else word
 
 
 def _is_participle(word: str) -> bool:
@@ -198,15 +189,6 @@ def _is_participle(word: str) -> bool:
     [True, False, False]
     """
     return word.endswith("ed") and len(word) > 4 and word[-3] != "e"
-
-
-def _singular(word: str) -> str:
-    """Remove the ending of an English plural, roughly.
-
-    >>> [_singular(word) for word in ("mills", "glass", "analysis", "bus")]
-    ['mill', 'glass', 'analysis', 'bus']
-    """
-    return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "siu" else word
 
 
 def _form(forms: Sequence[str]) -> str:
