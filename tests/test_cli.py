@@ -174,6 +174,27 @@ def test_titles_are_shown(hierindex, index) -> None:
             assert re.search(rf"{node['id'][:12]}  {re.escape(node['title'])}  \S", text)
 
 
+def test_copies_are_cited_together_and_links_skipped(hierindex, folder) -> None:
+    (folder / "copy.txt").write_text((folder / "storm.txt").read_text())
+    (folder / "link.txt").symlink_to("storm.txt")
+    build = ("build", folder, "--index", "W", "--chunk-size", 64)
+    assert "link.txt: is a link to storm.txt, which is read" in "".join(hierindex(*build)[1:])
+    ask = ("query", "What did the storm break?", "--index", "W")
+    place = r"\.txt \(\d+-\d+\)"
+    found = re.search(rf"^\[1\] (\w+){place}, (\w+){place}$", hierindex(*ask)[1], re.MULTILINE)
+    assert found
+    assert {*found.groups()} == {"copy", "storm"}
+    answer = json.loads(hierindex(*ask, "--json")[1])
+    first, (other,) = answer["citations"][0], answer["citations"][0]["also"]
+    assert {first["document"], other["document"]} == {"copy.txt", "storm.txt"}
+    assert (first["start"], first["end"]) == (other["start"], other["end"])
+    texts = [source["text"] for source in answer["sources"]]
+    assert len({*texts}) == len(texts)
+    only = json.loads(hierindex(*ask, "--where", "file_name=copy.txt", "--json")[1])
+    assert "also" not in only["citations"][0]
+    assert {c["document"] for s in only["sources"] for c in s["citations"]} == {"copy.txt"}
+
+
 def test_outline(hierindex, index, folder) -> None:
     told = partial(hierindex, "outline", "--index", index)
     status, out, err = told("--budget", 600, "--json")

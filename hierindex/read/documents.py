@@ -120,11 +120,11 @@ def read_documents(
                 )
             files[document_id] = path
     documents, skipped, read = [], [], dict[str, str]()
-    in_turn = sorted(files.items(), key=lambda file: file[1].is_symlink())  # links last
+    in_turn = sorted(files.items(), key=lambda file: _is_link(file[1]))  # links last
     for i, (document_id, path) in enumerate(in_turn, start=1):
         target = os.path.realpath(path)
         try:
-            if target in read and path.is_symlink():
+            if target in read and _is_link(path):
                 raise UnreadableError(f"is a link to {read[target]}, which is read")
             documents.append(_read(path, document_id, memory))
             read[target] = document_id
@@ -207,6 +207,13 @@ def _files(source: Path) -> Iterator[tuple[str, Path]]:
             yield _valid(inside), path
         else:
             waiting += [p for p in entries if p.name[0] != "." and p.suffix != ".lance"]
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except OSError:  # as for a path that is too long; reading it raises the reason
+        return False
 
 
 def _valid(name: str) -> str:

@@ -27,8 +27,8 @@ def kind_of(tag: str, attributes: Mapping[str, str], inside: int) -> int:
         Bits of this module. What is around the content within a line is also hidden.
     """
     kind = TAGS.get(tag, 0)
-    if tag == "button" and inside & HEADING:  # unfolds what the heading is of
-        return 0
+    if tag == "button" and inside & HEADING and attributes.get("id") not in CHROME_IDS:
+        return 0  # it unfolds what the heading is of
     if kind & ASIDE and not inside & (MAIN | ARTICLE | SECTION):
         kind |= CHROME
     if attributes and not kind & HEADING:
@@ -77,15 +77,16 @@ ROLES = dict.fromkeys(
 )
 ROLES["main"] = MAIN
 CHROME_IDS = frozenset(
-    "breadcrumb breadcrumbs footer nav navbar navigation side-nav table-of-contents "
+    "breadcrumb breadcrumbs copy-path footer nav navbar navigation side-nav table-of-contents "
     "_table_of_contents titlearea toc".split()
 )
 CHROME_CLASSES = frozenset(
-    "bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter headerlink hideme ingroups "
-    "line-numbers lineno linenodiv linenos menu-bar mw-editsection mw-jump-link nav nav-panel "
-    "navbar navbox navfooter navheader navigation navpath no-print noprint on-this-page "
-    "out-of-band page-toc pagetoc pagination prev-next-area prev-next-footer printfooter related "
-    "rightside rst-versions skip-link skip-nav skip-to-content skiplink sphinxsidebar spirit-nav "
-    "subNav table-of-contents toc toctree-wrapper topNav viewcode-back viewcode-link".split()
+    "NAVFOOTER NAVHEADER TOC bottomNav breadcrumb breadcrumbs catlinks d-print-none gutter "
+    "headerlink hideme ingroups line-numbers lineno linenodiv linenos menu-bar mw-editsection "
+    "mw-jump-link nav nav-panel navbar navbox navfooter navheader navigation navpath no-print "
+    "noprint on-this-page out-of-band page-toc pagetoc pagination prev-next-area prev-next-footer "
+    "printfooter related rightside rst-versions skip-link skip-nav skip-to-content skiplink "
+    "sphinxsidebar spirit-nav subNav table-of-contents toc toctree-wrapper topNav viewcode-back "
+    "viewcode-link".split()
 )
 """Classes of Sphinx, DocBook, Doxygen, Javadoc, rustdoc, MediaWiki and Bootstrap, and the usual."""

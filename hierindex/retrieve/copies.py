@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
@@ -34,7 +33,7 @@ async def best_texts(
         found = await best(most)
         texts = dict.fromkeys(map(_text, found))
         if len(texts) >= n or len(found) < most or most >= MOST:
-            kept = {*islice(texts, n)}
+            kept = {*[*texts][:n]}
             return [node for node in found if _text(node) in kept]
         most *= WIDER
 

@@ -1,11 +1,26 @@
 """What is known of a document's file."""
 
+import codecs
 import os
+import warnings
+from errno import EACCES
+from pathlib import Path
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from llama_index.core import SimpleDirectoryReader
+from llama_index.core.schema import Document
+from pdfs import locked, pdf_of
 
 from hierindex.errors import SourceError
-from hierindex.read.documents import FileReader, Skipped, read_documents
+from hierindex.read.documents import (
+    FILE_NAME,
+    FileReader,
+    Skipped,
+    read_documents,
+    well_formed,
+)
+from hierindex.record import PAGES
 
 
 def test_a_document_knows_its_file(tmp_path):
@@ -98,3 +113,212 @@ def test_copies_and_hard_links_are_documents_of_their_own(tmp_path):
     documents, skipped = read_documents(tmp_path)
     assert [document.doc_id for document in documents] == ["a.txt", "b.txt", "c.txt"]
     assert not skipped
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.txt", b"", "empty"),
+        ("a.txt", b" \n\t\r\n", "white space"),
+        ("a.txt", codecs.BOM_UTF8, "empty"),
+        ("a.bin", bytes(range(256)) * 8, "not text"),
+        ("a.txt", b"text\0with\0zeros", "not text"),
+        ("a.txt", b"\0\1\xff\xfe", "not text"),
+        ("a.txt", b"\0\1\2", "not text"),
+        ("a.txt", b"a\0\xe9 few words", "not text"),
+        ("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(255, 0, -1)) * 9, "not text"),
+        ("a.json", b"x" * 2_000_000, "2,000,000 characters"),
+        ("a.pdf", b"", "PDF"),
+        ("a.pdf", b"%PDF-1.4 nonsense", "PDF"),
+        ("a.pdf", pdf_of("cut in the middle")[:200], "PDF"),
+        ("a.pdf", pdf_of(""), "PDF without text"),
+        ("a.pdf", locked(pdf_of("hidden"), 2), "an encrypted PDF"),
+        ("a.pdf", locked(pdf_of("hidden"), 5), "an encrypted PDF"),
+        ("a.pdf", pdf_of("x").replace(b"/Kids [5 0 R]", b"/Kids [2 0 R]"), "read as PDF"),
+        ("a.pdf", pdf_of("x").replace(b"/Pages 2 0 R", b"/Pages 9 0 R"), "read as PDF"),
+        ("a.pdf", b"%PDF-1.4\n" + b"line\n" * 1_000_000, "read as PDF"),
+        ("a.html", b"<script>1</script><style>p {}</style>", "empty"),
+        ("a.html", b"", "empty"),
+        ("a.html", b"<!-- <p>Only a comment.</p>", "empty"),
+    ],
+)
+def test_what_is_no_document_is_skipped_with_a_reason(written, name, data, reason):
+    folder = written({name: data, "good.md": "# Good\n"})
+    (document,), skipped = read_documents(folder)
+    assert document.id_ == "good.md"
+    assert [s.path for s in skipped] == [name]
+    assert reason in skipped[0].reason
+    with pytest.raises(SourceError, match=name):
+        read_documents(folder / name)
+
+
+def test_a_folder_is_read_with_its_folders_in_order(written):
+    folder = written(
+        {
+            "b.txt": "b",
+            "a/z.txt": "z",
+            "a/b/c.md": "c",
+            "with blank.rst": "d",
+            "a/no_suffix": "e",
+            ".hidden": "no",
+            ".git/config": "no",
+            "a/.hidden/x.txt": "no",
+            "index.lance/data.txt": "no",
+            "empty.txt": "",
+        }
+    )
+    told = []
+    documents, skipped = read_documents(folder, progress=lambda *at: told.append(at))
+    assert [d.id_ for d in documents] == [
+        "a/b/c.md",
+        "a/no_suffix",
+        "a/z.txt",
+        "b.txt",
+        "with blank.rst",
+    ]
+    assert skipped == [Skipped("empty.txt", "is empty")]
+    assert told == [("read", i + 1, 6) for i in range(6)]
+
+
+def test_names_that_are_not_utf8_are_escaped(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    for name in (b"\xff", b"\xff.html", b"\xed\xa0\x80.txt", "é".encode()):
+        (folder / os.fsdecode(name)).write_text("x")
+    documents, skipped = read_documents(tmp_path)
+    assert [(d.id_, d.metadata[FILE_NAME]) for d in documents] == [
+        (f"caf\\xe9/{name}", name) for name in ("é", "\\xed\\xa0\\x80.txt", "\\xff", "\\xff.html")
+    ]
+    assert not skipped
+
+
+def test_what_is_no_file_is_skipped_and_not_waited_for(tmp_path, monkeypatch):
+    (tmp_path / "good.txt").write_text("good")
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "folder").mkdir()
+    for name, target in {
+        "device": "/dev/zero",
+        "up": "..",
+        "there": "folder",
+        "loop": "loop",
+        "dangling": "nowhere",
+    }.items():
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "secret.txt").write_text("secret")
+    forbid(monkeypatch, tmp_path / "locked", tmp_path / "secret.txt")
+    (document,), skipped = read_documents(tmp_path)
+    assert document.id_ == "good.txt"
+    assert {each.path: each.reason for each in skipped} == {
+        "dangling": "cannot be read (No such file or directory)",
+        "device": "is a pipe, a socket or a device",
+        "locked": "is a folder without permission",
+        "loop": "cannot be read (Too many levels of symbolic links)",
+        "pipe.txt": "is a pipe, a socket or a device",
+        "secret.txt": "cannot be read (Permission denied)",
+        "there": "is a link to a folder",
+        "up": "is a link to a folder",
+    }
+    with pytest.raises(SourceError, match="is a pipe, a socket or a device"):
+        read_documents(tmp_path / "pipe.txt")
+
+
+def forbid(monkeypatch, folder, file):
+    """Take permissions away, also from root, whom no permission stops."""
+    listed, opened = Path.iterdir, Path.open
+
+    def refuse(path, forbidden):
+        if path == forbidden:
+            raise PermissionError(EACCES, os.strerror(EACCES))
+
+    def iterdir(path):
+        refuse(path, folder)
+        return listed(path)
+
+    def open_(path, *args, **options):
+        refuse(path, file)
+        return opened(path, *args, **options)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    monkeypatch.setattr(Path, "open", open_)
+
+
+def test_sources_keep_their_order_and_a_hidden_one_may_be_named(written):
+    folder = written({"one/b.txt": "b", "two/a.txt": "a", ".hidden/c.txt": "c"})
+    sources = [folder / "two", str(folder / "one" / "b.txt"), folder / ".hidden"]
+    assert [d.id_ for d in read_documents(*sources)[0]] == ["a.txt", "b.txt", "c.txt"]
+
+
+@pytest.mark.parametrize(
+    ("files", "sources", "told"),
+    [
+        ({}, ["nowhere"], "nowhere"),
+        ({"a.txt": "a"}, ["a.txt", "nowhere"], "nowhere"),
+        ({}, ["."], "no file"),
+        ({".hidden": "x"}, ["."], "no file"),
+        ({"a.bin": b"\xff\0" * 99, "b.bin": b"\0"}, ["."], "a.bin is not text"),
+        ({"one/a.txt": "1", "two/a.txt": "2"}, ["one", "two"], "'a.txt'"),
+        ({"a.txt": "1"}, ["a.txt", "a.txt"], "'a.txt'"),
+        ({"a.txt": "1"}, [".", "a.txt"], "'a.txt'"),
+        ({}, [], "Nothing"),
+        ({"a.txt": "1"}, [""], "empty string"),
+        ({}, ["a\0b"], "cannot be found or read"),
+        ({}, ["a" * 5000], "cannot be found or read"),
+    ],
+)
+def test_sources_that_cannot_be_read(written, monkeypatch, files, sources, told):
+    monkeypatch.chdir(written(files))
+    with pytest.raises(SourceError, match=told):
+        read_documents(*sources)
+
+
+READER = FileReader()
+
+
+def test_simple_directory_reader_takes_our_reader(written):
+    folder = written({"a.html": "<title>T</title><p>One</p>", "b.pdf": pdf_of("Two"), "c.txt": "3"})
+    extractors = dict.fromkeys((".html", ".pdf"), READER)
+    documents = SimpleDirectoryReader(folder, file_extractor=extractors).load_data()
+    assert [document.text for document in documents] == ["One", "Two", "3"]
+    html, pdf, _ = (document.metadata for document in documents)
+    assert (html["title"], html["file_path"]) == ("T", str(folder / "a.html"))
+    assert pdf[PAGES] == 1
+
+
+def test_a_reader_reads_from_any_file_system():
+    fs = MemoryFileSystem()
+    fs.pipe("/texts/a.html", b"<p>One</p>")
+    reader = SimpleDirectoryReader("/texts", file_extractor={".html": READER}, fs=fs)
+    (document,) = reader.load_data()
+    assert (document.id_, document.text) == ("/texts/a.html", "One")
+
+
+def test_a_reader_refuses_what_it_cannot_read(written):
+    folder = written({"a.pdf": "no PDF", "b.txt": "b"})
+    with pytest.raises(SourceError, match=r"a\.pdf' cannot be read as PDF\."):
+        READER.load_data(folder / "a.pdf")
+    (document,) = READER.load_data(str(folder / "b.txt"), {"author": "Ada\ud800"})
+    assert (document.id_, document.metadata["author"]) == (str(folder / "b.txt"), "Ada\ufffd")
+
+
+def test_surrogates_become_characters():
+    values = {
+        "id_": "i\ud800",
+        "text": "a\ud83d\ude00b\udc00.",
+        "metadata": {"k\ud800": ["v\ud800"]},
+    }
+    document = Document(**values)
+    mended = well_formed(document)
+    assert (mended.id_, mended.text) == ("i\ufffd", "a\U0001f600b\ufffd.")
+    assert mended.metadata == {"k\ufffd": ["v\ufffd"]}
+    assert document.text == values["text"]
+    assert well_formed(mended) is mended
+
+
+def test_reading_warns_of_nothing(written):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_documents(
+            *[written({"a.html": "a/b.html", "b.htm": "http://x.y/", "c.pdf": pdf_of("x")})]
+        )
+    assert not caught

@@ -249,6 +249,18 @@ def test_headings_have_levels_and_anchors(read, html, found):
 @pytest.mark.parametrize(
     ("html", "text"),
     [
+        ("<h1>fn it<button id=copy-path>Copy path</button></h1><p>B.</p>", "fn it\nB."),
+        ("<DIV CLASS=TOC><DL><DT><B>Contents</B><DT><A HREF=#b>B</A></DL></DIV><p>B.</p>", "B."),
+        ("<DIV CLASS=NAVHEADER><TABLE><TR><TD>Prev<TD>Next</TABLE></DIV><p>B.</p>", "B."),
+    ],
+)
+def test_what_rustdoc_and_docbook_add_is_left_out(read, html, text):
+    assert read(html).text == text
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
         ("<p>A.</p><p><a rel=next href=x><img></a></p><p>B.</p>", "A.\nB."),
         ("<a rel=home href=/><img></a><h1>Manual</h1><p>B.</p>", "Manual\nB."),
         ("<h3><button>How?</button></h3><p>So.</p><button>Send</button>", "How?\nSo."),

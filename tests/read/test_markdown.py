@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from hierindex.read.documents import read_documents
+from hierindex.read.documents import (
+    read_documents,
+)
 from hierindex.read.markdown import front_matter, markdown_headings, read_markdown
 from hierindex.read.text import MAX_TITLE
 
@@ -140,3 +142,8 @@ def test_a_document_has_its_title_and_headings(tmp_path):
     assert [heading[:3] for heading in a["headings"]] == [[1, "One", 29], [2, "Two", 36]]
     assert b["title"] == "The log"
     assert not {"title", "headings"} & c.keys()
+
+
+def test_markdown_is_kept(read_one):
+    text = "---\ntitle: x\n---\n# One\n\n* a\n    * b\n\n```py\nx  =  1\n```\n<b>no html</b>\n"
+    assert read_one("a.md", text).text == text

@@ -3,8 +3,10 @@
 import pytest
 from pdfs import Typed, pdf_of, typed
 
-from hierindex.read.documents import read_documents
-from hierindex.record import HEADINGS, PAGE_LABELS, Heading
+from hierindex.read.documents import (
+    read_documents,
+)
+from hierindex.record import HEADINGS, PAGE_LABELS, PAGES, Heading
 
 TEXT = "A line of the text, which is long enough to be one, and so there are many of them."
 
@@ -170,3 +172,19 @@ def test_odd_outlines_and_labels_do_not_keep_files_from_being_read(tmp_path):
         (tmp_path / name).write_bytes(data)
     documents, skipped = read_documents(tmp_path)
     assert ([d.text for d in documents], skipped) == ([line.text] * 2, [])
+
+
+def test_broken_pdfs_are_told_once(written, capfd):
+    folder = written({"a.pdf": b"hello", "good.md": "# Good\n"})
+    _, skipped = read_documents(folder)
+    assert len(skipped) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+PAGES_OF_PDF = ["The first page.\nIt has two lines.", "The second page is here.", "A third one."]
+
+
+def test_pages_of_a_pdf_are_joined_by_form_feeds(read_one):
+    document = read_one("a.pdf", pdf_of(*PAGES_OF_PDF))
+    assert document.text == "\f".join(PAGES_OF_PDF)
+    assert document.metadata[PAGES] == 3

@@ -1,0 +1,252 @@
+"""Chunks of documents: verbatim, in the window, with their pages."""
+
+from itertools import pairwise
+
+import pytest
+from fakes import HashingEmbedding
+from hypothesis import example, given
+from hypothesis import strategies as st
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import Document, MetadataMode
+from pdfs import pdf_of
+
+from hierindex.embed.embedder import Embedder
+from hierindex.hierarchy.nodes import make_leaves
+from hierindex.read.documents import (
+    FILE_NAME,
+)
+from hierindex.read.split import (
+    CHUNK_TOKENS,
+    STRETCH,
+    PlacedSentenceSplitter,
+    sentence_splitter,
+    split_documents,
+    split_stretches,
+)
+from hierindex.record import PAGE
+from hierindex.summarize.sentences import split_sentences
+
+
+@pytest.fixture(scope="module")
+def splitter(embed_model):
+    return sentence_splitter(embed_model)
+
+
+PAGES_OF_PDF = ["The first page.\nIt has two lines.", "The second page is here.", "A third one."]
+
+
+def pages_of_spans(chunks):
+    """(page, text) of every sentence of the chunks as leaves."""
+    return [
+        (sentence.quote.source.page, sentence.text)
+        for leaf in make_leaves(chunks)
+        for sentence in split_sentences(leaf.node.text, leaf.record.quotes)
+    ]
+
+
+@pytest.mark.parametrize("chunk_size", [40, 60, 200])
+def test_chunks_and_sentences_know_their_pages(read_one, chunk_size):
+    pages = [*PAGES_OF_PDF, "", "The fifth page is the last.\nAnd so it ends."]
+    document = read_one("a.pdf", pdf_of(*pages))
+    chunks = split_documents([document], SentenceSplitter(chunk_size=chunk_size, chunk_overlap=0))
+    for chunk in chunks:
+        assert chunk.text.split("\f")[0] in pages[chunk.metadata[PAGE] - 1]
+        assert str(chunk.metadata[PAGE]) not in chunk.get_content(MetadataMode.EMBED)
+    for page, sentence in pages_of_spans(chunks):
+        assert sentence in pages[page - 1]
+
+
+def test_pages_that_read_alike_are_told_apart(read_one):
+    document = read_one("a.pdf", pdf_of(*["This page is left blank on purpose."] * 40))
+    splitter = PlacedSentenceSplitter(chunk_size=60, chunk_overlap=0)
+    pages = [page for page, _ in pages_of_spans(split_documents([document], splitter))]
+    assert pages == list(range(1, 41))
+
+
+def test_documents_without_pages_have_chunks_without_pages(read_one):
+    document = read_one("a.txt", "One.\fTwo.")
+    (chunk,) = split_documents([document], SentenceSplitter())
+    assert PAGE not in chunk.metadata
+    assert {page for page, _ in pages_of_spans([chunk])} == {None}
+
+
+def test_pages_are_known_in_a_pipeline(read_one, splitter):
+    document = read_one("a.pdf", pdf_of(*["This page is left blank on purpose."] * 40))
+    chunks = IngestionPipeline(transformations=[splitter]).run(documents=[document])
+    assert [page for page, _ in pages_of_spans(chunks)][::39] == [1, 40]
+    for chunk in chunks:
+        assert chunk.get_content(MetadataMode.EMBED) == chunk.text
+
+
+PIECES = (
+    "The keeper wrote a letter. ",
+    "\U0001f600\U0001f3fd\u200d\U0001f33e" * 60,
+    "雪が降った。" * 60,
+    "雪" * 300,
+    "e\u0301\u0323" * 200,
+    "x" * 700,
+    "supercalifragilistic" * 40,
+    "\u0e01\u0e33" * 200,
+    "\ufdfa" * 50,
+    "\n\n\n",
+    "a.b,c;d " * 90,
+    "\u200b\u00ad\ufffd" * 100,
+    "0123456789" * 40,
+    "    x = [1, 2]\n" * 30,
+)
+
+
+MARKS_AT_THE_END_OF_A_CHUNK = PIECES[1] + PIECES[3] + PIECES[4]
+
+
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=300), min_size=1, max_size=8)
+
+
+@given(TEXTS.map("".join).filter(str.strip))
+@example(MARKS_AT_THE_END_OF_A_CHUNK)
+def test_default_chunks_are_verbatim_and_fit_the_window(embed_model, splitter, text):
+    embedder, document = Embedder(embed_model), Document(text=text, id_="a")
+    chunks = split_documents([document], splitter)
+    embedded = [chunk.get_content(MetadataMode.EMBED) for chunk in chunks]
+    assert embedder.count_tokens(embedded).max() <= embedder.window
+    for chunk in chunks:
+        assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
+
+
+@given(TEXTS.map("".join).filter(str.strip))
+@example(MARKS_AT_THE_END_OF_A_CHUNK)
+def test_default_chunks_cover_the_document(splitter, text):
+    n_chunks_at = [0] * len(text)
+    for chunk in split_documents([Document(text=text, id_="a")], splitter):
+        for i in range(chunk.start_char_idx, chunk.end_char_idx):
+            n_chunks_at[i] += 1
+    for n, character in zip(n_chunks_at, text, strict=True):
+        assert n == 1 or (n == 0 and character.isspace())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The same line again.\n" * 400,
+        "la " * 2000,
+        "ab," * 3000,
+        ("One thing. " * 9 + "Another thing. ") * 60,
+    ],
+    ids=["lines", "words", "no blanks", "nearly the same"],
+)
+def test_chunks_do_not_overlap_also_where_a_document_repeats_itself(splitter, text):
+    chunks = split_documents([Document(text=text, id_="a")], splitter)
+    assert len(chunks) > 1
+    for chunk in chunks:
+        assert chunk.text == text[chunk.start_char_idx : chunk.end_char_idx]
+    for before, after in pairwise(chunks):
+        assert before.end_char_idx <= after.start_char_idx
+
+
+@given(st.lists(st.sampled_from([*PIECES, " " * 30, "So. ", "\n"]), max_size=30).map("".join))
+def test_stretches_lose_nothing(text):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hierindex.read.split.STRETCH", 100)
+        patch.setattr("hierindex.read.split.NEAR_END", 60)
+        assert "".join(split_stretches(text)) == text
+
+
+ROWS = [f"| r{i} | It is so of {i}. It is not. | {'x, y ' * (i % 5)}|\n" for i in range(60)]
+
+
+@pytest.mark.parametrize("mark", ["", "| "], ids=["html", "markdown"])
+def test_rows_of_a_table_are_cut_only_if_they_do_not_fit_a_chunk(mark):
+    rows = [mark + row.removeprefix("| ") for row in ROWS]
+    text = f"It is so. And so.\n\n{''.join(rows)}\nIt was so."
+    chunks = split_documents([Document(text=text)], sentence_splitter(HashingEmbedding(), 100))
+    assert len(chunks) > 5
+    lines = [line.strip() for chunk in chunks for line in chunk.text.split("\n")]
+    assert list(filter(None, lines)) == [line.strip() for line in text.split("\n") if line]
+
+
+def test_a_long_sentence_is_cut_at_its_lines():
+    lines = [f"{i}, of the other, and then of another one\n" for i in range(60)]
+    text = "".join(lines)
+    chunks = split_documents([Document(text=text)], sentence_splitter(HashingEmbedding(), 100))
+    assert len(chunks) > 5
+    assert [f"{line}\n" for chunk in chunks for line in chunk.text.split("\n")] == lines
+
+
+def test_a_row_that_does_not_fit_a_chunk_is_cut_at_its_sentences():
+    text = f"| {'It is so. ' * 60}|"
+    chunks = split_documents([Document(text=text)], sentence_splitter(HashingEmbedding(), 60))
+    assert len(chunks) > 2
+    assert all(chunk.text.endswith((".", "|")) for chunk in chunks)
+
+
+def test_a_megabyte_is_split_a_stretch_at_a_time(monkeypatch):
+    given = []
+    monkeypatch.setattr("hierindex.read.split.split_by_sentence_tokenizer", lambda: keep)
+
+    def keep(text):
+        given.append(text)
+        return [text]
+
+    text = "He said. " * 120_000
+    assert "".join(split_stretches(text)) == text
+    assert max(map(len, given)) <= STRETCH
+    assert {stretch[:8] for stretch in given} == {"He said."}
+
+
+def test_tokens_of_a_long_text_are_not_all_counted():
+    counted = []
+
+    def tokenize(text):
+        counted.append(len(text))
+        return text.split()
+
+    text = "The keeper wrote a letter. " * 1000
+    few = PlacedSentenceSplitter(chunk_size=20, chunk_overlap=0, tokenizer=tokenize)
+    all_ = SentenceSplitter(chunk_size=20, chunk_overlap=0, tokenizer=str.split)
+    document = Document(text=text, id_="a")
+    assert [c.text for c in few([document])] == [c.text for c in all_([document])]
+    assert sum(counted) < 1.1 * len(text)
+    text = "." * 1000
+    counted.clear()
+    few([Document(text=text, id_="a")])
+    assert len(counted) < 5
+
+
+def test_a_long_title_takes_no_room_from_the_text(read_one, splitter, capfd):
+    html = f"<title>{'long title ' * 200}</title><p>{'The keeper wrote a letter. ' * 200}</p>"
+    document = read_one("a.html", html)
+    chunks = split_documents([document], splitter)
+    assert len(chunks) < 12
+    assert capfd.readouterr() == ("", "")
+
+
+def test_metadata_is_not_embedded(read_one, splitter):
+    document = read_one("name.html", "<title>A title</title><p>Text.</p>")
+    (chunk,) = split_documents([document], splitter)
+    assert chunk.get_content(MetadataMode.EMBED) == "Text."
+    assert chunk.ref_doc_id == "name.html"
+    assert (chunk.metadata[FILE_NAME], chunk.metadata["title"]) == ("name.html", "A title")
+
+
+def test_chunks_of_every_document_in_order(splitter):
+    documents = [Document(text=f"Text {name}.", id_=name) for name in "bac"]
+    told = []
+    chunks = split_documents(documents, splitter, progress=lambda *at: told.append(at))
+    assert [chunk.ref_doc_id for chunk in chunks] == ["b", "a", "c"]
+    assert told == [("split", i, 3) for i in (1, 2, 3)]
+    assert split_documents([], splitter) == []
+    assert [d.metadata for d in documents] == [{}] * 3
+
+
+@pytest.mark.parametrize(
+    ("chunk_size", "expected"), [(None, CHUNK_TOKENS), (64, 64)], ids=["default", "given"]
+)
+def test_chunks_of_a_model_without_a_window(chunk_size, expected):
+    splitter = sentence_splitter(HashingEmbedding(), chunk_size)
+    assert (splitter.chunk_size, splitter.chunk_overlap) == (expected, 0)
+
+
+def test_the_window_is_that_of_the_model(embed_model, splitter):
+    assert splitter.chunk_size == 254
+    assert sentence_splitter(embed_model, 100).chunk_size == 100
