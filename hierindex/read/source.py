@@ -82,7 +82,7 @@ def source_headings(text: str) -> Iterator[Heading]:
 
     >>> code = "class Store {\n  query(text) {\n  }\n}\n\n// All.\nfunction load() {\n}\n"
     >>> [(heading.level, heading.title, heading.start) for heading in source_headings(code)]
-    [(1, 'class Store', 0), (2, 'query', 16), (1, 'load', 36)]
+    [(1, 'class Store', 0), (2, 'query', 14), (1, 'load', 37)]
     """
     around: list[tuple[int, bool]] = []  # indentation of each open definition, whether a type
     start, at = -1, 0  # of the remarks above; -1 for none

@@ -20,14 +20,14 @@ from hierindex.progress import Progress, silent
 from hierindex.read.places import Places
 from hierindex.read.remembered import split_once
 from hierindex.read.sections import Sections, headings_of, split_at_headings
-from hierindex.record import PAGE, SECTION, Heading, NodeRecord, for_chunks
+from hierindex.record import PAGE, SECTION, TITLE, Heading, NodeRecord, for_chunks
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
 ROW = re.compile(r"^.*\|.*\n?", re.MULTILINE)  # of a table
 SENTENCE_END = re.compile(r"[.!?]\s+(?=\S)")
 SHORT = 8  # characters
-PREFIX = 8  # a section's titles are embedded with a chunk if they take an eighth of it at most
+PREFIX = 8  # titles are embedded with a chunk if they take at most an eighth of it
 DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
 ENOUGH = 6  # characters per token; most texts have about four
 
@@ -80,19 +80,23 @@ class PlacedSentenceSplitter(SentenceSplitter):
         sections, chunks, start = Sections(text, headings), list[str](), 0
         for part in split_at_headings(text, headings, self._is_short):
             end = start + len(part)
-            above = max(filter(self.embeds, sections.paths(start, end)), key=len, default="")
-            metadata = ({SECTION: above} if above else {}) | bare.metadata
-            with_titles = bare.model_copy(update={"metadata": metadata})
-            chunks += self.split_text_metadata_aware(part, self._get_metadata_str(with_titles))
+            shown = [bare, *(self._below(path, bare) for path in sections.paths(start, end))]
+            longest = max(map(self._get_metadata_str, shown), key=len)
+            chunks += self.split_text_metadata_aware(part, longest)
             start = end
         return chunks
 
-    def embeds(self, section: str) -> bool:
-        """Return whether chunks are embedded with the titles of their section, as these are short.
+    def _below(self, section: str, bare: BaseNode) -> BaseNode:
+        """Return a document as its chunks in a section are embedded."""
+        if not section or SECTION in bare.metadata:
+            return bare
+        metadata, hidden = _in_section(bare, section, self.is_prefix)
+        update = {"metadata": metadata, "excluded_embed_metadata_keys": hidden}
+        return bare.model_copy(update=update)
 
-        Retrieval with and without them is compared in tests/benchmarks/structure.py.
-        """
-        return self._token_size(section) <= self.chunk_size // PREFIX
+    def is_prefix(self, titles: str) -> bool:
+        """Return whether titles are so short that the chunks below them are embedded with them."""
+        return self._token_size(titles) <= self.chunk_size // PREFIX
 
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
@@ -116,7 +120,7 @@ class PlacedSentenceSplitter(SentenceSplitter):
             chunks[parent.node_id].append(node)
         for name, parent in parent_doc_map.items():
             if parent.source_node is None:
-                _place(chunks[name], parent, self.embeds)
+                _place(chunks[name], parent, self.is_prefix)
         return nodes
 
     def _is_short(self, text: str) -> bool:
@@ -243,7 +247,7 @@ def _bare(document: DocumentLike) -> DocumentLike:
 def _place(
     chunks: Sequence[BaseNode],
     document: BaseNode,
-    embeds: Callable[[str], bool] = lambda section: False,
+    is_prefix: Callable[[str], bool] = lambda titles: False,
 ) -> None:
     """Give chunks their first page, their section, and the quotes that cite their parts."""
     places = Places(document)
@@ -252,17 +256,32 @@ def _place(
             continue
         quotes = places.quotes(chunk.text, start)
         own = NodeRecord(documents=(document.node_id,), quotes=quotes).to_metadata()
-        embedded: set[str] = set()
-        if section := places.sections.around(start, start + len(chunk.text)):
-            own[SECTION] = section
-            embedded = {SECTION} if embeds(section) else set()
-        hidden = [*own]
+        hidden = [*own, SECTION]
         if places.is_paged:
             own[PAGE] = places.page(start)
         chunk.metadata |= own
-        unseen = own.keys() - embedded
-        chunk.excluded_embed_metadata_keys = _with(unseen, chunk.excluded_embed_metadata_keys)
+        chunk.excluded_embed_metadata_keys = _with(own, chunk.excluded_embed_metadata_keys)
+        if section := places.sections.around(start, start + len(chunk.text)):
+            chunk.metadata, unseen = _in_section(chunk, section, is_prefix)
+            chunk.excluded_embed_metadata_keys = unseen
         chunk.excluded_llm_metadata_keys = _with(hidden, chunk.excluded_llm_metadata_keys)
+
+
+def _in_section(
+    node: BaseNode, section: str, is_prefix: Callable[[str], bool]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the metadata of a node in a section, and the keys that are not embedded.
+
+    The title of the document and the section are embedded if they are short; the title is left
+    out if the section begins with it. tests/benchmarks/structure.py measures what this finds.
+    """
+    metadata = {**node.metadata, SECTION: section}
+    title = str(metadata.get(TITLE, ""))
+    shown = [SECTION] if section.startswith(title) else [TITLE, SECTION]
+    hidden = node.excluded_embed_metadata_keys
+    if is_prefix(" ".join(str(metadata[key]) for key in shown)):
+        return metadata, [key for key in hidden if key not in shown]
+    return metadata, _with([SECTION], hidden)
 
 
 def _with(more: Iterable[str], keys: Sequence[str]) -> list[str]:

@@ -62,7 +62,7 @@ def sentences(document: Document, splitter) -> dict[str, Span]:
     return found
 
 
-@pytest.mark.parametrize("chunk_size", [300, 10])
+@pytest.mark.parametrize("chunk_size", [300, 14])
 def test_a_sentence_has_the_section_and_anchor_above_it(page, chunk_size):
     """In a chunk of many sections, too."""
     found = sentences(page, by_words(chunk_size))

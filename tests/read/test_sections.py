@@ -58,7 +58,7 @@ TEXTS = {
 
 @pytest.mark.parametrize(("text", "expected"), TEXTS.values(), ids=TEXTS)
 def test_chunks_end_where_sections_end(text, expected):
-    chunks = by_words(40)([document_of(text)])
+    chunks = by_words(43)([document_of(text)])
     assert sections(chunks) == expected
     assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(text.split())
 
@@ -116,8 +116,7 @@ def test_no_chunk_keeps_the_headings_of_its_document(splitter):
         assert chunk.metadata["title"] == "A"
         for each in (chunk, *chunk.relationships.values()):
             assert HEADINGS not in each.metadata
-        for mode in (MetadataMode.EMBED, MetadataMode.LLM):
-            assert chunk.get_content(mode) == chunk.text
+        assert chunk.get_content(MetadataMode.LLM) == chunk.text
     assert sections(chunks)[0] == "A"
 
 
@@ -152,9 +151,28 @@ def test_sections_are_known_in_a_pipeline():
     top, record = nodes[-1], records[-1]
     assert (top.metadata[SECTION], record.level) == ("A", 1)
     assert {span.section for span in record.citations} <= {"A", "A › B"}
-    for node in nodes:
-        for mode in (MetadataMode.EMBED, MetadataMode.LLM):
-            assert node.get_content(mode) == node.text
+    assert all(node.get_content(MetadataMode.LLM) == node.text for node in nodes)
+    assert top.get_content(MetadataMode.EMBED) == top.text
+
+
+SHOWN = {
+    "its section": ("# Lamp\n\n## Oil\n", {"title": "Lamp"}, "section: Lamp › Oil"),
+    "the title, too": ("## Oil\n", {"title": "Lamps"}, "title: Lamps\nsection: Oil"),
+    "no title": ("## Oil\n", {}, "section: Oil"),
+    "too long": (f"## {SENTENCE}\n", {"title": "Lamps"}, None),
+    "no heading": ("", {"title": "Lamps"}, None),
+    "its own": ("## Oil\n", {SECTION: "mine"}, None),
+}
+
+
+@pytest.mark.parametrize(("head", "metadata", "shown"), SHOWN.values(), ids=SHOWN)
+def test_a_chunk_is_embedded_with_short_titles(head, metadata, shown):
+    chunk, *others = by_words(60)([document_of(f"{head}{SENTENCE * 12}", **metadata)])
+    before = f"{shown}\n\n" if shown else ""
+    for each in (chunk, *others):
+        assert each.get_content(MetadataMode.EMBED) == before + each.text
+        assert len(each.get_content(MetadataMode.EMBED).split()) <= 60
+    assert others
 
 
 def test_chunks_of_chunks_keep_their_section():
