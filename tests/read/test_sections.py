@@ -47,7 +47,10 @@ TEXTS = {
     "short ones together": (f"# A\n\n## B\n{SHORT}## C\n{SHORT}## D\n{SHORT}", ["A", "A › D"]),
     "a short one in a long one": (f"# A\n{LONG}\n## B\n{SHORT}\n# C\n{LONG}", ["A", "A › B", "C"]),
     "a short one with short ones": (f"# A\n## B\n{SHORT}\n# C\n{SHORT}\n# D\n{SHORT}", [None, "D"]),
-    "a title alone": (f"# A\n\n## B\n\n### C\n{LONG}\n## D\n{LONG}", ["A › B › C", "A › D"]),
+    "a title alone": (
+        f"# A\n\n## B\n\n### C\n{SENTENCE * 3}\n## D\n{LONG}",
+        ["A › B › C", "A › D"],
+    ),
     "text before": (f"{LONG}\n# A\n{LONG}", [None, "A"]),
     "little text before": (f"Hello.\n\n# A\n{LONG}", ["A"]),
     "a title with text": (f"# A\nHello.\n\n## B\n{LONG}", ["A"]),

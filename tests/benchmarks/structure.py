@@ -1,0 +1,130 @@
+"""Prints what retrieval gains by headings and titles, with 95% intervals over documents.
+
+The documents are meetings with their topics as headings, papers with their sections, long pages
+with what their tables of contents list, and articles with their titles, in the sets qmsum, qasper,
+nq_long and squad. No question is one of these headings. Each row adds to the rows above it.
+
+    python tests/benchmarks/structure.py DATA [LIMIT]
+"""
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.schema import BaseNode, Document
+
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
+from hierindex.evaluate.formats import read_dataset
+from hierindex.evaluate.runner import evaluate
+from hierindex.evaluate.trees import Asked
+from hierindex.evaluate.ways import WAYS
+from hierindex.read.split import sentence_splitter, split_documents
+from hierindex.record import HEADINGS, SECTION, TITLE
+from hierindex.retrieve.question import of_documents
+
+BY = {"dense": "level-0", "text": "level-0-text", "hybrid": "level-0-hybrid", "context": "auto"}
+"""Ways of scoring, and the names of ours that use them."""
+ADDED = ("chunks end at headings", "words of titles", "embedded titles")
+BUDGET = 500  # tokens
+NUMBERED = re.compile(r"(\d+(?:\.\d+)*) (.*?)(?= \d+(?:\.\d+)* [A-Z`\"]|$)")
+
+
+def main(data: Path, limit: int | None = None) -> None:
+    """Print a table for each set and way of scoring."""
+    model = load_embed_model()
+    for name, headings_of in SETS.items():
+        lines = (data / name / "documents.jsonl").read_text("utf-8").splitlines()
+        documents = [with_headings(row, headings_of(row)) for row in map(json.loads, lines)]
+        with tempfile.TemporaryDirectory() as folder:
+            trees = {
+                added: grown(documents, Path(folder) / added, model, n)
+                for n, added in enumerate(ADDED)
+            }
+            for by, way in BY.items():
+                ways = {f"{by}, no structure": WAYS[way]}
+                ways |= {added: partial(found, tree, by) for added, tree in trees.items()}
+                options = {"budgets": [BUDGET], "limit": limit, "embed_model": model}
+                print(evaluate(read_dataset(data / name), ways=ways, index=folder, **options))
+
+
+def with_headings(row: Mapping[str, Any], headings: Iterable[tuple[int, str, int]]) -> Document:
+    """Return a document as a reader would."""
+    metadata = {TITLE: row["title"], HEADINGS: [list(heading) for heading in headings]}
+    document = Document(text=row["text"], id_=row["doc_id"], metadata=metadata)
+    document.excluded_embed_metadata_keys = document.excluded_llm_metadata_keys = [*metadata]
+    return document
+
+
+def grown(
+    documents: Sequence[Document], uri: Path, model: BaseEmbedding, n: int
+) -> HierarchicalIndex:
+    """Build a tree of chunks that end at headings, with the first `n` other additions."""
+    chunks = split_documents(documents, sentence_splitter(model))
+    for chunk in chunks:
+        title, section = chunk.metadata.pop(TITLE), chunk.metadata.pop(SECTION, "")
+        if n == 1:
+            chunk.metadata[TITLE] = f"{title}\n{section}"
+        elif n == 2:
+            chunk.metadata |= {TITLE: title, **({SECTION: section} if section else {})}
+        if n < 2:
+            chunk.excluded_embed_metadata_keys = [*chunk.metadata]
+    store = HierarchyStore(uri)
+    store.replace(SemanticHierarchy(model).grow(chunks).nodes, {})
+    return HierarchicalIndex.open(uri, model)
+
+
+def found(
+    index: HierarchicalIndex, by: str, asked: Asked, top_k: int, budget: int | None
+) -> list[BaseNode]:
+    """Return the best chunks of the document that a question names, or of all."""
+    within = asked.question.within
+    filters = None if within is None else of_documents([within])
+    options = {"top_k": top_k, "token_budget": budget, "filters": filters}
+    mode = {"mode": "auto"} if by == "context" else {"level": 0, "by": by}
+    return [n.node for n in index.as_retriever(**mode, **options).retrieve(asked.bundle)]
+
+
+def topics(row: Mapping[str, Any]) -> Iterator[tuple[int, str, int]]:
+    """Yield the topics of a meeting where they begin."""
+    turns, found = row["turn_offsets"], dict[int, str]()
+    for topic in row["topics"]:
+        for first, _ in topic["spans"]:
+            found.setdefault(turns[min(first, len(turns) - 1)][0], topic["topic"])
+    yield from ((1, title, start) for start, title in sorted(found.items()))
+
+
+def sections(row: Mapping[str, Any]) -> Iterator[tuple[int, str, int]]:
+    """Yield the headings of a paper's sections, such as "Data ::: German"."""
+    at = 0
+    for section in row["sections"]:
+        heading = section["heading"]
+        if heading.strip(" :") and (start := row["text"].find(heading, at)) >= 0:
+            at = start + len(heading)
+            path = heading.split(" ::: ")
+            yield len(path), path[-1].strip(), start
+
+
+def listed(row: Mapping[str, Any]) -> Iterator[tuple[int, str, int]]:
+    """Yield the headings that a page's table of contents lists."""
+    text = row["text"]
+    if not (contents := re.search(r"\nContents( \(hide\))?\n\n((?:\d+(?:\.\d+)* .*\n\n)+)", text)):
+        return
+    at, entries = contents.end() - 2, re.sub(r"(\d)\. (\d)", r"\1.\2", contents[2])
+    for number, title in NUMBERED.findall(" ".join(entries.split())):
+        place = re.compile(rf"\n\n{re.escape(title.strip())}(?=\s|$)").search(text, at)
+        if place:
+            at = place.end()
+            yield number.count(".") + 1, title.strip(), place.start() + 2
+
+
+SETS = {"qmsum": topics, "qasper": sections, "nq_long": listed, "squad": lambda row: ()}
+"""Data sets, and what finds the headings of a document."""
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
