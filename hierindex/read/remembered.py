@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from os import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,6 +13,7 @@ from hierindex.core.identity import digest
 from hierindex.read.text import Reading, UnreadableError
 from hierindex.record import HEADINGS, headings_in
 
+MOST = 2**28  # bytes of a file; readers refuse larger ones if their beginning is not text
 LIBRARIES = (
     "hierindex beautifulsoup4 charset-normalizer docutils llama-index-core lxml mammoth "
     "markdown-it-py markdownify nltk openpyxl pypdfium2 python-pptx pyyaml"
@@ -32,7 +34,9 @@ def read_once(
     file : BinaryIO
     memory : ReadingCache or None
     """
-    if memory is None:
+    size = file.seek(0, SEEK_END)
+    file.seek(0)
+    if memory is None or size > MOST:
         return read(file)
     key = digest("reading", _made_by(), suffix, sha256(file.read()).hexdigest())
     match memory.recall(key):

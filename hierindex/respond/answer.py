@@ -59,11 +59,9 @@ class Source:
 class Answer:
     """An answer to a question.
 
-    `citations` has one entry per sentence of an extractive answer, see `ExtractiveSynthesizer`.
-    `why` is the reason for
-    searching chunks or for an outline, if mode "auto" chose. `score` is that of an extractive
-    answer, see `ExtractiveSynthesizer`, and `refused` is True if nothing in the index answers.
-    `summaries` are the ids of summaries that a language model read instead of their children,
+    `citations` has one entry per sentence of an extractive answer and `score` is its score, see
+    `ExtractiveSynthesizer`. `why` is the reason for searching chunks or for an outline, if mode
+    "auto" chose. `refused` is True if nothing in the index answers. `summaries` are the ids of summaries that a language model read instead of their children,
     which are among the sources. `calls` are the prompts sent to a language model, with its
     answers.
     """
