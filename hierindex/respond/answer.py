@@ -61,9 +61,9 @@ class Answer:
 
     `citations` has one entry per sentence of an extractive answer and `score` is its score, see
     `ExtractiveSynthesizer`. `why` is the reason for searching chunks or for an outline, if mode
-    "auto" chose. `refused` is True if nothing in the index answers. `summaries` are the ids of summaries that a language model read instead of their children,
-    which are among the sources. `calls` are the prompts sent to a language model, with its
-    answers.
+    "auto" chose. `refused` is True if nothing in the index answers. `summaries` are the ids of
+    summaries that a language model read instead of their children, which are among the sources.
+    `calls` are the prompts sent to a language model, with its answers.
     """
 
     answer: str
