@@ -5,6 +5,8 @@ import inspect
 
 from llama_index.core.schema import Document
 
+from hierindex.record import TITLE
+
 QUESTIONS = {
     0: "How does DBSCAN treat points in regions of low density?",
     1: "How can the quality of a clustering be measured?",
@@ -18,7 +20,12 @@ def demo_documents() -> list[Document]:
     import sklearn
 
     texts = {f"sklearn.{name}": _module_text(f"sklearn.{name}") for name in sklearn.__all__}
-    return [Document(text=text, id_=name) for name, text in texts.items() if text]
+    hidden = {"excluded_embed_metadata_keys": [TITLE], "excluded_llm_metadata_keys": [TITLE]}
+    return [
+        Document(text=text, id_=name, metadata={TITLE: name}, **hidden)
+        for name, text in texts.items()
+        if text
+    ]
 
 
 def _module_text(name: str) -> str:
