@@ -12,6 +12,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,29 @@ from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import BaseNode, Document
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
+from hierindex.cache.file import Cache, open_cache
+from hierindex.core.bounds import Caps
+from hierindex.core.membership import Ints1d
+from hierindex.core.rows import NO_HEADINGS, Rows
+from hierindex.embed.model_identity import fingerprint
 from hierindex.evaluate.formats import read_dataset
 from hierindex.evaluate.runner import evaluate
 from hierindex.evaluate.trees import Asked
 from hierindex.evaluate.ways import WAYS
+from hierindex.hierarchy.transforms import SEGMENTS
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import HEADINGS, SECTION, TITLE
 from hierindex.retrieve.question import of_documents
 
-BY = {"dense": "level-0", "text": "level-0-text", "hybrid": "level-0-hybrid", "context": "auto"}
-"""Ways of scoring, and the names of ours that use them."""
-ADDED = ("chunks end at headings", "words of titles", "embedded titles")
+WAYS_TO_ASK: dict[str, dict[str, Any]] = {
+    "level-0": {"level": 0, "by": "dense"},
+    "level-0-text": {"level": 0, "by": "text"},
+    "level-0-hybrid": {"level": 0, "by": "hybrid"},
+    "collapsed": {"mode": "collapsed"},
+    "auto": {"mode": "auto"},
+}
+"""Options of a retriever by the names that ways have in `hierindex evaluate`."""
+ADDED = ("chunks end at headings", "words of titles", "embedded titles", "parents end at headings")
 BUDGET = 500  # tokens
 NUMBERED = re.compile(r"(\d+(?:\.\d+)*) (.*?)(?= \d+(?:\.\d+)* [A-Z`\"]|$)")
 
@@ -42,15 +55,17 @@ def main(data: Path, limit: int | None = None) -> None:
         lines = (data / name / "documents.jsonl").read_text("utf-8").splitlines()
         documents = [with_headings(row, headings_of(row)) for row in map(json.loads, lines)]
         with tempfile.TemporaryDirectory() as folder:
-            trees = {
-                added: grown(documents, Path(folder) / added, model, n)
-                for n, added in enumerate(ADDED)
-            }
-            for by, way in BY.items():
-                ways = {f"{by}, no structure": WAYS[way]}
-                ways |= {added: partial(found, tree, by) for added, tree in trees.items()}
+            with open_cache(folder, fingerprint(model)) as cache:
+                trees = {
+                    added: grown(documents, Path(folder) / added, model, n, cache)
+                    for n, added in enumerate(ADDED)
+                }
+            for way, asked in WAYS_TO_ASK.items():
+                ways = {f"{way}, no structure": WAYS[way]}
+                ways |= {added: partial(found, tree, asked) for added, tree in trees.items()}
                 options = {"budgets": [BUDGET], "limit": limit, "embed_model": model}
                 print(evaluate(read_dataset(data / name), ways=ways, index=folder, **options))
+                print(flush=True)
 
 
 def with_headings(row: Mapping[str, Any], headings: Iterable[tuple[int, str, int]]) -> Document:
@@ -62,7 +77,7 @@ def with_headings(row: Mapping[str, Any], headings: Iterable[tuple[int, str, int
 
 
 def grown(
-    documents: Sequence[Document], uri: Path, model: BaseEmbedding, n: int
+    documents: Sequence[Document], uri: Path, model: BaseEmbedding, n: int, cache: Cache
 ) -> HierarchicalIndex:
     """Build a tree of chunks that end at headings, with the first `n` other additions."""
     chunks = split_documents(documents, sentence_splitter(model))
@@ -70,24 +85,37 @@ def grown(
         title, section = chunk.metadata.pop(TITLE), chunk.metadata.pop(SECTION, "")
         if n == 1:
             chunk.metadata[TITLE] = f"{title}\n{section}"
-        elif n == 2:
+        elif n > 1:
             chunk.metadata |= {TITLE: title, **({SECTION: section} if section else {})}
         if n < 2:
             chunk.excluded_embed_metadata_keys = [*chunk.metadata]
+    hierarchy = SemanticHierarchy(model) if n == 3 else SemanticHierarchy(model, rule=ByMeaning())
     store = HierarchyStore(uri)
-    store.replace(SemanticHierarchy(model).grow(chunks).nodes, {})
+    store.replace(hierarchy.grow(chunks, cache).nodes, {})
     return HierarchicalIndex.open(uri, model)
 
 
+@dataclass(frozen=True)
+class ByMeaning:
+    """The default rule as it cuts a document without headings."""
+
+    def breakpoints(self, rows: Rows, caps: Caps) -> Ints1d:
+        """Return the gaps to cut."""
+        return SEGMENTS.breakpoints(replace(rows, heading=NO_HEADINGS), caps)
+
+
 def found(
-    index: HierarchicalIndex, by: str, asked: Asked, top_k: int, budget: int | None
+    index: HierarchicalIndex,
+    options: Mapping[str, Any],
+    asked: Asked,
+    top_k: int,
+    budget: int | None,
 ) -> list[BaseNode]:
-    """Return the best chunks of the document that a question names, or of all."""
+    """Return the best nodes of the document that a question names, or of all."""
     within = asked.question.within
     filters = None if within is None else of_documents([within])
-    options = {"top_k": top_k, "token_budget": budget, "filters": filters}
-    mode = {"mode": "auto"} if by == "context" else {"level": 0, "by": by}
-    return [n.node for n in index.as_retriever(**mode, **options).retrieve(asked.bundle)]
+    retriever = index.as_retriever(top_k=top_k, token_budget=budget, filters=filters, **options)
+    return [each.node for each in retriever.retrieve(asked.bundle)]
 
 
 def topics(row: Mapping[str, Any]) -> Iterator[tuple[int, str, int]]:
