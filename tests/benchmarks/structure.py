@@ -19,6 +19,7 @@ from typing import Any
 
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import BaseNode, Document
+from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
 from hierindex.cache.file import Cache, open_cache
@@ -113,7 +114,7 @@ def found(
 ) -> list[BaseNode]:
     """Return the best nodes of the document that a question names, or of all."""
     within = asked.question.within
-    filters = None if within is None else of_documents([within])
+    filters = None if within is None else MetadataFilters(filters=[of_documents([within])])
     retriever = index.as_retriever(top_k=top_k, token_budget=budget, filters=filters, **options)
     return [each.node for each in retriever.retrieve(asked.bundle)]
 
