@@ -17,7 +17,7 @@ class Typed(NamedTuple):
     bold: bool = False
 
 
-def typed(*pages: Sequence[Typed], outline=(), labels: bool = False) -> bytes:
+def typed(*pages: Sequence[Typed], outline=(), labels: bool = False, stated: str = "") -> bytes:
     """A PDF of placed lines; entries of the outline are (title, page, height, parent)."""
     writer, out = PdfWriter(clone_from=PdfReader(BytesIO(_pdf(*map(_typed, pages))))), BytesIO()
     added = []
@@ -29,6 +29,8 @@ def typed(*pages: Sequence[Typed], outline=(), labels: bool = False) -> bytes:
     if labels:
         writer.set_page_label(0, 1, "/r")
         writer.set_page_label(2, len(pages) - 1, "/D", start=1)
+    if stated:
+        writer.add_metadata({"/Title": stated})
     writer.write(out)
     return out.getvalue()
 

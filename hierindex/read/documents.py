@@ -63,7 +63,7 @@ READERS: dict[str, Reader] = {
 }
 """Readers by suffix; other files are read as text."""
 
-NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm"}
+NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm", ".pdf"}
 """Suffixes of files whose first heading is no title of the whole."""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hierindex.read.pdf_headings import Line, Outlined, Placed, font_headings, outline_headings
 from hierindex.read.text import HEAD, Reading, UnreadableError
-from hierindex.record import PAGE_BREAK, PAGE_LABELS, PAGES, Heading
+from hierindex.record import PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage
@@ -34,6 +34,8 @@ def read_pdf(file: BinaryIO) -> Reading:
 
     Lines that recur at the top or bottom of pages, and page numbers, are left out. Headings are
     those of the outline or, without one, short lines in a larger or bolder font than the text.
+    The title is that of the file's properties, if the first page has it, or the one heading
+    above all others.
     """
     import pypdfium2
 
@@ -52,6 +54,7 @@ def read_pdf(file: BinaryIO) -> Reading:
                 pages = [_lines(pdf, number) for number in range(len(pdf))]
                 labels = [_label(pdf, number) for number in range(len(pdf))]
                 outline = _outline(pdf)
+                stated = _stated_title(pdf)
         except pypdfium2.PdfiumError as error:
             # PDFium does not always reset the code of the last error.
             locked = error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD and b"/Encrypt" in data
@@ -66,7 +69,30 @@ def read_pdf(file: BinaryIO) -> Reading:
         metadata[PAGE_LABELS] = labels
     pages = without_running_heads(pages)
     text, headings = _joined(pages, outline_headings(pages, outline) or font_headings(pages))
+    if title := _title(stated, text.partition(PAGE_BREAK)[0], headings):
+        metadata[TITLE] = title
     return Reading(text, metadata, headings)
+
+
+def _stated_title(pdf: "PdfDocument") -> str:
+    """Return the title in the properties of a file; empty if there is none or it is damaged."""
+    try:
+        return str(pdf.get_metadata_value("Title"))
+    except UnicodeDecodeError:
+        return ""
+
+
+def _title(stated: str, first_page: str, headings: list[Heading]) -> str:
+    """Return the title of a file, or an empty text if it is unknown."""
+    if (letters := _letters(stated)) and letters in _letters(first_page):
+        return " ".join(stated.split())[:MAX_TITLE]
+    if headings and all(heading.level > headings[0].level for heading in headings[1:]):
+        return headings[0].title
+    return ""
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]", "", text).casefold()
 
 
 def _lines(pdf: "PdfDocument", number: int) -> list[Line]:

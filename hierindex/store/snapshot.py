@@ -239,7 +239,7 @@ class Snapshot:
             no = f"No document has the id {start!r}, and no" if or_document else "No"
             raise InputError(
                 f"{len(ids) or no} nodes have an id that begins with {start!r}; "
-                "`hierindex query` and `hierindex outline` show ids."
+                "`hierindex tree` and `hierindex query` show ids."
             )
         return start if start in ids else ids[0]
 

@@ -6,7 +6,7 @@ from pdfs import Typed, pdf_of, typed
 from hierindex.read.documents import (
     read_documents,
 )
-from hierindex.record import HEADINGS, PAGE_LABELS, PAGES, Heading
+from hierindex.record import HEADINGS, PAGE_LABELS, PAGES, TITLE, Heading
 
 TEXT = "A line of the text, which is long enough to be one, and so there are many of them."
 
@@ -102,6 +102,30 @@ def test_headings_of_an_outline(read):
         (3, "Results"),
         (3, "Timlng of It"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("stated", "outlined", "title"),
+    [
+        ("The  Report: 2024", [("Aims", None), ("Results", None)], "The Report: 2024"),
+        ("Microsoft Word - x.doc", [("Aims", None), ("Results", None)], "a.pdf"),
+        ("", [("Aims", None), ("Results", None)], "a.pdf"),
+        ("", [("Aims", None), ("Results", 0)], "Aims"),
+        ("", [], None),
+    ],
+)
+def test_title_is_stated_on_the_first_page_or_the_highest_heading(read, stated, outlined, title):
+    page = [Typed("THE REPORT 2024", 760), Typed("Aims", 740), *body(700, 5)]
+    page.append(Typed("Results", 600))
+    outline = [(name, 0, 750 - 140 * i, above) for i, (name, above) in enumerate(outlined)]
+    assert read(typed(page, outline=outline, stated=stated)).metadata.get(TITLE) == title
+
+
+def test_a_damaged_title_is_none(read):
+    data = typed(body(n=1), stated="AB")
+    damaged = data.replace(b"/Title (AB)", b"/Title (\xfe\xff\xd8\x00)")
+    assert damaged != data
+    assert TITLE not in read(damaged).metadata
 
 
 def test_an_outline_of_other_words_is_not_used(read):

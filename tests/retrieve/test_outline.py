@@ -157,7 +157,7 @@ def test_of_a_node_beside_a_document(index, nodes, monkeypatch, most):
 def test_of_nothing(index):
     assert index.outline(of=[]) == []
     message = r"No document has the id 'z.txt', and no nodes have an id that begins with 'z.txt'; "
-    with pytest.raises(InputError, match=message + "`hierindex query` and `hierindex outline`"):
+    with pytest.raises(InputError, match=message + "`hierindex tree` and `hierindex query`"):
         index.outline(of=["a.txt", "z.txt"])
 
 
