@@ -17,9 +17,10 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
     """
     record = await snapshot.record()
     roots = await snapshot.roots()
-    titles = await snapshot.columns("id", "title", node_ids=roots)
-    title_of = dict(zip(*titles.values(), strict=True))
-    columns = await snapshot.columns("level", "level_max", "n_tokens", "documents", "stale")
+    columns = await snapshot.columns(
+        "id", "title", "level", "level_max", "n_tokens", "documents", "stale"
+    )
+    title_of = dict(zip(columns["id"], columns["title"], strict=True))
     nodes, tokens = Counter[int](), Counter[int]()
     spans = zip(columns["level"], columns["level_max"], columns["n_tokens"], strict=True)
     for lowest, highest, n_tokens in spans:

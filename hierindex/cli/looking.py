@@ -53,7 +53,7 @@ def tree(
     as_json: options.AsJson = False,
 ) -> None:
     """Print the titles of an index, or of the nodes under one, as a table of contents."""
-    from hierindex.cli.text import listed
+    from hierindex.cli.contents import listed
     from hierindex.index import HierarchicalIndex
 
     print_result(HierarchicalIndex.open(index).tree(node, depth), as_json, listed)

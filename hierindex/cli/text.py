@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
@@ -83,7 +83,7 @@ def described(info: dict[str, Any]) -> str:
     roots = ", ".join(f"{node_id[:12]} ({title})" for node_id, title in named)
     return "\n".join(
         [
-            f"{_counted(info['documents'], 'document')}, method {info['method']}, "
+            f"{counted(info['documents'], 'document')}, method {info['method']}, "
             f"generation {info['generation']}",
             f"embedding model {info['embed_model']}, summaries {info['summarizer']}",
             "",
@@ -91,7 +91,7 @@ def described(info: dict[str, Any]) -> str:
             "",
             f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
         ]
-        + ([f"{_counted(stale, 'stale node')}; build again"] if (stale := info["stale"]) else [])
+        + ([f"{counted(stale, 'stale node')}; build again"] if (stale := info["stale"]) else [])
     )
 
 
@@ -100,7 +100,8 @@ def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
     return _table(levels[0], (level.values() for level in reversed(levels)))
 
 
-def _counted(n: int, noun: str) -> str:
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
@@ -148,7 +149,7 @@ def compared(comparison: dict[str, Any]) -> str:
             continue
         counts = (usage[key] for key in ("llm_calls", "prompt_tokens", "completion_tokens"))
         rows.append((mode, *counts, attempt["seconds"]))
-    lines = [f"All modes used the same {_counted(len(comparison['sources']), 'node')}."]
+    lines = [f"All modes used the same {counted(len(comparison['sources']), 'node')}."]
     if "why" in comparison:
         lines.append(_wrapped(f"Searched {comparison['why']}."))
     return "\n\n".join([*lines, _table(head, rows), *answers])
@@ -187,53 +188,6 @@ def _passage(passage: dict[str, Any]) -> list[str]:
     return ["", _place(passage), "", text]
 
 
-def listed(contents: dict[str, Any]) -> str:
-    """Format a table of contents, a node on each line, below its parent."""
-    width = max(8, contents["id_length"])
-    lines = [f"level  {'id'.ljust(width)}  title"]
-    for node, branch in _branches(contents["nodes"]):
-        start = f"{node['level']:5}  {node['id'][:width]}  {branch}"
-        about = f"  ({size})" if (size := ", ".join(_size(node))) else ""
-        lines.append(start + _cut(node["title"], len(start + about)) + about)
-    if contents["hidden"]:
-        hidden = _counted(contents["hidden"], "more node")
-        lines.append(f"{hidden} below; pass NODE or --depth to see them.")
-    return "\n".join(lines)
-
-
-def _size(node: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which documents a node stands for, unless its title tells, and how many chunks."""
-    document = node["document"] or ""
-    if node["documents"] > 1:
-        yield _counted(node["documents"], "document")
-    elif document and node["title"] not in (document, document.rpartition(".")[0]):
-        yield document
-    if node["level"]:
-        yield _counted(node["chunks"], "chunk")
-
-
-def _branches(
-    nodes: Sequence[Mapping[str, Any]], above: str | None = None
-) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield nodes, each with the lines that connect it to its parent."""
-    for node in nodes:
-        is_last = node is nodes[-1]
-        branch = "" if above is None else above + ("└─ " if is_last else "├─ ")
-        yield node, branch
-        below = "" if above is None else above + ("   " if is_last else "│  ")
-        yield from _branches(node["nodes"], below)
-
-
-def _cut(title: str, taken: int) -> str:
-    """Shorten a title to what is left of a line of the terminal, if there is one."""
-    if not sys.stdout.isatty():
-        return title
-    from rich.cells import cell_len, set_cell_size
-
-    room = max(12, get_terminal_size().columns - taken)
-    return title if cell_len(title) <= room else f"{set_cell_size(title, room - 1).rstrip()}…"
-
-
 def outlined(outline: dict[str, Any]) -> str:
     """Format the nodes of an outline and their sources, in reading order."""
     nodes = outline["nodes"]
@@ -242,13 +196,13 @@ def outlined(outline: dict[str, Any]) -> str:
         f"{_places(node['citations'])}\n" + _wrapped(node["text"])
         for node in nodes
     ]
-    total = f"{_counted(len(nodes), 'node')}, {_counted(outline['tokens'], 'token')}"
+    total = f"{counted(len(nodes), 'node')}, {counted(outline['tokens'], 'token')}"
     return "\n\n".join([*parts, total])
 
 
 def exported(report: dict[str, Any]) -> str:
     """Format the report of an export."""
-    return f"{_counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
+    return f"{counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
 
 
 def _text_of(answer: dict[str, Any]) -> str:
@@ -274,7 +228,7 @@ def _wrapped(text: str) -> str:
 
 def _usage(usage: dict[str, int]) -> str:
     return (
-        f"{_counted(usage['llm_calls'], 'call')}, {usage['prompt_tokens']:,} prompt tokens, "
+        f"{counted(usage['llm_calls'], 'call')}, {usage['prompt_tokens']:,} prompt tokens, "
         f"{usage['completion_tokens']:,} completion tokens, {usage['cached_summaries']} cached "
         f"summaries, {usage['fallbacks']} fallbacks"
     )

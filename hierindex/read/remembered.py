@@ -34,9 +34,11 @@ def read_once(
     file : BinaryIO
     memory : ReadingCache or None
     """
+    if memory is None:
+        return read(file)
     size = file.seek(0, SEEK_END)
     file.seek(0)
-    if memory is None or size > MOST:
+    if size > MOST:
         return read(file)
     key = digest("reading", _made_by(), suffix, sha256(file.read()).hexdigest())
     match memory.recall(key):

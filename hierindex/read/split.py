@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -20,7 +21,7 @@ from hierindex.progress import Progress, silent
 from hierindex.read.places import Places
 from hierindex.read.remembered import split_once
 from hierindex.read.sections import Sections, headings_of, split_at_headings
-from hierindex.record import PAGE, SECTION, TITLE, Heading, NodeRecord, for_chunks
+from hierindex.record import PAGE, SECTION, TITLE, Heading, NodeRecord, for_chunks, shared_section
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
@@ -80,7 +81,9 @@ class PlacedSentenceSplitter(SentenceSplitter):
         sections, chunks, start = Sections(text, headings), list[str](), 0
         for part in split_at_headings(text, headings, self._is_short):
             end = start + len(part)
-            shown = [bare, *(self._below(path, bare) for path in sections.paths(start, end))]
+            paths = sections.paths(start, end)
+            paths += [*map(shared_section, pairwise(paths))]  # of chunks that cross a heading
+            shown = [bare, *(self._below(path, bare) for path in dict.fromkeys(paths))]
             longest = max(map(self._get_metadata_str, shown), key=len)
             chunks += self.split_text_metadata_aware(part, longest)
             start = end

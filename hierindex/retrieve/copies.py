@@ -3,11 +3,13 @@
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from hierindex.record import NodeRecord, Quote, Span
 from hierindex.retrieve.question import Search
+from hierindex.store.hashed_metadata import hash_text
 from hierindex.store.prefilter import by_texts
 from hierindex.store.rows import quotes_in
 
@@ -50,16 +52,25 @@ async def without_copies(found: Sequence[NodeWithScore], search: Search) -> list
         copies[_text(node)].append(node)
     if not copies:
         return []
-    rows = await search.snapshot.rows(
-        filters=search.filters,
-        where=by_texts(copies),
-        partial_summaries=search.partial_summaries,
-        columns=("id", "text", "record"),
-    )
-    quotes = defaultdict[str, list[Quotes]](list)
-    for row in rows:
-        quotes[row["text"]].append(quotes_in(row["record"]))
+    quotes = await _quotes_of_copies(copies, search)
     return [_merged(nodes, quotes[text]) for text, nodes in copies.items()]
+
+
+async def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, list[Quotes]]:
+    """Return the quotes of all nodes of those texts that several nodes have."""
+    copied = await search.snapshot.copied_texts()
+    several = [text for text in texts if hash_text(text) in copied]
+    quotes = defaultdict[str, list[Quotes]](list)
+    if several:
+        rows = await search.snapshot.rows(
+            filters=search.filters,
+            where=by_texts(several),
+            partial_summaries=search.partial_summaries,
+            columns=("id", "text", "record"),
+        )
+        for row in rows:
+            quotes[row["text"]].append(quotes_in(row["record"]))
+    return quotes
 
 
 def _merged(nodes: Sequence[NodeWithScore], quotes: Iterable[Quotes]) -> NodeWithScore:
@@ -69,29 +80,46 @@ def _merged(nodes: Sequence[NodeWithScore], quotes: Iterable[Quotes]) -> NodeWit
         range(len(nodes)), key=lambda i: (records[i].level, _first_place(records[i].quotes))
     )
     node, record = nodes[first].node, records[first]
-    for each in sorted(quotes, key=_first_place):
-        if not all(_is_within(span, record.citations) for span in _spans(each)):
-            record = replace(record, quotes=_with_places(record.quotes, each))
-    if record is not records[first]:
+    if new := _elsewhere(sorted(quotes, key=_first_place), record.quotes):
+        record = replace(record, quotes=_with_places(record.quotes, new))
         node = node.model_copy(update={"metadata": node.metadata | record.to_metadata()})
     return NodeWithScore(node=node, score=max(found.get_score() for found in nodes))
 
 
-def _with_places(quotes: Quotes, copies: Quotes) -> tuple[Quote, ...]:
-    """Add the sources of the quotes of an equal text, and divide quotes where those end."""
-    bounds = ((q, c, max(q.at, c.at), min(q.to, c.to)) for q in quotes for c in copies)
-    pairs = ((q.part(at, to), c.part(at, to)) for q, c, at, to in bounds if at < to)
-    return tuple(
-        q._replace(beside=(*q.beside, *c.sources), verbatim=q.verbatim and c.verbatim)
-        for q, c in pairs
-    )
+def _elsewhere(copies: Iterable[Quotes], quotes: Quotes) -> list[Quotes]:
+    """Return the copies that name a place which is not within those of the ones before."""
+    known, new = defaultdict[str, list[Span]](list), list[Quotes]()
+    for span in _spans(quotes):
+        known[span.document].append(span)
+    for each in copies:
+        spans = _spans(each)
+        if not all(_is_within(span, known[span.document]) for span in spans):
+            new.append(each)
+            for span in spans:
+                known[span.document].append(span)
+    return new
+
+
+def _with_places(quotes: Quotes, copies: Sequence[Quotes]) -> tuple[Quote, ...]:
+    """Add the sources of the quotes of equal texts, and divide quotes where those end.
+
+    Parts of the text that one of them does not quote, such as page breaks, are left out.
+    """
+    every = (quotes, *copies)
+    ends = sorted({end for each in every for quote in each for end in (quote.at, quote.to)})
+    divided = list[Quote]()
+    for at, to in pairwise(ends):
+        parts = [[q.part(at, to) for q in each if q.at <= at and to <= q.to] for each in every]
+        if all(parts):
+            (own, *_), *others = parts
+            more = [span for each in others for part in each for span in part.sources]
+            verbatim = all(part.verbatim for each in parts for part in each)
+            divided.append(own._replace(beside=(*own.beside, *more), verbatim=verbatim))
+    return tuple(divided)
 
 
 def _is_within(span: Span, others: Iterable[Span]) -> bool:
-    return any(
-        span.document == other.document and other.start <= span.start and span.end <= other.end
-        for other in others
-    )
+    return any(other.start <= span.start and span.end <= other.end for other in others)
 
 
 def _spans(quotes: Quotes) -> list[Span]:

@@ -15,23 +15,20 @@ from hierindex.store.filters import DOCUMENTS, METADATA
 
 MOST_ITEMS = 64  # longest list whose items are hashed; a root may have every document
 
-Kind = Literal["has", "is", "item", "empty", "more", "node", "text"]
+Kind = Literal["has", "is", "item", "empty", "more", "node"]
 Scalar = str | int | float | bool
 
 
-def row_digests(
-    node_id: str, text: str, metadata: Mapping[str, Any], documents: Sequence[str]
-) -> list[str]:
+def row_digests(node_id: str, metadata: Mapping[str, Any], documents: Sequence[str]) -> list[str]:
     """Return the digests of a row, distinct and sorted.
 
-    The kind `node` hashes the row's id and `text` its text. For each metadata key, `has` hashes
-    the key, `is` a scalar value and `item` each item of a list; `empty` marks an empty list and
-    `more` a list of more than `MOST_ITEMS` items, which are not hashed.
+    The kind `node` hashes the row's id. For each metadata key, `has` hashes the key, `is` a scalar
+    value and `item` each item of a list; `empty` marks an empty list and `more` a list of more
+    than `MOST_ITEMS` items, which are not hashed.
 
     Parameters
     ----------
     node_id : str
-    text : str
     metadata : mapping of JSON values
         The user's metadata merged with the document's.
     documents : sequence of str
@@ -40,7 +37,7 @@ def row_digests(
     entries = {_user_key(key): value for key, value in metadata.items()}
     entries[DOCUMENTS] = list(documents)
     digests = {digest for item in entries.items() for digest in _entry_digests(*item)}
-    return sorted({hash_entry("node", node_id), hash_text(text), *digests})
+    return sorted({hash_entry("node", node_id), *digests})
 
 
 def _user_key(key: str) -> str:
@@ -78,9 +75,10 @@ def hash_entry(kind: Kind, key: str, value: Scalar | None = None) -> str:
     return blake2b(b"".join(b"%d:%b" % (len(p), p) for p in parts), digest_size=16).hexdigest()
 
 
-def hash_text(text: str) -> str:
-    """Return the digest of a row's text, which is not cached."""
-    return hash_entry.__wrapped__("text", text)
+def hash_text(text: str) -> int:
+    """Return the number of 64 bits in the column `text_hash`; other texts may have it, too."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, signed=True)
 
 
 def _written(value: Scalar | None) -> str:

@@ -93,8 +93,10 @@ def by_ids(node_ids: Collection[str]) -> Prefilter:
 
 
 def by_texts(texts: Iterable[str]) -> Prefilter:
-    """Return the condition that a node has one of these texts."""
-    return _listed(map(hash_text, texts))
+    """Return the condition that a node has one of these texts, or one of the same hash."""
+    from lancedb.expr import col
+
+    return _typed(col("text_hash").isin(sorted(map(hash_text, texts))))
 
 
 def beginning(start: str) -> Prefilter:

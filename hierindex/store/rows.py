@@ -32,7 +32,7 @@ from hierindex.record import (
     quotes_of,
     record_keys,
 )
-from hierindex.store.hashed_metadata import row_digests
+from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.schema import schema
 
 NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
@@ -112,6 +112,7 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "title": record.title,
         "n_tokens": record.n_tokens,
         "text": text,
+        "text_hash": hash_text(text),
         "words": matched_words(values, text),
         "documents": documents,
         "parent_ids": [node_id for node_id, _ in parents],
@@ -122,7 +123,7 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "source": source.model_dump_json() if source else "",
         "metadata": metadata,
         "grounding": _share(record.grounding) if keys else -1.0,
-        "digests": row_digests(node.node_id, text, values, documents),
+        "digests": row_digests(node.node_id, values, documents),
         "stale": "",
         "record": _json({key: getattr(record, key) for key in MADE_BY}) if keys else "",
         "node": _json({**rest, **_detailed(links)}),

@@ -41,6 +41,7 @@ def schema(n_dims: int) -> pa.Schema:
             pa.field("title", pa.string(), nullable=False),  # the node's, not its document's
             pa.field("n_tokens", pa.int32(), nullable=False),
             pa.field("text", pa.string(), nullable=False),
+            pa.field("text_hash", pa.int64(), nullable=False),  # equal for copies
             pa.field("words", pa.string(), nullable=False),  # see `matched_words`
             pa.field("documents", texts),
             pa.field("parent_ids", texts),  # the strongest first
@@ -60,9 +61,8 @@ def schema(n_dims: int) -> pa.Schema:
     )
 
 
-NODE_COLUMNS = [
-    name for name in schema(1).names if name not in ("words", "digests", "stale", "vector")
-]
+APART = {"text_hash", "words", "digests", "stale", "vector"}
+NODE_COLUMNS = [name for name in schema(1).names if name not in APART]
 """Columns that `rows.to_nodes` needs; add "vector" for embeddings."""
 
 

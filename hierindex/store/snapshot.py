@@ -73,7 +73,8 @@ class Snapshot:
         The table's random name, and LanceDB's version number.
     known : dict
         Cache shared by the snapshots of one version. Its values must be small beside the table:
-        numbers, the parents of summaries, the places of the highest nodes, and the tree's rows.
+        numbers, the parents of summaries, the places of the highest nodes, the tree's rows, and
+        the hashes of copied texts.
     """
 
     def __init__(
@@ -278,6 +279,15 @@ class Snapshot:
     async def n_rows(self) -> int:
         """Return the number of nodes."""
         return await self.require().count_rows()
+
+    @once
+    async def copied_texts(self) -> frozenset[int]:
+        """Return the hashes of texts that several nodes have; reads 8 bytes of each node."""
+        import pyarrow.compute as pc
+
+        counts = (await self.select("text_hash"))["text_hash"].value_counts()
+        several = pc.greater(counts.field("counts"), 1)
+        return frozenset(counts.field("values").filter(several).to_pylist())
 
     async def has_key(self, key: str) -> bool:
         """Return whether any node has a value for the key of a filter; reads digests alone."""

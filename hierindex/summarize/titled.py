@@ -27,17 +27,17 @@ def split_title(answer: str) -> tuple[str, str]:
     >>> split_title('**Title:** "The ferry"\n\nIt was cancelled.')
     ('The ferry', 'It was cancelled.')
     """
-    found = TITLE.match(answer)
-    if found is None:
-        return "", answer.strip()
-    line = next(filter(None, found.groups()), "").strip(f" \t\r.{MARKS}")
-    rest = answer[found.end() :].strip()
-    rest = rest[m.end() :] if (m := SUMMARY.match(rest)) else rest
-    if not any(map(str.isalnum, line)):
-        return split_title(rest)
-    if len(line) >= MIN_TEXT or (len(line) > MAX_TITLE and not rest):
-        return "", f"{line}\n{rest}".strip()
-    return first_words(SURROGATE.sub("\ufffd", line), MAX_TITLE), rest
+    rest = answer.strip()
+    while found := TITLE.match(rest):
+        line = next(filter(None, found.groups()), "").strip(f" \t\r.{MARKS}")
+        rest = rest[found.end() :].strip()
+        rest = rest[m.end() :] if (m := SUMMARY.match(rest)) else rest
+        if not any(map(str.isalnum, line)):
+            continue
+        if len(line) >= MIN_TEXT or (len(line) > MAX_TITLE and not rest):
+            return "", f"{line}\n{rest}".strip()
+        return first_words(SURROGATE.sub("\ufffd", line), MAX_TITLE), rest
+    return "", rest
 
 
 def with_title(title: str, text: str) -> str:

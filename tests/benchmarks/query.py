@@ -1,9 +1,9 @@
 """Milliseconds of a question at 100,000 and 1,000,000 nodes, beside bare LanceDB searches.
 
-The nodes are those of a tree over FOLDER, again and again: ids of their own, vectors with noise,
-a tree for each copy, level by level as a build writes them. The question's embedding is not in
-the times. All modes take turns with the bare search, which reads the same columns of the same
-table.
+The nodes are those of a tree over FOLDER, again and again: ids and texts of their own, vectors
+with noise, a tree for each copy, level by level as a build writes them. The question's embedding
+is not in the times. All modes take turns with the bare search, which reads the same columns of
+the same table.
 
 Usage: python tests/benchmarks/query.py FOLDER [NODES...]
 """
@@ -31,6 +31,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore
+from hierindex.store.hashed_metadata import hash_text
 from hierindex.store.indices import tend
 from hierindex.store.schema import NODE_COLUMNS
 
@@ -67,7 +68,7 @@ Ask = Callable[[QueryBundle], Awaitable[Any]]
 def copies(rows: pa.Table, n_nodes: int) -> Iterator[pa.RecordBatch]:
     """The rows again and again, level by level as a build writes them.
 
-    Each time with ids and vectors of their own; as many times as make the nodes.
+    Each time with ids, texts and vectors of their own; as many times as make the nodes.
     """
     rng = np.random.default_rng(0)
     for level in sorted(pc.unique(rows["level"]).to_pylist()):
@@ -84,6 +85,9 @@ def _copied(rows: pa.Table, copy: int, rng: np.random.Generator) -> pa.Table:
     columns = {"vector": pa.FixedSizeListArray.from_arrays(noisy.ravel(), vector.type.list_size)}
     for name in ("id", "parent_ids", "child_ids", "previous_id", "next_id"):
         columns[name] = _renamed(rows[name], copy)
+    own = [f"{text} {copy}" for text in rows["text"].to_pylist()]
+    columns["text"] = columns["words"] = pa.array(own)
+    columns["text_hash"] = pa.array(map(hash_text, own))
     for name, column in columns.items():
         rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
     return rows
@@ -120,7 +124,7 @@ def bare(table: AsyncTable) -> Ask:
 def hybrid(table: AsyncTable) -> Ask:
     async def ask(question: QueryBundle) -> None:
         search = table.query().nearest_to(question.embedding).distance_type("cosine")
-        both = search.nearest_to_text(MatchQuery(question.query_str, "text"))
+        both = search.nearest_to_text(MatchQuery(question.query_str, "words"))
         await both.rerank(RRFReranker()).select(NODE_COLUMNS).limit(TOP_K).to_arrow()
 
     return ask

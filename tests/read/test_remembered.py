@@ -1,5 +1,6 @@
 """What was read and split is recalled by contents, and is what would be read and split now."""
 
+import io
 import json
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.cache.file import open_cache
 from hierindex.read import documents as reading
 from hierindex.read.documents import read_documents
+from hierindex.read.remembered import read_once
 from hierindex.read.split import PlacedSentenceSplitter, sentence_splitter, split_documents
+from hierindex.read.text import Reading
 
 SENTENCE = "The keeper of the lighthouse wrote letter {}. "
 LETTERS = "".join(f"## Day {i}\n\n{SENTENCE.format(i) * 5}\n\n" for i in range(6))
@@ -312,3 +315,11 @@ class TestAnIndex:
         (folder / "a.md").unlink()
         self.built(folder, tmp_path / "index")
         assert b"lighthouse" not in file.read_bytes()
+
+
+def test_without_a_memory_a_file_need_not_be_seekable():
+    class Stream(io.BytesIO):
+        def seek(self, *args):
+            raise io.UnsupportedOperation("seek")
+
+    assert read_once(lambda file: Reading(file.read().decode(), {}), ".x", Stream(b"One."), None)

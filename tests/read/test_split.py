@@ -16,6 +16,7 @@ from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read.documents import (
     FILE_NAME,
 )
+from hierindex.read.markdown import markdown_headings
 from hierindex.read.split import (
     CHUNK_TOKENS,
     STRETCH,
@@ -24,7 +25,7 @@ from hierindex.read.split import (
     split_documents,
     split_stretches,
 )
-from hierindex.record import PAGE
+from hierindex.record import HEADINGS, PAGE
 from hierindex.summarize.sentences import split_sentences
 
 
@@ -219,6 +220,23 @@ def test_a_long_title_takes_no_room_from_the_text(read_one, splitter, capfd):
     chunks = split_documents([document], splitter)
     assert len(chunks) < 12
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_chunk_of_two_sections_fits_with_the_title_that_they_share(embed_model):
+    """Also where their own titles are too long to be embedded."""
+    north, south = (" ".join(f"{side} {i}" for i in range(14)) for side in ("north", "south"))
+    prose = " ".join(f"The mill number {i} grinds the flour." for i in range(60))
+    town = "The old town by the river and its many mills"
+    text = f"# {town}\n\n## {north}\n\nShort.\n\n## {south}\n\n{prose}"
+    headings = [list(heading) for heading in markdown_headings(text)]
+    metadata = {HEADINGS: headings}
+    document = Document(text=text, metadata=metadata, excluded_embed_metadata_keys=[HEADINGS])
+    splitter = sentence_splitter(embed_model)
+    first, *_ = split_documents([document], splitter)
+    assert first.metadata["section"] == town
+    assert town in first.get_content(MetadataMode.EMBED).removesuffix(first.text)
+    embedder = Embedder(embed_model)
+    assert len(embedder.tokens_of(first.get_content(MetadataMode.EMBED))) <= splitter.chunk_size
 
 
 def test_metadata_is_not_embedded(read_one, splitter):

@@ -8,8 +8,9 @@ from readers import WAYS
 
 from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord, SemanticHierarchy
 from hierindex.record import Quote, Span
-from hierindex.retrieve.copies import best_texts, without_copies
+from hierindex.retrieve.copies import _merged, best_texts, without_copies
 from hierindex.retrieve.question import Search
+from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
 
 QUESTION = "Which lamp of a did the keeper light?"
@@ -155,6 +156,29 @@ def test_an_answer_names_all_places(index):
             assert (each["start"], each["end"]) == (citation["start"], citation["end"])
     sources = answer.to_json()["sources"]
     assert {"a.md", "b.md", "d.md"} in [{c["document"] for c in s["citations"]} for s in sources]
+
+
+def test_where_no_text_is_copied_none_is_looked_up(alone, monkeypatch):
+    read = []
+    rows = Snapshot.rows
+
+    async def noted(self, *args, where=None, **options):
+        read.append(where)
+        return await rows(self, *args, where=where, **options)
+
+    monkeypatch.setattr(Snapshot, "rows", noted)
+    assert ask(alone, level=0)
+    assert not any(read)
+
+
+def test_many_copies_are_merged_in_one_pass(monkeypatch):
+    parts = []
+    part = Quote.part
+    monkeypatch.setattr(Quote, "part", lambda *args: parts.append(1) or part(*args))
+    copies = [[Quote(0, 4, Span(f"{i:03}", 0, 4))] for i in range(300)]
+    found = NodeWithScore(node=node_of("One.", *copies[0]))
+    merged = _merged([found], copies)
+    assert len(NodeRecord.from_metadata(merged.metadata).citations) == len(parts) == 300
 
 
 def node_of(text, *quotes, **record):

@@ -178,10 +178,10 @@ def test_columns_of_their_own_are_compared_as_they_are():
 
 
 def test_a_users_documents_are_not_ours():
-    assert not set(row_digests("n", "", {"documents": "x"}, ["y"])) & {
+    assert not set(row_digests("n", {"documents": "x"}, ["y"])) & {
         hash_entry("is", "documents", "x")
     }
-    assert hash_entry("item", "documents", "y") in row_digests("n", "", {}, ["y"])
+    assert hash_entry("item", "documents", "y") in row_digests("n", {}, ["y"])
 
 
 def test_equal_values_have_one_digest():

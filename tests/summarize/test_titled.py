@@ -49,6 +49,7 @@ LONG = "word " * 60
         ("Title: The \ud800 ferry\nIt sank.", "The \ufffd ferry", "It sank."),
         ("Title:\n\nIt sank.", "", "It sank."),
         ("Title: ...\nTitle: The ferry\nIt sank.", "The ferry", "It sank."),
+        ("Title:\n" * 2000 + "It sank.", "", "It sank."),
         ("Title: The ferry", "The ferry", ""),
         ("It sank.", "", "It sank."),
         ("Titles matter: it sank.", "", "Titles matter: it sank."),
