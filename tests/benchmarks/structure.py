@@ -2,7 +2,8 @@
 
 The documents are meetings with their topics as headings, papers with their sections, long pages
 with what their tables of contents list, and articles with their titles, in the sets qmsum, qasper,
-nq_long and squad. No question is one of these headings. Each row adds to the rows above it.
+nq_long and squad. No question is one of these headings. Each row adds to the rows above it; the words of
+documents' titles count from the first on.
 
     python tests/benchmarks/structure.py DATA [LIMIT]
 """
@@ -44,7 +45,7 @@ WAYS_TO_ASK: dict[str, dict[str, Any]] = {
     "auto": {"mode": "auto"},
 }
 """Options of a retriever by the names that ways have in `hierindex evaluate`."""
-ADDED = ("chunks end at headings", "words of titles", "embedded titles", "parents end at headings")
+ADDED = ("chunks end at headings", "words of sections", "embedded titles", "parents end at headings")
 BUDGET = 500  # tokens
 NUMBERED = re.compile(r"(\d+(?:\.\d+)*) (.*?)(?= \d+(?:\.\d+)* [A-Z`\"]|$)")
 
@@ -83,11 +84,11 @@ def grown(
     """Build a tree of chunks that end at headings, with the first `n` other additions."""
     chunks = split_documents(documents, sentence_splitter(model))
     for chunk in chunks:
-        title, section = chunk.metadata.pop(TITLE), chunk.metadata.pop(SECTION, "")
+        section = chunk.metadata.pop(SECTION, "")
         if n == 1:
-            chunk.metadata[TITLE] = f"{title}\n{section}"
-        elif n > 1:
-            chunk.metadata |= {TITLE: title, **({SECTION: section} if section else {})}
+            chunk.metadata[TITLE] += f"\n{section}"
+        elif n > 1 and section:
+            chunk.metadata[SECTION] = section
         if n < 2:
             chunk.excluded_embed_metadata_keys = [*chunk.metadata]
     hierarchy = SemanticHierarchy(model) if n == 3 else SemanticHierarchy(model, rule=ByMeaning())
