@@ -2,8 +2,8 @@
 
 The documents are meetings with their topics as headings, papers with their sections, long pages
 with what their tables of contents list, and articles with their titles, in the sets qmsum, qasper,
-nq_long and squad. No question is one of these headings. Each row adds to the rows above it; the words of
-documents' titles count from the first on.
+nq_long and squad. No question is one of these headings. Each row adds to the rows above it; the
+words of documents' titles count from the second on.
 
     python tests/benchmarks/structure.py DATA [LIMIT]
 """
@@ -45,7 +45,12 @@ WAYS_TO_ASK: dict[str, dict[str, Any]] = {
     "auto": {"mode": "auto"},
 }
 """Options of a retriever by the names that ways have in `hierindex evaluate`."""
-ADDED = ("chunks end at headings", "words of sections", "embedded titles", "parents end at headings")
+ADDED = (
+    "chunks end at headings",
+    "words of sections",
+    "embedded titles",
+    "parents end at headings",
+)
 BUDGET = 500  # tokens
 NUMBERED = re.compile(r"(\d+(?:\.\d+)*) (.*?)(?= \d+(?:\.\d+)* [A-Z`\"]|$)")
 
