@@ -23,6 +23,7 @@ TITLE = "title"  # metadata key of a document's title
 MODIFIED = "last_modified_date"  # metadata key of the day when a document's file was changed
 HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 SECTION = "section"  # metadata key of the titles above a chunk, joined by `TITLES_BETWEEN`
+SECTIONS = "sections"  # metadata key of the sections under a summary, if there are several
 TITLES_BETWEEN = " › "
 PAGE = "page"  # metadata key of a chunk's first page
 PAGE_LABEL = "page_label"  # printed label; LlamaIndex's PDF readers return a document per page

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hierindex.record import RECORD_KEYS, SECTION, shared_section
+from hierindex.record import RECORD_KEYS, SECTION, SECTIONS, shared_section
 
 MAX_DISTINCT = 10  # values per key of a parent
 RANGES = frozenset(
@@ -21,9 +21,9 @@ def merged_metadata(
     """Merge the metadata of children into that of their parent.
 
     A value that all children share is inherited. Pages and times (the keys in `RANGES`) become
-    [min, max]. The section becomes the longest path of titles that all children share. Any other
-    key becomes a list of at most `MAX_DISTINCT` distinct values. Keys that hierindex writes are
-    omitted.
+    [min, max]. The section becomes the longest path of titles that all children share, and
+    `sections` lists those of the children. Any other key becomes a list of at most `MAX_DISTINCT`
+    distinct values. Keys that hierindex writes are omitted.
 
     Parameters
     ----------
@@ -54,6 +54,10 @@ def merged_metadata(
             value = distinct(values)
         if value is not None:
             merged[key] = value
+    sections = _flat([child.get(SECTIONS, child.get(SECTION)) for child in children])
+    listed = distinct([section for section in sections if isinstance(section, str)])
+    if len(listed) > 1:
+        merged[SECTIONS] = listed
     return merged
 
 

@@ -25,10 +25,17 @@ CASES = {
     "one section": ([{"section": "A › B"}, {"section": "A › B"}], {"section": "A › B"}),
     "sections": (
         [{"section": "A › B"}, {"section": "A › C › D"}, {"section": "A › B"}],
-        {"section": "A"},
+        {"section": "A", "sections": ["A › B", "A › C › D"]},
     ),
-    "titles that begin alike": ([{"section": "A › Bee"}, {"section": "A › Be"}], {"section": "A"}),
-    "other sections": ([{"section": "A"}, {"section": "B"}], {}),
+    "titles that begin alike": (
+        [{"section": "A › Bee"}, {"section": "A › Be"}],
+        {"section": "A", "sections": ["A › Bee", "A › Be"]},
+    ),
+    "other sections": ([{"section": "A"}, {"section": "B"}], {"sections": ["A", "B"]}),
+    "sections of summaries": (
+        [{"sections": ["A", "B"]}, {"section": "C"}, {"section": "D", "sections": ["D", "D › E"]}],
+        {"sections": ["A", "B", "C", "D", "D › E"]},
+    ),
     "no section in one": ([{"section": "A"}, {}], {}),
     "own keys": ([NodeRecord().to_metadata()] * 2, {}),
     "none": ([], {}),
@@ -64,7 +71,8 @@ KEYS = st.sampled_from(["a", "page", "date", "section"])
 @given(st.lists(st.dictionaries(KEYS, json_values), max_size=5))
 def test_any_metadata_merges(children) -> None:
     merged = merged_metadata(children)
-    assert set(merged) <= {key for child in children for key in child}
+    assert set(merged) - {"sections"} <= {key for child in children for key in child}
+    assert len(merged.get("sections", ())) != 1
 
 
 def test_sections_that_are_no_paths_are_merged_like_any_value():
