@@ -387,8 +387,7 @@ class HierarchicalIndex:
         InputError
             If no node or more than one node matches.
         """
-        snapshot = self.store.snapshot()
-        return wait_for(snapshot.nodes([wait_for(snapshot.id_beginning(node_id))]))[0]
+        return wait_for(self.store.snapshot().node_beginning(node_id))
 
     def describe(self, node_id: str) -> dict[str, Any]:
         """Return a node as a dict of text, title, level, kind, grounding, links and citations.
@@ -419,5 +418,5 @@ class HierarchicalIndex:
         """
         require(is_whole(context, 0), "context", "an integer of at least 0", context)
         snapshot = self.store.snapshot()
-        [node] = wait_for(snapshot.nodes([wait_for(snapshot.id_beginning(node_id))]))
+        node = wait_for(snapshot.node_beginning(node_id))
         return wait_for(source_passages(snapshot, node, context))

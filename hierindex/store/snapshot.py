@@ -244,6 +244,10 @@ class Snapshot:
             )
         return start if start in ids else ids[0]
 
+    async def node_beginning(self, start: str) -> TextNode:
+        """Return the node whose id is a text, or the only one whose id begins with it."""
+        return (await self.nodes([await self.id_beginning(start)]))[0]
+
     async def batches(
         self, *columns: str, where: Prefilter | None = None
     ) -> "AsyncIterator[pa.RecordBatch]":
