@@ -18,7 +18,8 @@ from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
 from hierindex.store.rows import documents_of
-from hierindex.store.snapshot import Snapshot, once
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table_snapshot import TableSnapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +102,7 @@ async def outline(
 
 
 @once
-async def whole_tree(snapshot: Snapshot) -> Tree:
+async def whole_tree(snapshot: TableSnapshot) -> Tree:
     """Return the tree of all rows. Cached: 60 MB for a million."""
     return await asyncio.to_thread(_tree, await snapshot.select(*COLUMNS))
 

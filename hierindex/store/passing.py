@@ -22,11 +22,10 @@ from hierindex.store.filters import (
     keys,
 )
 from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, prefilter
+from hierindex.store.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from hierindex.store.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -65,13 +64,13 @@ class Passing:
 
 
 async def passing(
-    snapshot: "Snapshot", filters: MetadataFilters | None, *, partial: bool = False
+    snapshot: TableSnapshot, filters: MetadataFilters | None, *, partial: bool = False
 ) -> Passing:
     """Find the rows of a snapshot that pass filters.
 
     Parameters
     ----------
-    snapshot : Snapshot
+    snapshot : TableSnapshot
     filters : MetadataFilters, optional
     partial : bool
         Whether one passing chunk under a summary is enough for it to pass.
