@@ -31,15 +31,9 @@ class Snapshot(TableSnapshot):
     A question reads from one snapshot, so that all it reads belongs to one tree.
     """
 
-    async def query(
-        self,
-        query: VectorStoreQuery,
-        *,
-        partial_summaries: bool = False,
-        **options: Any,
-    ) -> VectorStoreQueryResult:
+    async def query(self, query: VectorStoreQuery, **options: Any) -> VectorStoreQueryResult:
         """Return the best nodes that pass the query's filters; see `HierarchyStore.aquery`."""
-        rows = await self.found(query, partial_summaries=partial_summaries, **options)
+        rows = await self.found(query, **options)
         return VectorStoreQueryResult(
             nodes=to_nodes(rows),
             similarities=rows["score"].to_pylist(),
@@ -95,17 +89,12 @@ class Snapshot(TableSnapshot):
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
     async def ids(
-        self,
-        filters: MetadataFilters,
-        where: Prefilter | None = None,
-        *,
-        partial_summaries: bool = False,
+        self, filters: MetadataFilters, where: Prefilter, *, partial_summaries: bool = False
     ) -> list[str]:
         """Return the ids of the nodes that pass filters and meet a condition."""
         passes = await passing(self, filters, partial=partial_summaries)
-        columns = ["id"] if passes.where.exact else FILTERED
-        within = passes.where if where is None else passes.where & where
-        ids: list[str] = passes.rows(await self.select(*columns, where=within))["id"].to_pylist()
+        rows = await self.select(*_read_by(passes, ["id"]), where=passes.where & where)
+        ids: list[str] = passes.rows(rows)["id"].to_pylist()
         return ids
 
     async def id_beginning(self, start: str, *, or_document: bool = False) -> str:
