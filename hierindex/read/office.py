@@ -23,7 +23,6 @@ MAX_CELLS = 10_000_000
 OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
 OLD = {
     ".doc": "is an old Word file; save it as .docx",
-    ".msg": "is an Outlook message; save it as .eml",
     ".ppt": "is an old PowerPoint file; save it as .pptx",
     ".xls": "is an old Excel file; save it as .xlsx",
 }
