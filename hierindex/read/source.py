@@ -135,6 +135,7 @@ def _word(code: str) -> str:
 
 
 def _of_python(module: ast.Module, text: str) -> Iterator[Heading]:
+    """Yield definitions, and other code after them, from the first comment above them."""
     lines = text.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
 
