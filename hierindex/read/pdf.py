@@ -5,6 +5,7 @@ import logging
 import os
 import re
 from collections import Counter
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -140,11 +141,17 @@ def _font(textpage: "PdfTextPage", character: int) -> tuple[float, bool]:
     """Return the size of a character before it is scaled, and whether it is bold."""
     from pypdfium2 import raw
 
+    size = raw.FPDFText_GetFontSize(textpage, character)
+    if raw.FPDFText_GetFontWeight(textpage, character) >= HEAVY:
+        return size, True
     name, flags = ctypes.create_string_buffer(100), ctypes.c_int()
     raw.FPDFText_GetFontInfo(textpage, character, name, 100, flags)
-    bold = raw.FPDFText_GetFontWeight(textpage, character) >= HEAVY
-    size = raw.FPDFText_GetFontSize(textpage, character)
-    return size, bold or BOLD.search(name.value.decode("latin-1")) is not None
+    return size, _is_bold(name.value)
+
+
+@lru_cache(maxsize=100)
+def _is_bold(name: bytes) -> bool:
+    return BOLD.search(name.decode("latin-1")) is not None
 
 
 def _label(pdf: "PdfDocument", number: int) -> str:
