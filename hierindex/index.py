@@ -21,7 +21,7 @@ from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.respond.llama_index_names import renamed, separated
 from hierindex.retrieve.contents import contents
-from hierindex.retrieve.levels import check_levels, levels_of
+from hierindex.retrieve.levels import Level, check_levels, levels_of
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.retrieved import RetrievedNode, placed
@@ -207,7 +207,7 @@ class HierarchicalIndex:
         *,
         llm: LLM | None = None,
         response_mode: str | None = None,
-        level: int | Sequence[int] | None = None,
+        level: Level | Sequence[Level] | None = None,
         synthesizer: dict[str, Any] | None = None,
         **options: Any,
     ) -> RetrieverQueryEngine:
@@ -218,8 +218,8 @@ class HierarchicalIndex:
         llm : LLM, optional
         response_mode : str, optional
             "extractive" without an LLM; see `query_engine`.
-        level : int or sequence of int, optional
-            Levels to search.
+        level : int or str, or a sequence of them, optional
+            Levels to search, by number or word; see `HierarchyRetriever`.
         synthesizer : dict, optional
             Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
         **options

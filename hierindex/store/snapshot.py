@@ -19,7 +19,7 @@ from hierindex.store.filters import OF_NODE, filters_of
 from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
 from hierindex.store.modes import answer, check_query
 from hierindex.store.passing import Passing, passing
-from hierindex.store.prefilter import SUMMARIES, Prefilter, all_of, beginning, by_ids
+from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, all_of, beginning, by_ids
 from hierindex.store.rows import node_of, to_nodes
 from hierindex.store.schema import NODE_COLUMNS, check_dimension, report_of
 from hierindex.store.search import Scope
@@ -161,6 +161,7 @@ class Snapshot:
         query: VectorStoreQuery,
         *columns: str,
         partial_summaries: bool = False,
+        highest_of: frozenset[str] | None = None,
         **options: Any,
     ) -> "pa.Table":
         """Return columns, by default those of nodes, and the `score` of the rows of `query`."""
@@ -170,7 +171,9 @@ class Snapshot:
             return (await self.select(*columns)).append_column("score", [[]])
         if query.query_embedding:
             self.check_dimension(len(query.query_embedding))
-        passes = await passing(self, filters_of(query), partial=partial_summaries)
+        passes = await passing(
+            self, filters_of(query), partial=partial_summaries, highest_of=highest_of
+        )
         most = len(query.node_ids) if query.node_ids else None
         return await answer(Scope(self, passes, most, _read_by(passes, columns)), query, **options)
 
@@ -210,9 +213,10 @@ class Snapshot:
         where: Prefilter | None = None,
         *,
         partial_summaries: bool = False,
+        highest_of: frozenset[str] | None = None,
     ) -> list[str]:
         """Return the ids of the nodes that pass filters and meet a condition."""
-        passes = await passing(self, filters, partial=partial_summaries)
+        passes = await passing(self, filters, partial=partial_summaries, highest_of=highest_of)
         columns = ["id"] if passes.where.exact else FILTERED
         within = passes.where if where is None else passes.where & where
         ids: list[str] = passes.rows(await self.select(*columns, where=within))["id"].to_pylist()
@@ -294,9 +298,9 @@ class Snapshot:
         return frozenset(counts.field("values").filter(several).to_pylist())
 
     async def has_key(self, key: str) -> bool:
-        """Return whether any node has a value for the key of a filter; reads digests alone."""
-        has = has_any([hash_entry("has", filter_key(key))])
-        return key in OF_NODE or await self.require().count_rows(has) > 0
+        """Return whether any chunk has a value for the key of a filter; reads digests alone."""
+        has = CHUNKS & Prefilter(has_any([hash_entry("has", filter_key(key))]))
+        return key in OF_NODE or await self.require().count_rows(has.sql) > 0
 
     @once
     async def highest_level(self) -> int:
