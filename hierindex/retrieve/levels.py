@@ -1,6 +1,7 @@
 """The option `level`: reading it, checking it, and the nodes of levels."""
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -155,18 +156,20 @@ async def summaries_of_sections(snapshot: Snapshot) -> frozenset[str] | None:
     in_section = Prefilter(has_any([hash_entry("has", SECTION)]))
     columns = ("id", "level", "documents", "metadata")
     rows = (await snapshot.select(*columns, where=in_section)).to_pylist()
-    shared, summaries = dict[str, str](), list[tuple[str, str, str, bool]]()
+    sections = defaultdict[str, set[str]](set)  # of the chunks, by document
+    summaries = list[tuple[str, str, str, bool]]()
     for row in rows:
         metadata, document = json.loads(row["metadata"]), row["documents"][0]
         section = metadata.get(SECTION)
         if not section or not isinstance(section, str):
             continue
         if row["level"] == 0:
-            shared[document] = shared_section([shared.get(document, section), section])
+            sections[document].add(section)
         elif len(row["documents"]) == 1:
             summaries.append((row["id"], document, section, SECTIONS not in metadata))
-    if not shared:
+    if not sections:
         return None
+    shared = {document: shared_section(of) for document, of in sections.items()}
     return frozenset(
         node_id
         for node_id, document, section, is_one in summaries
