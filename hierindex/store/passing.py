@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.store.failing import outside
+from hierindex.store.failing import FILTERED, outside
 from hierindex.store.filters import (
     Filter,
     check_depth,
@@ -58,7 +58,9 @@ class Passing:
 
         if self.where.exact:
             return rows
-        return rows.filter(pa.array([self._holds(row) for row in rows.to_pylist()], pa.bool_()))
+        return rows.filter(
+            pa.array(map(self._holds, rows.select(FILTERED).to_pylist()), pa.bool_())
+        )
 
     def _holds(self, row: Mapping[str, Any]) -> bool:
         of = self.highest_of
