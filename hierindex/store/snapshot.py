@@ -73,8 +73,8 @@ class Snapshot:
         The table's random name, and LanceDB's version number.
     known : dict
         Cache shared by the snapshots of one version. Its values must be small beside the table:
-        numbers, the parents of summaries, the places of the highest nodes, the tree's rows, and
-        the hashes of copied texts.
+        numbers, the parents of summaries, the summaries of sections, the places of the highest
+        nodes, the tree's rows, and the hashes of copied texts.
     """
 
     def __init__(
@@ -164,7 +164,10 @@ class Snapshot:
         highest_of: frozenset[str] | None = None,
         **options: Any,
     ) -> "pa.Table":
-        """Return columns, by default those of nodes, and the `score` of the rows of `query`."""
+        """Return columns, by default those of nodes, and the `score` of the rows of `query`.
+
+        See `Passing` for `highest_of`.
+        """
         check_query(query)
         columns = columns or (*NODE_COLUMNS,)
         if self._table is None:
