@@ -779,6 +779,11 @@ def test_help_describes_evaluation_data(hierindex) -> None:
         assert re.search(rf"\b{name}\b", read_dataset.__doc__)
 
 
+@pytest.mark.parametrize("command", ["query", "show"])
+def test_help_says_what_a_page_with_two_numbers_is(hierindex, command) -> None:
+    assert '"page xii (14)" is the 14th page' in hierindex(command, "--help")[1]
+
+
 def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
     readme, flags = (Path(__file__).parents[1] / "README.md").read_text(), set[str]()
     for name, command in get_command(app).commands.items():

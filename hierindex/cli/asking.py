@@ -35,7 +35,10 @@ def query(
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Answer a question, by default from chunks, or from an outline if it is about the whole."""
+    """Answer a question, by default from chunks, or from an outline if it is about the whole.
+
+    In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
+    """
     with _without_garbage_collection():
         from hierindex.cli.llm import served_llm_of
         from hierindex.cli.text import answered

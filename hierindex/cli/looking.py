@@ -30,7 +30,10 @@ def show(
     ] = 300,
     as_json: options.AsJson = False,
 ) -> None:
-    """Print the text, parents, children and sources of a node."""
+    """Print the text, parents, children and sources of a node.
+
+    In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
+    """
     from hierindex.cli.text import node_shown
     from hierindex.index import HierarchicalIndex
 

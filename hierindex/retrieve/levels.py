@@ -13,7 +13,8 @@ from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.question import cuts
 from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.prefilter import Prefilter
-from hierindex.store.snapshot import Snapshot, once
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table_snapshot import TableSnapshot, once
 
 Word = Literal["top", "documents", "sections", "chunks"]
 Level = int | Word
@@ -93,7 +94,7 @@ async def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
     levels = levels_of(level)
     await check_levels(snapshot, levels)
     cut = await cut_of(snapshot, levels)
-    return frozenset(await snapshot.ids(cut.filters, highest_of=cut.highest_of))
+    return frozenset(await snapshot.ids(cut.filters, Prefilter(), highest_of=cut.highest_of))
 
 
 async def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
@@ -135,7 +136,7 @@ async def _others(snapshot: Snapshot) -> str:
 
 
 @once
-async def documents_lacking_a_node(snapshot: Snapshot) -> tuple[int, int]:
+async def documents_lacking_a_node(snapshot: TableSnapshot) -> tuple[int, int]:
     """Return how many documents there are, and how many lack a node of all their chunks."""
     import pyarrow.compute as pc
 
@@ -146,7 +147,7 @@ async def documents_lacking_a_node(snapshot: Snapshot) -> tuple[int, int]:
 
 
 @once
-async def summaries_of_sections(snapshot: Snapshot) -> frozenset[str] | None:
+async def summaries_of_sections(snapshot: TableSnapshot) -> frozenset[str] | None:
     """Return the ids of the summaries of sections and their parts; None if there is no section.
 
     The chunks under such a summary are of one document, and either all of one section, or share

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
@@ -10,15 +9,13 @@ from hierindex.errors import InputError
 from hierindex.store.failing import FILTERED
 from hierindex.store.filters import DOCUMENTS, METADATA, OF_NODE, filtered_by, keys
 from hierindex.store.prefilter import CHUNKS
-
-if TYPE_CHECKING:
-    from hierindex.store.snapshot import Snapshot
+from hierindex.store.table_snapshot import TableSnapshot
 
 MOST_LISTED = 20
 OURS = (DOCUMENTS, *OF_NODE)
 
 
-async def check_keys(snapshot: "Snapshot", filters: MetadataFilters) -> None:
+async def check_keys(snapshot: TableSnapshot, filters: MetadataFilters) -> None:
     """Raise InputError if no chunk has one of the keys of filters; name those that there are.
 
     Reads digests alone, and the metadata of all chunks for the message.
@@ -35,7 +32,7 @@ async def check_keys(snapshot: "Snapshot", filters: MetadataFilters) -> None:
             )
 
 
-async def metadata_keys(snapshot: "Snapshot") -> list[str]:
+async def metadata_keys(snapshot: TableSnapshot) -> list[str]:
     """Return the keys of the chunks' metadata, the most common first.
 
     One that could be taken for a key of ours has the prefix `metadata.`.

@@ -22,11 +22,10 @@ from hierindex.store.filters import (
     keys,
 )
 from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, prefilter
+from hierindex.store.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from hierindex.store.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Passing:
 
 
 async def passing(
-    snapshot: "Snapshot",
+    snapshot: TableSnapshot,
     filters: MetadataFilters | None,
     *,
     partial: bool = False,
@@ -86,7 +85,7 @@ async def passing(
 
     Parameters
     ----------
-    snapshot : Snapshot
+    snapshot : TableSnapshot
     filters : MetadataFilters, optional
     partial : bool
         Whether one passing chunk under a summary is enough for it to pass.

@@ -19,6 +19,21 @@ KINDS = re.compile(
     """,
     re.VERBOSE,
 )
+CODE_LINE = re.compile(
+    r"""
+    ^[ \t]* (?: (?: >>> | \.\.\. | [$] ) [ \t]  # a prompt
+      | (?! [^\W\d_]+ (?: ,?[ ]+ [^\W\d_]+ ){4} )  # prose begins with some words
+        (?: .* (?: [{}\\] | (?<! [\u0386-\u03ff] ) ; ) [ \t]* $
+          | (?: from [ ] \S+ [ ] )? import [ ] [\w.]+ (?: [ ]? , .* | [ ] as .* )? $
+          | (?: def | class | for | while | if | elif | with | except | else | try ) \b .* : $
+          | [\w.\[\]'"]+ (?: [ ] [-+*/|&:]?=[ ] | =\S* $ )
+          | (?: [\w*:]+ [ ] ){,3} [\w.*:~]+ \( [^()\n]* (?: \( [^()\n]* \) [^()\n]* )* \)
+            (?: [ ] -> [^.\n]* )? [:,]? $  # a call or a signature
+        )
+    )
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
 OPENS = frozenset({"blank", "fence", "bare", "heading", "item", "row"})
 CLOSES = frozenset({"bare", "end", "heading", "rule", "row"})
 VERBATIM = frozenset({"fence", "code", "end", "row"})
