@@ -15,7 +15,7 @@ from hierindex.llm.served import served
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
 from hierindex.respond.llama_index_names import renamed, separated
-from hierindex.retrieve.levels import check_levels, levels_of
+from hierindex.retrieve.levels import Level, check_levels, levels_of
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.retrieve.stored_tree import StoredTree
 from hierindex.store.vector_store import HierarchyStore
@@ -176,7 +176,7 @@ class HierarchicalIndex(StoredTree):
         *,
         llm: LLM | None = None,
         response_mode: str | None = None,
-        level: int | Sequence[int] | None = None,
+        level: Level | Sequence[Level] | None = None,
         synthesizer: dict[str, Any] | None = None,
         **options: Any,
     ) -> RetrieverQueryEngine:
@@ -187,8 +187,8 @@ class HierarchicalIndex(StoredTree):
         llm : LLM, optional
         response_mode : str, optional
             "extractive" without an LLM; see `query_engine`.
-        level : int or sequence of int, optional
-            Levels to search.
+        level : int or str, or a sequence of them, optional
+            Levels to search, by number or word; see `HierarchyRetriever`.
         synthesizer : dict, optional
             Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
         **options

@@ -48,20 +48,26 @@ class Search:
     partial_summaries: bool = False
 
     async def best(
-        self, n: int, *within: Part, among: Sequence[str] | None = None
+        self,
+        n: int,
+        *within: Part,
+        among: Sequence[str] | None = None,
+        highest_of: frozenset[str] | None = None,
     ) -> list[NodeWithScore]:
         """Return at most n nodes, best first, that pass the filters and lie in all these parts.
 
-        `among` restricts the search further, to the nodes with these ids.
+        `among` restricts the search further, to the nodes with these ids, and `highest_of` to
+        the chunks and the summaries with these ids that have no parent among these summaries.
         """
         filters = self.filters_within(*within)
         if among is not None and not among:
             return []
         if self.by == "context":
-            return await self._in_context(n, filters, among)
+            return await self._in_context(n, filters, among, highest_of)
         result = await self.snapshot.query(
             self._query(MODES[self.by], n, filters, among),
             partial_summaries=self.partial_summaries,
+            highest_of=highest_of,
         )
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)
         return [NodeWithScore(node=node, score=score) for node, score in pairs]
@@ -72,7 +78,11 @@ class Search:
         return MetadataFilters(filters=filters) if filters else None
 
     async def _in_context(
-        self, n: int, filters: MetadataFilters | None, among: Sequence[str] | None
+        self,
+        n: int,
+        filters: MetadataFilters | None,
+        among: Sequence[str] | None,
+        highest_of: frozenset[str] | None,
     ) -> list[NodeWithScore]:
         by_meaning, by_words = await asyncio.gather(
             *(
@@ -80,6 +90,7 @@ class Search:
                     self._query(MODES[by], max(n, CANDIDATES), filters, among),
                     *COLUMNS,
                     partial_summaries=self.partial_summaries,
+                    highest_of=highest_of,
                 )
                 for by in ("dense", "text")
             )

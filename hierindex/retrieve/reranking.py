@@ -12,6 +12,7 @@ from hierindex.core.ranking import blended, diversified
 from hierindex.embed.cross_encoder import Reranker
 from hierindex.embed.embedder import unit_vectors
 from hierindex.errors import InputError
+from hierindex.retrieve.levels import Level
 from hierindex.retrieve.question import Search
 
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
@@ -59,12 +60,12 @@ async def diverse(
     return [by_id[nodes[row].node_id] for row in rows]
 
 
-def check_rerank(rerank: object, mode: str, levels: Sequence[int], reorders: bool) -> None:
+def check_rerank(rerank: object, mode: str, levels: Sequence[Level], reorders: bool) -> None:
     """Raise InputError if an option is not a reranker, or cannot be combined with others."""
     model = isinstance(rerank, str) or callable(getattr(rerank, "rank", None))
     require(model, "rerank", "a model's name or an object with rank(question, texts)", rerank)
     if mode == "collapsed" or any(levels):
-        given = f"mode={mode!r}" if mode == "collapsed" else f"level {max(levels)}"
+        given = f"mode={mode!r}" if mode == "collapsed" else f"level {levels[-1]}"
         raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
     if reorders:
         raise InputError("rerank cannot be combined with whole_documents or mmr; omit them.")

@@ -19,10 +19,10 @@ from hierindex.errors import InputError
 from hierindex.retrieve.auto import choose
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
-from hierindex.retrieve.levels import check_levels, check_mode, levels_of
+from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.merging import merged
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.question import BY, By, Search, cuts
+from hierindex.retrieve.question import BY, By, Search
 from hierindex.retrieve.reranking import CANDIDATES, check_rerank, diverse, reranked
 from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
@@ -56,9 +56,11 @@ class HierarchyRetriever(BaseRetriever):
         levels; "level", the nodes at `level`; "traversal", those under the best nodes above, from
         the roots down; "document", the chunks of the documents with the best summaries. By
         default "auto", or "level" if `level` is given.
-    level : int or sequence of int, optional
-        Levels to search, 0 for the chunks; several only with mode "level". A node promoted to a
-        higher level belongs to it, too.
+    level : int or str, or a sequence of them, optional
+        Levels to search, 0 or "chunks" for the chunks, "top" for the highest level, "documents"
+        for the summary of each document, or "sections" for the highest node of each section; see
+        Notes. Several, of numbers, "chunks" and "top", only with mode "level". A node promoted
+        to a higher level belongs to it, too.
     top_k : int, optional
         Maximum number of results; by default 10, and of an outline what fits the token budget.
     token_budget : int, optional
@@ -108,6 +110,11 @@ class HierarchyRetriever(BaseRetriever):
 
     Notes
     -----
+    At level "documents", a document's node is the highest one that stands on all of the document
+    and on nothing else, which may be a chunk. At level "sections", it is the highest one whose
+    chunks share more titles than all chunks of their document do, or are all of one section;
+    chunks under no such node belong to the level themselves.
+
     What a score means depends on the search, and so does a sensible cutoff of LlamaIndex's
     `SimilarityPostprocessor`:
 
@@ -128,7 +135,7 @@ class HierarchyRetriever(BaseRetriever):
         embed_model: BaseEmbedding,
         *,
         mode: Mode | None = None,
-        level: int | Sequence[int] | None = None,
+        level: Level | Sequence[Level] | None = None,
         top_k: int | None = None,
         token_budget: int | None = TOKEN_BUDGET,
         filters: MetadataFilters | None = None,
@@ -159,7 +166,7 @@ class HierarchyRetriever(BaseRetriever):
             if option and self.mode != MODE_OF[name]:
                 raise InputError(f"{name} needs mode {MODE_OF[name]!r}, got mode {self.mode!r}.")
         if merge and any(levels):
-            raise InputError(f"merge returns chunks, got level {max(levels)}; omit merge or level.")
+            raise InputError(f"merge returns chunks, got level {levels[-1]}; omit merge or level.")
         if whole_documents and (merge or mmr is not None):
             raise InputError("whole_documents cannot be combined with merge or mmr; omit them.")
         within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
@@ -270,13 +277,14 @@ class HierarchyRetriever(BaseRetriever):
     async def _best(self, search: Search, n: int) -> list[NodeWithScore]:
         match self.mode:
             case "traversal":
-                level = max(self.levels, default=0)
+                level = max(await numbers(search.snapshot, self.levels), default=0)
                 return await traversal(search, n, beam=self._beam, level=level)
             case "document":
                 return await best_of_documents(search, n, n_documents=self._n_documents)
             case "collapsed":
                 return await search.best(n)
-        return await search.best(n, cuts(self.levels or (0,)))
+        cut = await cut_of(search.snapshot, self.levels or (0,))
+        return await search.best(n, cut.filters, highest_of=cut.highest_of)
 
 
 def _check_question(query_bundle: QueryBundle) -> None:

@@ -20,7 +20,7 @@ from hierindex.store.schema import LOST_CHILD
 from hierindex.store.table_snapshot import TableSnapshot
 
 MOST_IDS = 1_000_000  # in the cached results of all filters
-FILTERED = ("documents", "metadata", "source", *OF_NODE)  # columns that filters read
+FILTERED = ("documents", "metadata", "source", "parent_ids", *OF_NODE)  # columns that filters read
 
 
 class Outside(NamedTuple):
@@ -102,7 +102,7 @@ async def _failing(
 async def _above_failing(snapshot: TableSnapshot, filters: MetadataFilters) -> set[str]:
     """Return the ids of the parents of the chunks that fail."""
     fails = ~prefilter(filters)
-    columns = ["parent_ids", *(() if fails.exact else FILTERED)]
+    columns = ["parent_ids"] if fails.exact else FILTERED
     rows = (await snapshot.select(*columns, where=fails & CHUNKS)).to_pylist()
     if not fails.exact:
         rows = _failing_rows(rows, filters)

@@ -45,16 +45,22 @@ class Snapshot(TableSnapshot):
         query: VectorStoreQuery,
         *columns: str,
         partial_summaries: bool = False,
+        highest_of: frozenset[str] | None = None,
         **options: Any,
     ) -> "pa.Table":
-        """Return columns, by default those of nodes, and the `score` of the rows of `query`."""
+        """Return columns, by default those of nodes, and the `score` of the rows of `query`.
+
+        See `Passing` for `highest_of`.
+        """
         check_query(query)
         columns = columns or (*NODE_COLUMNS,)
         if not self.exists:
             return (await self.select(*columns)).append_column("score", [[]])
         if query.query_embedding:
             self.check_dimension(len(query.query_embedding))
-        passes = await passing(self, filters_of(query), partial=partial_summaries)
+        passes = await passing(
+            self, filters_of(query), partial=partial_summaries, highest_of=highest_of
+        )
         most = len(query.node_ids) if query.node_ids else None
         return await answer(Scope(self, passes, most, _read_by(passes, columns)), query, **options)
 
@@ -89,10 +95,15 @@ class Snapshot(TableSnapshot):
         return [by_id[i] for i in (by_id if node_ids is None else node_ids) if i in by_id]
 
     async def ids(
-        self, filters: MetadataFilters, where: Prefilter, *, partial_summaries: bool = False
+        self,
+        filters: MetadataFilters,
+        where: Prefilter,
+        *,
+        partial_summaries: bool = False,
+        highest_of: frozenset[str] | None = None,
     ) -> list[str]:
         """Return the ids of the nodes that pass filters and meet a condition."""
-        passes = await passing(self, filters, partial=partial_summaries)
+        passes = await passing(self, filters, partial=partial_summaries, highest_of=highest_of)
         rows = await self.select(*_read_by(passes, ["id"]), where=passes.where & where)
         ids: list[str] = passes.rows(rows)["id"].to_pylist()
         return ids

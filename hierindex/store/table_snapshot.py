@@ -8,7 +8,7 @@ from hierindex.errors import IndexNotFoundError
 from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
 from hierindex.store.filters import OF_NODE
 from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
-from hierindex.store.prefilter import SUMMARIES, Prefilter, by_ids
+from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids
 from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS, check_dimension, report_of
 
@@ -49,8 +49,8 @@ class TableSnapshot:
         The table's random name, and LanceDB's version number.
     known : dict
         Cache shared by the snapshots of one version. Its values must be small beside the table:
-        numbers, the parents of summaries, the places of the highest nodes, the tree's rows, and
-        the hashes of copied texts.
+        numbers, the parents of summaries, the summaries of sections, the places of the highest
+        nodes, the tree's rows, and the hashes of copied texts.
     """
 
     def __init__(
@@ -171,9 +171,9 @@ class TableSnapshot:
         return frozenset(counts.field("values").filter(several).to_pylist())
 
     async def has_key(self, key: str) -> bool:
-        """Return whether any node has a value for the key of a filter; reads digests alone."""
-        has = has_any([hash_entry("has", filter_key(key))])
-        return key in OF_NODE or await self.require().count_rows(has) > 0
+        """Return whether any chunk has a value for the key of a filter; reads digests alone."""
+        has = CHUNKS & Prefilter(has_any([hash_entry("has", filter_key(key))]))
+        return key in OF_NODE or await self.require().count_rows(has.sql) > 0
 
     @once
     async def highest_level(self) -> int:
