@@ -15,7 +15,24 @@ MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once
 GREEK = re.compile("[\u0386-\u03ff]{4}")  # a word, not a letter in a formula
 QUOTED = re.compile("[\u300d\u300f]\u3068")  # the end of a Japanese quotation and its particle
-NUMBER = re.compile(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)\uff0e]\s{,9}")  # of a list's item
+MARK = re.compile(  # of an item, a section or a speaker, which belongs to the sentence after it
+    r"(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)\uff0e]|\d{1,3}(?:\.\d{1,3})+\.|[\u2022\u25e6]"
+    r"|(?:M(?:r|rs|s|iss)|Dr)\.? [A-Z]{2,}\.)\s{,9}"
+)
+UNSPACED = re.compile(
+    "[.?!][\u2013\u2014#-&*-Z\\\\-~]"
+)  # inside a name or between a label and a dash
+CLOSING = re.compile("[)\\]}\"'\u00bb\u2019\u201d]+\\s*")
+ASIDE = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*[.?!][\"'\u201d\u2019]?\)\s+(?=[^\W\d_a-z])")
+SHORT = re.compile(r"(?:.*\W)?(?:[Aa]pprox|bzw|evtl|Ft|ggf|inkl|resp|sog|[Vv]gl)\.", re.DOTALL)
+NUMBERED = re.compile(  # what stands before a number
+    r"(?:.*\W)?(?:Abb|Abs|Anm|[Aa]pp|[Aa]rts|Bd|[Cc]h(?:s|ap)?|eds?|[Ee]qs?|[Ee]xs?|[Ff]igs|Kap|max|[Pp]aras?"
+    r"|[Rr]efs|[Ss]ec(?:s|t)|[Tt]ab|[Vv]ols?)\.",
+    re.DOTALL,
+)
+NUMERAL = re.compile(r"\(?(?:\d|[IVXLC]+\b)")
+DAY = re.compile(r"(?:.*\s)?\d{1,2}\.", re.DOTALL)
+MONTH = re.compile("Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez")  # in German
 SURROGATE = re.compile("[\ud800-\udfff]")
 ZERO_WIDTH_JOINER = "\u200d"
 
@@ -182,12 +199,22 @@ def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
     # is repeated at the start of the next.
     while at < to:
         end = _cut(text, at, to, WINDOW)
+        if mark := MARK.match(text, at, end):  # sentencex does not split items
+            yield at, (at := mark.end())
         window = SURROGATE.sub("\ufffd", text[at:end])  # invalid in UTF-8 and Rust
         found = sentencex.get_sentence_boundaries(_language(window), window)
         if end < to and len(found) > 1:
             end = at + found.pop()["start_index"]
-        yield from ((at + part["start_index"], at + part["end_index"]) for part in found)
+        for part in found:
+            yield from _asides(text, at + part["start_index"], at + part["end_index"])
         at = end
+
+
+def _asides(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of whole sentences in brackets, and of what follows them."""
+    while aside := ASIDE.match(text, at, to):
+        yield at, (at := aside.end())
+    yield at, to
 
 
 def _language(text: str) -> str:
@@ -196,24 +223,38 @@ def _language(text: str) -> str:
 
 
 def _joined(text: str, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Join the parts of a sentence that sentencex has split.
-
-    A part belongs to the one before if that began with a capital and this does not (after
-    abbreviations in languages other than English), if it begins with the particle after a
-    Japanese quotation, or if the part before is the number of a list item.
-    """
+    """Join the parts of a sentence that sentencex has split."""
     start = end = -1
-    capital = False
     for at, to in parts:
-        goes_on = (capital and text[at].islower()) or QUOTED.match(text, at - 1)
-        if end == at and (goes_on or NUMBER.fullmatch(text, start, end)):
+        if end == at and _goes_on(text, start, at, to):
             end = to
             continue
         if start < end:
             yield start, end
-        start, end, capital = at, to, _begins_with_a_capital(text, at, to)
+        start, end = at, to
     if start < end:
         yield start, end
+
+
+def _goes_on(text: str, start: int, at: int, to: int) -> bool:
+    """Return whether `text[at:to]` belongs to the sentence `text[start:at]` before it.
+
+    It does if that began with a capital and this does not (after abbreviations in languages other
+    than English), if no blank is between them, if it has only closing marks, if it begins with the
+    particle after a Japanese quotation, or if before it are only a label or an abbreviation.
+    """
+    if text[at].islower() and _begins_with_a_capital(text, start, at):
+        return True
+    if UNSPACED.match(text, at - 1) or QUOTED.match(text, at - 1):
+        return True
+    if MARK.fullmatch(text, start, at) or CLOSING.fullmatch(text, at, to):
+        return True
+    before = text[max(start, at - 20) : at].rstrip()
+    return (
+        SHORT.fullmatch(before) is not None
+        or (NUMERAL.match(text, at) is not None and NUMBERED.fullmatch(before) is not None)
+        or (MONTH.match(text, at) is not None and DAY.fullmatch(before) is not None)
+    )
 
 
 def _begins_with_a_capital(text: str, at: int, to: int) -> bool:
