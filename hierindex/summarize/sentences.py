@@ -9,7 +9,7 @@ import sentencex
 
 from hierindex.record import Quote
 from hierindex.summarize.claims import Excerpt
-from hierindex.summarize.markup_blocks import CODE_LINE, split_blocks
+from hierindex.summarize.markup_blocks import is_code, split_blocks
 
 MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once
@@ -160,7 +160,7 @@ def is_sentence(text: str) -> bool:
         and any(not word[0].isupper() for word in words)
         and _is_balanced(body)
         and not NO_PROSE.search(body)
-        and not CODE_LINE.search(body)
+        and not any(map(is_code, body.split("\n")))
     )
 
 
