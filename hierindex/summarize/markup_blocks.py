@@ -35,7 +35,8 @@ CODE_LINE = re.compile(
     """,
     re.VERBOSE,
 )
-CODE_STARTS = ">>> ", "... ", "$ ", "import ", "from "
+PROMPTS = ">>>", "..."
+CODE_STARTS = *PROMPTS, "$ ", "import ", "from "
 CODE_ENDS = tuple(";{}\\):,")
 CODE_WIDTH = 160  # characters of a line of code at most; longer ones are paragraphs
 PROSE_LINE = re.compile(
@@ -86,7 +87,7 @@ def split_blocks(text: str) -> Iterator[Block]:
 def _lines(text: str) -> Iterator[Line]:
     """Yield lines with their kinds: a name from `KINDS`, `code`, `end` of code or `prose`."""
     # A bare fence does not open code, as it may end code that began in an earlier chunk.
-    at, in_code, last = 0, False, ""
+    at, in_code, last = 0, False, Line(0, "", "blank")
     for line in text.split("\n"):
         match = KINDS.match(line)
         kind = (match and match.lastgroup) or "prose"
@@ -96,8 +97,8 @@ def _lines(text: str) -> Iterator[Line]:
             kind, in_code = "end", False
         elif in_code or (kind == "prose" and (is_code(line) or _is_in_code(line, last))):
             kind = kind if kind == "blank" else "code"
-        yield Line(at, line, kind)
-        last = kind
+        last = Line(at, line, kind)
+        yield last
         at += len(line) + 1
 
 
@@ -114,9 +115,10 @@ def is_code(line: str) -> bool:
     return signs and len(code) <= CODE_WIDTH and CODE_LINE.match(code) is not None
 
 
-def _is_in_code(line: str, last: str) -> bool:
-    """Return whether a line goes on with the code before it."""
-    return last == "code" and line.startswith(INDENTS) and PROSE_LINE.match(line) is None
+def _is_in_code(line: str, last: Line) -> bool:
+    """Return whether a line goes on with the code before it, or is what that printed."""
+    goes_on = line.startswith(INDENTS) or last.text.lstrip().startswith(PROMPTS)
+    return last.kind == "code" and goes_on and PROSE_LINE.match(line) is None
 
 
 def _is_apart(line: Line, last: Line) -> bool:

@@ -22,7 +22,8 @@ MARK = re.compile(  # of an item, a section or a speaker, which belongs to the s
 UNSPACED = re.compile(
     "[.?!][\u2013\u2014#-&*-Z\\\\-~]"
 )  # inside a name or between a label and a dash
-CLOSING = re.compile("[)\\]}\"'\u00bb\u2019\u201d]+\\s*")
+CLOSING = re.compile("(?:[)\\]}\"'\u00bb\u2019\u201d]|\\*/)+\\s*")
+NAME_ALONE = re.compile(r"(?<=\n)\w+\s*")  # of what the next block is about
 ASIDE = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*[.?!][\"'\u201d\u2019]?\)\s+(?=[^\W\d_a-z])")
 SHORT = re.compile(r"(?:.*\W)?(?:[Aa]pprox|bzw|evtl|Ft|ggf|inkl|resp|sog|[Vv]gl)\.", re.DOTALL)
 NUMBERED = re.compile(  # what stands before a number
@@ -244,7 +245,7 @@ def _goes_on(text: str, start: int, at: int, to: int) -> bool:
     particle after a Japanese quotation, or if before it are only a label or an abbreviation.
     """
     if text[at].islower() and _begins_with_a_capital(text, start, at):
-        return True
+        return NAME_ALONE.fullmatch(text, at, to) is None
     if UNSPACED.match(text, at - 1) or QUOTED.match(text, at - 1):
         return True
     if MARK.fullmatch(text, start, at) or CLOSING.fullmatch(text, at, to):
