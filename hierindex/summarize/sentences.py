@@ -22,7 +22,7 @@ MARK = re.compile(  # of an item, a section or a speaker, which belongs to the s
 UNSPACED = re.compile(
     "[.?!][\u2013\u2014#-&*-Z\\\\-~]"
 )  # inside a name or between a label and a dash
-CLOSING = re.compile("(?:[)\\]}\"'\u00bb\u2019\u201d]|\\*/)+\\s*")
+CLOSING = re.compile("(?:[)\\]}\"'\u00bb\u2019\u201d]|\\*/)+(?:\\s+|$)")
 NAME_ALONE = re.compile(r"(?<=\n)\w+\s*")  # of what the next block is about
 ASIDE = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*[.?!][\"'\u201d\u2019]?\)\s+(?=[^\W\d_a-z])")
 SHORT = re.compile(r"(?:.*\W)?(?:[Aa]pprox|bzw|evtl|Ft|ggf|inkl|resp|sog|[Vv]gl)\.", re.DOTALL)
@@ -212,10 +212,11 @@ def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
 
 
 def _asides(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of whole sentences in brackets, and of what follows them."""
-    while aside := ASIDE.match(text, at, to):
+    """Yield the bounds of closing marks, whole sentences in brackets, and what follows them."""
+    while aside := CLOSING.match(text, at, to) or ASIDE.match(text, at, to):
         yield at, (at := aside.end())
-    yield at, to
+    if at < to:
+        yield at, to
 
 
 def _language(text: str) -> str:
