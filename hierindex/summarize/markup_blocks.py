@@ -144,7 +144,8 @@ def _is_term(line: str, after: str) -> bool:
     """Return whether a line is explained by the indented line after it, as in manual pages."""
     words, explanation = line.lstrip(), after.lstrip()
     indents = len(line) - len(words), len(after) - len(explanation)
-    return indents[0] + 1 < indents[1] and 3 * len(words) < 2 * len(explanation)
+    goes_on = explanation[0].islower() and not words.isupper()  # "--quiet", "prints nothing."
+    return indents[0] + 1 < indents[1] and 3 * len(words) < 2 * len(explanation) and not goes_on
 
 
 def _block(text: str, lines: Sequence[Line]) -> Block:

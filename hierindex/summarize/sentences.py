@@ -51,7 +51,9 @@ BEGIN = re.compile(  # a word, a name such as ".NET" or an option, also quoted o
     r"[\"'*_`(\[<\u00a1\u00ab\u00bb\u00bf\u2018-\u201f\u2039\u300a\u300c\u300e\uff08]*"
     r"(?!\d+,\s)[-$%@/.~&\u00a7]*[^\W_]"
 )
-NAME = re.compile(r"\S*[\w)][-_./:(=]+\w|\w*\d|\w+\s+is[st]?\b")  # of code, in lower case
+NAME = re.compile(
+    r"\S*[\w)][-_./:(=]+\w|\w*\d|\w+\s+(?:is[st]?\b|[\u3040-\u9fff])"
+)  # of code, in lower case
 END = re.compile(  # the marks of many scripts, with closing marks and notes; Thai and Lao have none
     r"(?:[.!?\u2026\u0589\u061f\u06d4\u0964\u0965\u0e01-\u0eff\u104b\u1362\u3002\uff01\uff0e\uff1f\uff61]"
     r"|(?<=[\u0386-\u03ff]);)"

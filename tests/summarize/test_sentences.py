@@ -201,6 +201,7 @@ def test_technical_text(expected):
     [
         ["DESCRIPTION", "       pump closes the valve, see valve(7)."],
         ["  -a, --all", "         Close all, as with fork(2).\n\n", "         It returns x=1."],
+        ["  -a, --all\n         closes all the valves of the old pump.", "It returns 1."],
         ["Pumps and their many valves", "They are opened at noon and closed in the evening."],
         ["It is closed.", "valve.close(all=False)", "Return the number of valves."],
         ["It is closed.", "int close(Valve *v)", "Return the number of valves."],
