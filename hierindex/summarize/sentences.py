@@ -19,9 +19,8 @@ MARK = re.compile(  # of an item, a section or a speaker, which belongs to the s
     r"(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)\uff0e]|\d{1,3}(?:\.\d{1,3})+\.|[\u2022\u25e6]"
     r"|(?:M(?:r|rs|s|iss)|Dr)\.? [A-Z]{2,}\.)\s{,9}"
 )
-UNSPACED = re.compile(
-    "[.?!][\u2013\u2014#-&*-Z\\\\-~]"
-)  # inside a name or between a label and a dash
+# Inside a name, or between a label and a dash.
+UNSPACED = re.compile("[.?!][\u2013\u2014#-&*-Z\\\\-~]")
 CLOSING = re.compile("(?:[)\\]}\"'\u00bb\u2019\u201d]|\\*/)+(?:\\s+|$)")
 NAME_ALONE = re.compile(r"(?<=\n)\w+\s*")  # of what the next block is about
 ASIDE = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*[.?!][\"'\u201d\u2019]?\)\s+(?=[^\W\d_a-z])")
@@ -51,9 +50,8 @@ BEGIN = re.compile(  # a word, a name such as ".NET" or an option, also quoted o
     r"[\"'*_`(\[<\u00a1\u00ab\u00bb\u00bf\u2018-\u201f\u2039\u300a\u300c\u300e\uff08]*"
     r"(?!\d+,\s)[-$%@/.~&\u00a7]*[^\W_]"
 )
-NAME = re.compile(
-    r"\S*[\w)][-_./:(=]+\w|\w*\d|\w+\s+(?:is[st]?\b|[\u3040-\u9fff])"
-)  # of code, in lower case
+# Words in lower case that may begin a sentence, as they are names of programs.
+NAME = re.compile(r"\S*[\w)][-_./:(=]+\w|\w*\d|\w+\s+(?:is[st]?\b|[\u3040-\u9fff])")
 END = re.compile(  # the marks of many scripts, with closing marks and notes; Thai and Lao have none
     r"(?:[.!?\u2026\u0589\u061f\u06d4\u0964\u0965\u0e01-\u0eff\u104b\u1362\u3002\uff01\uff0e\uff1f\uff61]"
     r"|(?<=[\u0386-\u03ff]);)"
@@ -140,8 +138,8 @@ def is_sentence(text: str) -> bool:
     """Return whether a text can be quoted on its own, as it reads as one or more whole sentences.
 
     Headings, captions, navigation, tables of contents, beginnings of lists, rows, code and parts
-    of sentences cannot. In doubt a text cannot. No language is assumed, but the text must end with
-    a mark such as a full stop, except in Thai and Lao.
+    of sentences cannot. In doubt the answer is False. No language is assumed, but the text must
+    end with a mark such as a full stop, except in Thai and Lao.
 
     Examples
     --------
