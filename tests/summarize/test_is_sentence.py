@@ -33,6 +33,8 @@ SENTENCES = (
     "Über die Ursache ist nichts bekannt (siehe oben).",
     "水泵坏了。",
     "如果设置了 $PUMP,则使用 /etc/pump.conf 中的值。",
+    "pump 是一个小程序。",
+    "-a, --all\n    schließt alle Ventile der Pumpe.",
     "他說\uff1a「走吧。」",
     "ポンプが故障した。",
     "La pompe est en panne !",
