@@ -63,7 +63,7 @@ class Settings(BaseSettings):
     rerank: str | None = None
     partial_summaries: bool = False
     response_mode: str | None = None
-    min_score: float = Field(default=0.75, ge=0, le=1)  # as in `ExtractiveSynthesizer`
+    min_score: float = Field(default=0.4, ge=0, le=1)  # as in `ExtractiveSynthesizer`
 
     @field_validator("level", mode="wrap")
     @classmethod

@@ -94,7 +94,7 @@ FLAGS: dict[str, tuple[Any, str]] = {
     ),
     "min_score": (
         float,
-        "Minimum score of an extractive answer, 0 (never refuse) to 1; by default 0.75.",
+        "Minimum score of an extractive answer, 0 (never refuse) to 1; by default 0.4.",
     ),
 }
 """Type and help of the flag of each field of `Settings`, which is not imported for `--help`."""

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 
 # Chosen by tests/benchmarks/facts.py.
-LIKENESS, WORDS, TYPE, PLACE = 0.4, 0.7, 0.2, 0.02
+LIKENESS, WORDS, TYPE, PLACE = 0.25, 0.6, 0.2, 0.015
 OWN = 0.7  # weight of a sentence's own likeness beside that of the likelier neighbour
 AROUND = {1: 0.5, -1: 0.3, 2: 0.25}  # weight of a word by how many sentences before it stands
-KNOWN = 0.5  # share of the weight of words that lose it once a chosen sentence has them
-WEAKER = 0.5  # a sentence that is so much less relevant than the best is not chosen
+KNOWN = 0.4  # share of the weight of words that lose it once a chosen sentence has them
+WEAKER = 0.4  # a sentence that is so much less relevant than the best is not chosen
 MOST_PASSAGES = 3
 
 Mask = NDArray[np.bool_]
@@ -97,7 +97,7 @@ def select_passages(
     scores : (n_sentences,) floats
         From `relevance`; -inf for sentences that answer nothing on their own.
     has : (n_sentences, n_words) bool
-        Words that are chosen already count half.
+        Words that a chosen sentence has count less.
     weights : (n_words,) floats
         From `word_weights`.
     n_tokens : (n_sentences,) int

@@ -43,13 +43,16 @@ class Source:
     """A node that the answer is based on.
 
     `citations` are its spans in documents, `path` the ids from its parent up to the root. `title`
-    is the node's own, not its document's.
+    is the node's own, not its document's. `score` in [0, 1] is the probability that the node
+    answers, whatever the way of asking, see `hierindex.respond.evidence`; `raw_score` is that of
+    the search, see `HierarchyRetriever`.
     """
 
     id: str
     level: int
     title: str
     score: float
+    raw_score: float
     text: str
     citations: list[dict[str, Any]]
     path: list[str]

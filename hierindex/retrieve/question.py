@@ -16,6 +16,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryMode,
 )
 
+from hierindex.core.ranking import DENSE_SHARE
 from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.retrieve.context import COLUMNS, rank_in_context
 from hierindex.store.rows import node_of
@@ -31,6 +32,7 @@ MODES = {
     "text": VectorStoreQueryMode.TEXT_SEARCH,
 }
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
+SHARE_OF_A_WORD = 0.2  # of vectors, if the question is a single word: it is looked up
 
 Part = MetadataFilter | MetadataFilters
 """A part of the tree that a search is restricted to."""
@@ -97,7 +99,10 @@ class Search:
         )
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
         rows = united(by_meaning, by_words, columns=COLUMNS)
-        best = dict(rank_in_context(rows, np.asarray(self.embedding), lexical)[:n])
+        question = np.asarray(self.embedding)
+        share = DENSE_SHARE if len(self.question.split()) > 1 else SHARE_OF_A_WORD
+        ranked = rank_in_context(rows, question, lexical, share)
+        best = dict(ranked[:n])
         found = await self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
         return [NodeWithScore(node=node_of(row), score=best[row["id"]]) for row in found]
 
