@@ -1,6 +1,6 @@
 """The managed index: build, open, ask and describe a tree in one folder."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +18,7 @@ from hierindex.llm.record import Calls
 from hierindex.llm.served import served
 from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
-from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
+from hierindex.respond.engine import NEED_LLM, can_stream, choose_mode, query_engine
 from hierindex.respond.llama_index_names import renamed, separated
 from hierindex.retrieve.contents import contents
 from hierindex.retrieve.levels import check_levels, levels_of
@@ -254,23 +254,35 @@ class HierarchicalIndex:
         *,
         llm: LLM | None = None,
         response_mode: str | None = None,
+        show: Callable[[str], object] | None = None,
         **options: Any,
     ) -> Answer:
         """Ask a question, with the options of `as_query_engine`.
+
+        Parameters
+        ----------
+        question : str
+        llm : LLM, optional
+        response_mode : str, optional
+        show : callable, optional
+            Called with each piece of the answer's text, which is streamed in modes that can.
+        **options
+            As in `as_query_engine`.
 
         Returns
         -------
         Answer
             The answer with its sources, usage and timings.
         """
-        calls, asked = Calls(), None
-        if choose_mode(response_mode, llm) in NEED_LLM:
-            asked = llm
+        calls, mode = Calls(), choose_mode(response_mode, llm)
+        asked = llm if mode in NEED_LLM else None
+        if show is not None and can_stream(mode):
+            options["synthesizer"] = {"streaming": True} | (options.get("synthesizer") or {})
         engine = self.as_query_engine(
             llm=served(asked, calls) if asked else llm, response_mode=response_mode, **options
         )
         found = retrieved(question, engine.retriever, self.embed_model)
-        return answered(found, engine, asked, calls)
+        return answered(found, engine, asked, calls, show)
 
     def compare(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_result
+from hierindex.cli.output import print_piece, print_result
 
 if TYPE_CHECKING:
     from hierindex.settings import Settings
@@ -26,27 +26,35 @@ def query(
     *,
     where: options.Where = None,
     settings: "Settings",
+    stream: Annotated[bool, typer.Option(help="Print an LLM's answer as it is written.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Answer a question, by default from chunks, or from an outline if it is about the whole."""
     with _without_garbage_collection():
         from hierindex.cli.llm import served_llm_of
-        from hierindex.cli.text import answered
+        from hierindex.cli.text import answered, sourced
         from hierindex.cli.where import filters_of, note_if_empty
+        from hierindex.errors import InputError
         from hierindex.index import HierarchicalIndex
         from hierindex.respond.engine import EXTRACTIVE, choose_mode
 
+        if stream and as_json:
+            raise InputError("--stream and --json cannot be combined; omit one of them.")
         model = served_llm_of(settings)
         quotes = choose_mode(settings.response_mode, model) == EXTRACTIVE
+        streams = stream and not quotes
         answer = HierarchicalIndex.open(index).ask(
             question,
             llm=model,
             response_mode=settings.response_mode,
+            show=print_piece if streams else None,
             synthesizer={"min_score": settings.min_score} if quotes else {},
             filters=filters_of(where),
             **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
         )
-    print_result(answer.to_json(), as_json, answered)
+    if streams:
+        print_piece("\n\n")
+    print_result(answer.to_json(), as_json, sourced if streams else answered)
     note_if_empty(answer.sources, where, index)
 
 
