@@ -63,7 +63,8 @@ class Answer:
     language model and `ExtractiveSynthesizer` for others, which have a `score`. `why` is the
     reason for searching chunks or for an outline, if mode "auto" chose. `refused` is True if
     nothing in the index answers. `summaries` are the ids of summaries that a language model read
-    instead of their children, which are among the sources. `calls` are the prompts sent to a language model, with its answers.
+    instead of their children, which are among the sources. `calls` are the prompts sent to a
+    language model, with its answers.
     """
 
     answer: str

@@ -10,7 +10,14 @@ CITE = """\
 Use nothing but the passages. End each statement with the number of the passage that it is taken \
 from, such as [7], or with several, such as [7][8]."""
 
-ANSWER = PromptTemplate(f"""\
+
+def _joined(context_str: str | list[str], **_: object) -> str:
+    """Return the passages as a text; LlamaIndex's `SimpleSummarize` gives them as a list."""
+    return context_str if isinstance(context_str, str) else "\n\n".join(context_str)
+
+
+ANSWER = PromptTemplate(
+    f"""\
 {QUOTED}
 
 {{context_str}}
@@ -19,7 +26,9 @@ Answer the question. {CITE} What stands above without such lines are answers to 
 other passages: keep the numbers that they cite.
 
 Question: {{query_str}}
-Answer: """)
+Answer: """,
+    function_mappings={"context_str": _joined},
+)
 
 REFINE = PromptTemplate(f"""\
 {QUOTED}

@@ -23,6 +23,7 @@ from llama_index.core.response_synthesizers import (
 from llama_index.core.response_synthesizers.compact_and_accumulate import CompactAndAccumulate
 from llama_index.core.response_synthesizers.context_only import ContextOnly
 from llama_index.core.response_synthesizers.no_text import NoText
+from llama_index.core.settings import Settings
 
 from hierindex.errors import InputError
 from hierindex.llm.served import served
@@ -30,6 +31,7 @@ from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.cited import CitationCheck
 from hierindex.respond.citing_prompts import TEMPLATES
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
+from hierindex.respond.prompt_helper import PassageHelper
 from hierindex.respond.reading import ReadingOrderEngine
 from hierindex.retrieve.retriever import HierarchyRetriever
 
@@ -103,12 +105,14 @@ def query_engine(
         may_replace = retriever.mode == "collapsed" and not retriever.filters
         synthesizer.setdefault("store", retriever.store if may_replace else None)
     citations = None
-    if UNSUPPORTED in known:
+    if llm is not None and UNSUPPORTED in known:
         check = CitationCheck(embed_model, synthesizer.pop(UNSUPPORTED, "mark"))
         if not _is_structured(llm, synthesizer):
             citations = check
             for name in TEMPLATES.keys() & known:
                 synthesizer[name] = synthesizer.get(name) or TEMPLATES[name]
+            if not (synthesizer.get("prompt_helper") or Settings._prompt_helper):
+                synthesizer["prompt_helper"] = PassageHelper.from_llm_metadata(llm.metadata)
     if mode == EXTRACTIVE:
         made_with: dict[str, Any] = {"embed_model": embed_model}
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
