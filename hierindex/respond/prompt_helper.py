@@ -12,8 +12,6 @@ from llama_index.core.prompts import BasePromptTemplate
 if TYPE_CHECKING:
     from llama_index.core.tools import BaseTool
 
-N_TOKENS = 40  # of the two lines that are added to a text
-
 
 class PassageHelper(PromptHelper):
     """LlamaIndex's prompt helper, for texts that begin with one of the `Passages`.
@@ -32,7 +30,7 @@ class PassageHelper(PromptHelper):
     ) -> list[str]:
         """Join texts and cut them wherever a prompt is full."""
         cut = partial(super().repack, prompt, text_chunks, llm=llm, tools=tools)
-        return _whole(cut, text_chunks, padding)
+        return self._whole(cut, text_chunks, padding)
 
     def truncate(
         self,
@@ -44,15 +42,18 @@ class PassageHelper(PromptHelper):
     ) -> list[str]:
         """Cut off what does not fit one prompt."""
         cut = partial(super().truncate, prompt, text_chunks, llm=llm, tools=tools)
-        return _whole(cut, text_chunks, padding)
+        return self._whole(cut, text_chunks, padding)
 
-
-def _whole(cut: Callable[..., list[str]], texts: Sequence[str], padding: int) -> list[str]:
-    """Cut texts, and again with room for the lines if any is missing."""
-    parts = cut(padding=padding)
-    if _between_lines(texts, parts) == parts:
-        return parts
-    return _between_lines(texts, cut(padding=padding + N_TOKENS))
+    def _whole(
+        self, cut: Callable[..., list[str]], texts: Sequence[str], padding: int
+    ) -> list[str]:
+        """Cut texts, and again with room for two lines if any is missing."""
+        parts = cut(padding=padding)
+        if _between_lines(texts, parts) == parts:
+            return parts
+        line = texts[0].strip().partition("\n")[0] + "0000\n"  # of the longest number
+        room = 2 * self._token_counter.get_string_tokens(line)
+        return _between_lines(texts, cut(padding=padding + room))
 
 
 def _between_lines(texts: Sequence[str], parts: Sequence[str]) -> list[str]:
