@@ -221,7 +221,8 @@ class HierarchicalIndex:
         level : int or sequence of int, optional
             Levels to search.
         synthesizer : dict, optional
-            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
+            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`,
+            `unsupported`.
         **options
             Options of `as_retriever`, and those of LlamaIndex's query engines: templates,
             `streaming`, `use_async` and `output_cls`. With `text_qa_template` or

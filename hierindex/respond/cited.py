@@ -122,7 +122,8 @@ def _streamed(
 ) -> TokenGen:
     labels = _numbers()
     for piece in pieces:
-        yield written(text.read(piece), labels)
+        if shown := written(text.read(piece), labels):
+            yield shown
     yield written(text.end(), labels)
     _add(response, check(text.parts), text)
 
@@ -132,7 +133,8 @@ async def _astreamed(
 ) -> TokenAsyncGen:
     labels = _numbers()
     async for piece in pieces:
-        yield written(text.read(piece), labels)
+        if shown := written(text.read(piece), labels):
+            yield shown
     yield written(text.end(), labels)
     _add(response, await asyncio.to_thread(check, text.parts), text)
 

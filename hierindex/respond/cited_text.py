@@ -12,7 +12,8 @@ NUMBER = r"\d{1,4}"
 RANGE = rf"{NUMBER}(?:\s*[-\u2010-\u2014]\s*{NUMBER})?"
 RANGES = rf"{RANGE}(?:\s*[,;]\s*{RANGE})*"
 NUMBERS = re.compile(rf"\s*(?:passages?\s|sources?\s|[#^])?\s*({RANGES})\s*", re.I)
-MALFORMED = re.compile(r"(?=.*\d)[^\w\s]*[\d\W]*[a-z]?|n|(?:passage|source)s?.{,9}", re.I)
+LIKE_NUMBERS = r"(?=.*\d)[\d\s.,;:?!*#^&~\u2010-\u2014-]*[a-z]?"
+MALFORMED = re.compile(rf"{LIKE_NUMBERS}|n|(?:passage|source)s?.{{,9}}", re.I)
 INSIDE = rf"[^\[\]\n`]{{,{LONGEST}}}"
 BRACKETS = rf"[ \t]{{,9}}\[(?P<inside>{INSIDE})(?P<end>\]|(?=\n|\Z))"
 TOKEN = re.compile(rf"(?P<code>\n|`+)|{BRACKETS}")

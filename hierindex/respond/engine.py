@@ -1,6 +1,6 @@
 """Query engines over a retriever, with or without a language model."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from inspect import signature
 from typing import Any
 
@@ -109,10 +109,8 @@ def query_engine(
         check = CitationCheck(embed_model, synthesizer.pop(UNSUPPORTED, "mark"))
         if not _is_structured(llm, synthesizer):
             citations = check
-            for name in TEMPLATES.keys() & known:
-                synthesizer[name] = synthesizer.get(name) or TEMPLATES[name]
-            if not (synthesizer.get("prompt_helper") or Settings._prompt_helper):
-                synthesizer["prompt_helper"] = PassageHelper.from_llm_metadata(llm.metadata)
+            given = {name: option for name, option in synthesizer.items() if option is not None}
+            synthesizer = _for_citations(known, llm) | given
     if mode == EXTRACTIVE:
         made_with: dict[str, Any] = {"embed_model": embed_model}
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
@@ -126,7 +124,7 @@ def query_engine(
     except (TypeError, ValueError) as error:
         reason = str(error).rstrip(".")
         raise InputError(f"response_mode {mode!r} rejects its options: {reason}.") from error
-    return ReadingOrderEngine(retriever, response_synthesizer, citations)
+    return ReadingOrderEngine(retriever, response_synthesizer, citations=citations)
 
 
 def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,6 +163,12 @@ def can_stream(mode: str) -> bool:
     (True, False)
     """
     return "streaming" in options_of(SYNTHESIZERS[mode])
+
+
+def _for_citations(known: Collection[str], llm: LLM) -> dict[str, Any]:
+    """Return the options with which a synthesizer asks for citations."""
+    helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
+    return {"prompt_helper": helper, **{k: v for k, v in TEMPLATES.items() if k in known}}
 
 
 def _is_structured(llm: LLM | None, options: Mapping[str, Any]) -> bool:

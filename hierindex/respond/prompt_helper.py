@@ -65,10 +65,10 @@ def _between_lines(texts: Sequence[str], parts: Sequence[str]) -> list[str]:
     whole, inside = [], ""  # the line of the passage in which a part ends
     for part in parts:
         lines = line.findall(part)
-        if part and not line.match(part):
-            inside = lines[0] if lines else inside
-            part = f"{inside}\n{part}"
-            lines.insert(0, inside)
+        begins_inside = not line.match(part) or (len(lines) > 1 and lines[0] != lines[1])
+        if part and begins_inside:
+            lines = [lines[0] if lines else inside, *lines]
+            part = f"{lines[0]}\n{part}"
         inside = _unclosed(lines)
         whole.append(f"{part}\n{inside}" if inside else part)
     return whole

@@ -36,6 +36,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         self,
         retriever: BaseRetriever,
         response_synthesizer: BaseSynthesizer,
+        *,
         citations: CitationCheck | None = None,
         **options: Any,
     ) -> None:
@@ -73,7 +74,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         return ReadingOrderEngine(
             retriever,
             self._response_synthesizer,
-            self._citations,
+            citations=self._citations,
             node_postprocessors=self._node_postprocessors,
             callback_manager=self.callback_manager,
         )

@@ -5,11 +5,13 @@ import re
 
 import pytest
 from fakes import HashingEmbedding
+from hypothesis import given
+from hypothesis import strategies as st
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from pydantic import BaseModel
-from respond.asking import WAYS, serve
+from respond.asking import WAYS, count_tokens, serve
 from test_doubles import async_llm_of, llm_of
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
@@ -17,6 +19,8 @@ from hierindex.record import NodeRecord, Quote, Span
 from hierindex.respond.answer import answered, retrieved
 from hierindex.respond.engine import CITING, MODES, SYNTHESIZERS, can_stream, query_engine
 from hierindex.respond.extractive_synthesizer import NO_ANSWER
+from hierindex.respond.numbered import Passages
+from hierindex.respond.prompt_helper import PassageHelper
 
 QUESTION = "Why did the pump fail?"
 TEXTS = {
@@ -259,6 +263,25 @@ def test_a_passage_that_is_cut_has_its_number_in_each_prompt(mode, window):
     assert {entry["node"] for entry in response.metadata["citations"]} == {"two.md"}
 
 
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=5), st.integers(80, 300))
+def test_parts_of_passages_are_between_lines_and_fit(n_words, room):
+    texts = {f"{i}": " ".join(f"w{i}x{j}" for j in range(n)) for i, n in enumerate(n_words)}
+    passages = [each.text for each in Passages(Found(texts).found).nodes]
+    helper = PassageHelper(context_window=room + 5, num_output=0)
+    parts = helper.repack(PromptTemplate("{context_str}"), passages)
+    for part in parts:
+        lines = [*LINE.finditer(part)]
+        for first, last in zip(lines[::2], lines[1::2], strict=True):
+            assert first[2] == last[2]
+            words = re.findall(r"w(\d+)x", part[first.end() : last.start()])
+            assert {int(word) + 1 for word in words} <= {int(first[2])}
+        assert (lines[0].start(), lines[-1].end()) == (0, len(part))
+        assert count_tokens(part) <= room
+    assert {*re.findall(r"w\d+x\d+", " ".join(parts))} == {
+        w for t in texts.values() for w in t.split()
+    }
+
+
 def test_a_truncated_prompt_ends_its_passage():
     _, _, (prompt,) = asked("Yes.", mode="simple_summarize", texts=LONG, window=1000)
     lines = LINE.findall(prompt)
@@ -306,6 +329,12 @@ def test_a_summary_that_is_read_instead_of_chunks_is_cited(store):
     assert len(shown) == len(cited) == len({*cited})
     assert {*summaries} < {*cited}
     assert response.metadata["citations_removed"] == 39 - len(shown)
+
+
+def test_an_engine_with_another_retriever_cites_too():
+    with serve(lambda prompt: "Its seal was worn out [1].") as server:
+        engine = query_engine(Found(LONG), MODEL, llm=llm_of(server)).with_retriever(Found())
+        assert engine.query(QUESTION).metadata["citations"][0]["node"] == "pump.md"
 
 
 def test_an_answer_of_the_index_has_them():

@@ -20,7 +20,7 @@ TEXTS = {  # what is read of each: numbers in the text where there is a citation
     "One [99], [0], [5-9], [3-1].": ("One,,,.", 4),
     "One [n], [1.5], [1?], [-1], [3a], [1,], [source], [passage n].": ("One,,,,,,,.", 8),
     "In May [1990], not [1989].": ("In May[1990], not [1989].", 0),
-    "He said [sic] so [...] and [see below], [] [ ].": (None, 0),
+    "He said [sic] so [...] and [see below], [] [ ] [10 %] [3 kg].": (None, 0),
     "Cut off [1": ("Cut off", 1),
     "Cut off [1, \nand so on [1].": ("Cut off\nand so on[1].", 1),
     "Not cut off [see": (None, 0),
