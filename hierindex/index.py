@@ -1,6 +1,6 @@
 """The managed index: build, open and ask a tree in one folder."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +13,7 @@ from hierindex.errors import InputError
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served
 from hierindex.respond.answer import Answer, answered, retrieved
-from hierindex.respond.engine import NEED_LLM, choose_mode, query_engine
+from hierindex.respond.engine import NEED_LLM, can_stream, choose_mode, query_engine
 from hierindex.respond.llama_index_names import renamed, separated
 from hierindex.retrieve.levels import Level, check_levels, levels_of
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -190,7 +190,8 @@ class HierarchicalIndex(StoredTree):
         level : int or str, or a sequence of them, optional
             Levels to search, by number or word; see `HierarchyRetriever`.
         synthesizer : dict, optional
-            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`.
+            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`,
+            `unsupported`.
         **options
             Options of `as_retriever`, and those of LlamaIndex's query engines: templates,
             `streaming`, `use_async` and `output_cls`. With `text_qa_template` or
@@ -217,21 +218,35 @@ class HierarchicalIndex(StoredTree):
         *,
         llm: LLM | None = None,
         response_mode: str | None = None,
+        show: Callable[[str], object] | None = None,
         **options: Any,
     ) -> Answer:
         """Ask a question, with the options of `as_query_engine`.
+
+        Parameters
+        ----------
+        question : str
+        llm : LLM, optional
+        response_mode : str, optional
+        show : callable, optional
+            Called with each piece of the answer's text, which is streamed in modes that can.
+        **options
+            As in `as_query_engine`.
 
         Returns
         -------
         Answer
             The answer with its sources, usage and timings.
         """
-        calls, asked = Calls(), llm if choose_mode(response_mode, llm) in NEED_LLM else None
+        calls, mode = Calls(), choose_mode(response_mode, llm)
+        asked = llm if mode in NEED_LLM else None
+        if show is not None and can_stream(mode):
+            options["synthesizer"] = {"streaming": True} | (options.get("synthesizer") or {})
         engine = self.as_query_engine(
             llm=served(asked, calls) if asked else llm, response_mode=response_mode, **options
         )
         found = retrieved(question, engine.retriever, self.embed_model)
-        return answered(found, engine, asked, calls)
+        return answered(found, engine, asked, calls, show)
 
     def compare(
         self,

@@ -469,6 +469,42 @@ def test_llm_summaries_and_answers(hierindex, folder) -> None:
     assert info["summarizer"] == "m"
 
 
+def cites_last(prompt: str) -> str:
+    """Return a sentence of the last passage, which is cited, and one that no passage has."""
+    *_, last = re.finditer(r"(?m)^===\w+===(\[\d+\])$", prompt)
+    said = re.findall("On day .*?[.]", prompt[: last.start()])[-1]
+    return f"{said[:-1]} {last[1]}. Whales sing all night {last[1]}."
+
+
+def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index) -> None:
+    question = ("query", "What did the keeper write?", "--index", index, "--top-k", 4)
+    with LoopbackServer(reply=cites_last) as server:
+        asked = (*question, "--llm", "m", "--llm-base-url", server.base_url)
+        answer = json.loads(hierindex(*asked, "--json")[1])
+        plain, streamed = hierindex(*asked)[1], hierindex(*asked, "--stream")[1]
+        assert [bool(r.body.get("stream")) for r in server.requests] == [False, False, True]
+    text, citations, _, sources, _ = told = plain.split("\n\n")
+    assert streamed.split("\n\n")[:4] == [text.replace("[2?]", "[2]"), *told[1:4]]
+    assert re.fullmatch(r"On day \d+ [^\n]+ \[1\]\. Whales sing all night \[2\?\]\.", text)
+    assert re.fullmatch(
+        r"\[1\] \w+\.\w+ \(\d+-\d+\)\n\[2\] \w+\.\w+ \(\d+-\d+\), unsupported", citations
+    )
+    (cited,) = {citation["node"] for citation in answer["citations"]}
+    order = [source["id"] for source in answer["sources"]]
+    assert order[0] != cited
+    first, *others = [line.split()[3] for line in sources.splitlines()]
+    assert cited.startswith(first)
+    assert [*others] == [each[:12] for each in order if each != cited]
+
+
+def test_what_cannot_be_streamed_is_printed_at_once(hierindex, index) -> None:
+    question = ("query", "What did the storm break?", "--index", index)
+    assert hierindex(*question, "--stream") == hierindex(*question)
+    with LoopbackServer(reply=names_words) as server:
+        llm = ("--llm", "m", "--llm-base-url", server.base_url, "--response-mode", "accumulate")
+        assert hierindex(*question, *llm, "--stream") == hierindex(*question, *llm)
+
+
 @pytest.mark.parametrize("form", ["document-summary", "parquet", "json"])
 def test_export(hierindex, index, form) -> None:
     command = ("export", form, "--index", index)
@@ -700,6 +736,7 @@ BAD_COMMANDS = {
     "query ? --index index --response-mode refine": "needs an LLM",
     "query ? --index letters": "'letters' holds no index",
     "query ' ' --index index": "The question is empty",
+    "query ? --index index --stream --json": "--stream and --json cannot be combined",
     "compare ' ' --index index": "The question is empty",
     "compare ? --index index --response-mode essay": "response_mode must be one of",
     "compare ? --index none": "'none' holds no index",

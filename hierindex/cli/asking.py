@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_result
+from hierindex.cli.output import print_piece, print_result
 
 if TYPE_CHECKING:
     from hierindex.settings import Settings
@@ -27,6 +27,7 @@ def query(
     *,
     where: options.Where = None,
     settings: "Settings",
+    stream: Annotated[bool, typer.Option(help="Print an LLM's answer as it is written.")] = False,
     fail_if_refused: Annotated[
         bool,
         typer.Option(
@@ -41,23 +42,30 @@ def query(
     """
     with _without_garbage_collection():
         from hierindex.cli.llm import served_llm_of
-        from hierindex.cli.text import answered
+        from hierindex.cli.text import answered, sourced
         from hierindex.cli.where import known_filters, note_if_empty
+        from hierindex.errors import InputError
         from hierindex.index import HierarchicalIndex
         from hierindex.respond.engine import EXTRACTIVE, choose_mode
 
+        if stream and as_json:
+            raise InputError("--stream and --json cannot be combined; omit one of them.")
         model = served_llm_of(settings)
         quotes = choose_mode(settings.response_mode, model) == EXTRACTIVE
+        streams = stream and not quotes
         opened = HierarchicalIndex.open(index)
         answer = opened.ask(
             question,
             llm=model,
             response_mode=settings.response_mode,
+            show=print_piece if streams else None,
             synthesizer={"min_score": settings.min_score} if quotes else {},
             filters=known_filters(where, opened.store.snapshot()),
             **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
         )
-    print_result(answer.to_json(), as_json, answered)
+    if streams:
+        print_piece("\n\n")
+    print_result(answer.to_json(), as_json, sourced if streams else answered)
     note_if_empty(answer.sources, where)
     if fail_if_refused and answer.refused:
         raise typer.Exit(REFUSED)

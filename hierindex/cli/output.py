@@ -46,6 +46,11 @@ def print_result(
         typer.echo(text(_readable(result)))
 
 
+def print_piece(text: str) -> None:
+    """Print a piece of a text as soon as it is known."""
+    typer.echo(visible(text, lines=True), nl=False)
+
+
 def print_note(sentence: str) -> None:
     """Print a sentence on one line of standard error, without passwords of URLs."""
     line = visible(re.sub(r"[ \t\r\n]+", " ", without_password(sentence)).strip())

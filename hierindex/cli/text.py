@@ -14,6 +14,7 @@ from hierindex.record import TITLES_BETWEEN
 
 NOTHING = "The answer is empty."
 CITED = "⟦", "⟧"  # marks around a cited passage
+NODE = "node"  # of a citation
 STATISTICS = {
     "level": "level",
     "nodes": "nodes",
@@ -118,14 +119,19 @@ def _number(value: float | str | None) -> str:
 
 def answered(answer: dict[str, Any]) -> str:
     """Format an answer with its citations and source nodes."""
-    lines = [_text_of(answer), ""]
+    return f"{_text_of(answer)}\n\n{sourced(answer)}"
+
+
+def sourced(answer: dict[str, Any]) -> str:
+    """Format the citations and source nodes of an answer, the nodes that it cites first."""
+    lines = list[str]()
     if answer["citations"]:
-        cited = [_places([c, *c.get("also", ())]) if c else _place(c) for c in answer["citations"]]
-        lines += [f"[{i}] {places}" for i, places in enumerate(cited, start=1)]
+        lines += [f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1)]
         lines.append("")
     if "why" in answer:
         lines += [_wrapped(f"Searched {answer['why']}."), ""]
-    for source in answer["sources"]:
+    cited = {citation["node"] for citation in answer["citations"] if citation and NODE in citation}
+    for source in sorted(answer["sources"], key=lambda source: source["id"] not in cited):
         places = _places(source["citations"])
         lines.append(
             f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
@@ -232,6 +238,14 @@ def _usage(usage: dict[str, int]) -> str:
         f"{usage['completion_tokens']:,} completion tokens, {usage['cached_summaries']} cached "
         f"summaries, {usage['fallbacks']} fallbacks"
     )
+
+
+def _cited(citation: dict[str, Any] | None) -> str:
+    """Format the places of a citation, and that the passage does not support the answer."""
+    if citation is None or "document" not in citation:
+        return _place(None)
+    unsupported = ", unsupported" if citation.get("supported") is False else ""
+    return _places([citation, *citation.get("also", ())]) + unsupported
 
 
 def _places(citations: Sequence[dict[str, Any]]) -> str:

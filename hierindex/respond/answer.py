@@ -1,7 +1,7 @@
 """Answers with their sources, usage and timings."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -62,11 +62,12 @@ class Source:
 class Answer:
     """An answer to a question.
 
-    `citations` has one entry per sentence of an extractive answer and `score` is its score, see
-    `ExtractiveSynthesizer`. `why` is the reason for searching chunks or for an outline, if mode
-    "auto" chose. `refused` is True if nothing in the index answers. `summaries` are the ids of
-    summaries that a language model read instead of their children, which are among the sources.
-    `calls` are the prompts sent to a language model, with its answers.
+    `[n]` in the text refers to `citations[n - 1]`; see `CitationCheck` for the answers of a
+    language model and `ExtractiveSynthesizer` for others, which have a `score`. `why` is the
+    reason for searching chunks or for an outline, if mode "auto" chose. `refused` is True if
+    nothing in the index answers. `summaries` are the ids of summaries that a language model read
+    instead of their children, which are among the sources. `calls` are the prompts sent to a
+    language model, with its answers.
     """
 
     answer: str
@@ -128,8 +129,11 @@ def answered(
     engine: RetrieverQueryEngine,
     llm: LLM | None = None,
     calls: Calls | None = None,
+    show: Callable[[str], object] | None = None,
 ) -> Answer:
     """Return the answer of an engine from retrieved nodes; `llm` is the engine's model, if any.
+
+    `show` is called with each piece of the answer's text; of a stream, as soon as it comes.
 
     Raises
     ------
@@ -142,7 +146,8 @@ def answered(
     name = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
     with watch("respond"), _llama_index_errors(name, _form_of(engine, llm)):
         response = engine.synthesize(found.query, found.nodes)
-        text = _text(response) if found.nodes else NO_ANSWER
+        pieces = _pieces(response) if found.nodes else [NO_ANSWER]
+        text = "".join(_shown(pieces, show))
     check_said(name, calls.made)
     metadata = response.metadata or {}
     return Answer(
@@ -164,11 +169,18 @@ def _seconds(watch: Stopwatch) -> dict[str, float]:
     return {timing.stage: round(timing.seconds, 3) for timing in watch.timings}
 
 
-def _text(response: RESPONSE_TYPE) -> str:
-    text = str(response)  # reads a stream to its end; "None" if there is no answer
+def _pieces(response: RESPONSE_TYPE) -> Iterable[str]:
+    """Return the pieces of a stream, or the whole text, which is empty if there is no answer."""
     if isinstance(response, StreamingResponse):
-        return response.response_txt or ""
-    return text if getattr(response, "response", None) else ""
+        return response.response_gen
+    return [str(response)] if getattr(response, "response", None) else []
+
+
+def _shown(pieces: Iterable[str], show: Callable[[str], object] | None) -> Iterator[str]:
+    for piece in pieces:
+        if show is not None:
+            show(piece)
+        yield piece
 
 
 def _form_of(engine: RetrieverQueryEngine, llm: LLM | None) -> type[BaseModel] | None:

@@ -18,6 +18,7 @@ from hierindex.errors import InputError
 from hierindex.llm.checks import check_said
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served, service_of
+from hierindex.respond.numbered import only
 from hierindex.respond.passages import Passage, condensed
 from hierindex.respond.rounds import Window, rounds
 from hierindex.retrieve.retrieved import RetrievedNode
@@ -179,7 +180,9 @@ class BoundedTreeSummarize(TreeSummarize):
         n_read, n_found = (
             len(next(rounds(window, list(map(Passage.of, some))), [])) for some in (read, nodes)
         )
-        return read if n_read < n_found else nodes
+        chosen = read if n_read < n_found else nodes
+        only(chosen)
+        return chosen
 
 
 async def _aeach(asked: Iterable[Coroutine[Any, Any, str]]) -> list[str]:

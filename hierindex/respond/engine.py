@@ -1,12 +1,13 @@
 """Query engines over a retriever, with or without a language model."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from inspect import signature
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM, MockLLM
+from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import (
@@ -22,11 +23,15 @@ from llama_index.core.response_synthesizers import (
 from llama_index.core.response_synthesizers.compact_and_accumulate import CompactAndAccumulate
 from llama_index.core.response_synthesizers.context_only import ContextOnly
 from llama_index.core.response_synthesizers.no_text import NoText
+from llama_index.core.settings import Settings
 
 from hierindex.errors import InputError
 from hierindex.llm.served import served
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
+from hierindex.respond.cited import CitationCheck
+from hierindex.respond.citing_prompts import TEMPLATES
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
+from hierindex.respond.prompt_helper import PassageHelper
 from hierindex.respond.reading import ReadingOrderEngine
 from hierindex.retrieve.retriever import HierarchyRetriever
 
@@ -49,6 +54,8 @@ NOT_TAKEN = frozenset({"llm", "embed_model", "callback_manager"})  # passed sepa
 FIELDS = frozenset({"context_str", "query_str", "existing_answer", "context_msg"})
 """Template fields that LlamaIndex fills, without `context_messages` of multimodal ones."""
 CANNOT_STREAM = (Accumulate, NoText, ContextOnly)
+CITING = (Refine, SimpleSummarize, TreeSummarize, Accumulate)
+UNSUPPORTED = "unsupported"  # option of those that cite, see `CitationCheck`
 NEED_LLM = frozenset(MODES) - WITHOUT_LLM - {EXTRACTIVE}
 
 
@@ -62,20 +69,24 @@ def query_engine(
 ) -> RetrieverQueryEngine:
     """Return a query engine; "tree_summarize" uses `BoundedTreeSummarize`.
 
-    Answers are written from the nodes in reading order, see `ReadingOrderEngine`.
+    Answers are written from the nodes in reading order, see `ReadingOrderEngine`. Those of a
+    language model cite them, see `CitationCheck`, except in mode "generation" and in structured
+    answers. The default templates ask for citations; other templates are used as they are, and
+    the passages that they show are numbered, too.
 
     Parameters
     ----------
     retriever : BaseRetriever
     embed_model : BaseEmbedding
-        For extractive answers.
+        For extractive answers and for the check of citations.
     llm : LLM, optional
         A copy with retries is used, see `served`. Without an LLM, answers are extractive;
         LlamaIndex's `Settings.llm` is ignored.
     response_mode : str, optional
         "extractive" or one of LlamaIndex's modes; "tree_summarize" by default with an LLM.
     **synthesizer
-        Options of the mode's class, such as templates, streaming and output_cls.
+        Options of the mode's class, such as templates, streaming and output_cls, and
+        `unsupported`, see `CitationCheck`.
 
     Raises
     ------
@@ -93,6 +104,13 @@ def query_engine(
         # Other modes choose chunks or levels themselves, and parents may violate filters.
         may_replace = retriever.mode == "collapsed" and not retriever.filters
         synthesizer.setdefault("store", retriever.store if may_replace else None)
+    citations = None
+    if llm is not None and UNSUPPORTED in known:
+        check = CitationCheck(embed_model, synthesizer.pop(UNSUPPORTED, "mark"))
+        if not _is_structured(llm, synthesizer):
+            citations = check
+            given = {name: option for name, option in synthesizer.items() if option is not None}
+            synthesizer = _for_citations(known, llm) | given
     if mode == EXTRACTIVE:
         made_with: dict[str, Any] = {"embed_model": embed_model}
     elif llm is None or mode in WITHOUT_LLM:  # the default would be OpenAI's
@@ -106,7 +124,7 @@ def query_engine(
     except (TypeError, ValueError) as error:
         reason = str(error).rstrip(".")
         raise InputError(f"response_mode {mode!r} rejects its options: {reason}.") from error
-    return ReadingOrderEngine(retriever, response_synthesizer)
+    return ReadingOrderEngine(retriever, response_synthesizer, citations=citations)
 
 
 def taken_by(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,7 +152,28 @@ def options_of(synthesizer: type[BaseSynthesizer]) -> list[str]:
     if issubclass(synthesizer, BoundedTreeSummarize):
         names = (names - {"options"}) | {*signature(TreeSummarize).parameters}
     without = {"streaming"} if issubclass(synthesizer, CANNOT_STREAM) else set[str]()
-    return sorted(names - NOT_TAKEN - without)
+    citing = {UNSUPPORTED} if issubclass(synthesizer, CITING) else set[str]()
+    return sorted((names | citing) - NOT_TAKEN - without)
+
+
+def can_stream(mode: str) -> bool:
+    """Return whether a mode can stream its answers.
+
+    >>> can_stream("compact"), can_stream("accumulate")
+    (True, False)
+    """
+    return "streaming" in options_of(SYNTHESIZERS[mode])
+
+
+def _for_citations(known: Collection[str], llm: LLM) -> dict[str, Any]:
+    """Return the options with which a synthesizer asks for citations."""
+    helper = Settings._prompt_helper or PassageHelper.from_llm_metadata(llm.metadata)
+    return {"prompt_helper": helper, **{k: v for k, v in TEMPLATES.items() if k in known}}
+
+
+def _is_structured(llm: LLM | None, options: Mapping[str, Any]) -> bool:
+    """Return whether answers fill in a form, or passages are messages, which are not numbered."""
+    return isinstance(llm, StructuredLLM) or any(map(options.get, ("output_cls", "multimodal")))
 
 
 def _check_templates(options: Mapping[str, Any]) -> None:

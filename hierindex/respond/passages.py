@@ -10,7 +10,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 
 from hierindex.core.membership import Ints1d
 from hierindex.record import NodeRecord
-from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.respond.numbered import ancestors, as_found, beside
 from hierindex.store.snapshot import Snapshot
 
 BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
@@ -34,7 +34,7 @@ class Passage:
         spans = NodeRecord.from_metadata(found.metadata).citations
         return cls(
             _shown(found.node),
-            tuple(reversed(_ancestors(found))),
+            tuple(reversed(ancestors(found))),
             (spans[0].document, spans[0].start) if spans else ("", 0),
         )
 
@@ -93,21 +93,24 @@ async def condensed(
         return best
     place, score = dict[str, int](), dict[str, float]()
     for i, node in enumerate(found):
-        for node_id in (node.node_id, *_ancestors(node)[:1]):
+        for node_id in (node.node_id, *ancestors(node)[:1]):
             place.setdefault(node_id, i)
             score[node_id] = max(score.get(node_id, -math.inf), node.get_score())
     parents = await snapshot.nodes(sorted(place.keys() - nodes.keys()))
     stored = {node.node_id: _shown(node) for node in await snapshot.nodes(sorted(nodes))}
-    as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(node.node)}
+    as_stored = {i for i, node in nodes.items() if stored.get(i) == _shown(as_found(node).node)}
     for parent in sorted(parents, key=lambda node: (score[node.node_id], -place[node.node_id])):
         children = [child.node_id for child in parent.child_nodes or ()]
         if not children or not all(child in nodes and child in as_stored for child in children):
             continue
-        cost, of_children = n_tokens(parent), sum(costs[child] for child in children)
+        best_score = max(nodes[child].get_score() for child in children)
+        summary = beside(found, NodeWithScore(node=parent, score=best_score))
+        cost, of_children = n_tokens(summary.node), sum(costs[child] for child in children)
         if cost >= of_children:
             continue
-        best_score = max(nodes.pop(child).get_score() for child in children)
-        nodes[parent.node_id] = NodeWithScore(node=parent, score=best_score)
+        for child in children:
+            del nodes[child]
+        nodes[parent.node_id] = summary
         costs[parent.node_id] = cost
         total += cost - of_children
         if -(-total // room) < fewest:
@@ -120,10 +123,3 @@ async def condensed(
 
 def _shown(node: BaseNode) -> str:
     return node.get_content(MetadataMode.LLM)
-
-
-def _ancestors(found: NodeWithScore) -> list[str]:
-    """Return the known ancestors of a node, from its strongest parent up."""
-    if isinstance(found, RetrievedNode):
-        return found.path
-    return [parent for parent, _ in NodeRecord.from_metadata(found.metadata).parents[:1]]

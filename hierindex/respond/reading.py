@@ -1,4 +1,4 @@
-"""A query engine whose synthesizer reads nodes in the order of their documents."""
+"""A query engine whose synthesizer reads nodes as numbered passages in reading order."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,8 +7,11 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from hierindex.respond.cited import CitationCheck
+from hierindex.respond.numbered import Passages
 from hierindex.retrieve.context import in_reading_order
 
 
@@ -18,7 +21,27 @@ class ReadingOrderEngine(RetrieverQueryEngine):
     Laitenberger, Manning and Liu (EMNLP 2025) measured better answers from chunks in the order of
     their document than from chunks by rank. Nodes that postprocessors returned are read in the
     order of the postprocessors.
+
+    Parameters
+    ----------
+    retriever : BaseRetriever
+    response_synthesizer : BaseSynthesizer
+    citations : CitationCheck, optional
+        If given, the synthesizer reads the nodes as numbered `Passages`, which its answers cite.
+    **options
+        As in `RetrieverQueryEngine`.
     """
+
+    def __init__(
+        self,
+        retriever: BaseRetriever,
+        response_synthesizer: BaseSynthesizer,
+        *,
+        citations: CitationCheck | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(retriever, response_synthesizer, **options)
+        self._citations = citations
 
     def synthesize(
         self,
@@ -27,8 +50,11 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes, which are best first."""
-        read = self._read(nodes), additional_source_nodes
-        return _best_first(super().synthesize(query_bundle, *read), nodes, additional_source_nodes)
+        passages, read = self._read(nodes)
+        response = super().synthesize(query_bundle, read, additional_source_nodes)
+        if self._citations and passages:
+            self._citations.add_to(response, passages, query_bundle.query_str)
+        return _best_first(response, nodes, additional_source_nodes)
 
     async def asynthesize(
         self,
@@ -37,8 +63,10 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
-        read = self._read(nodes), additional_source_nodes
-        response = await super().asynthesize(query_bundle, *read)
+        passages, read = self._read(nodes)
+        response = await super().asynthesize(query_bundle, read, additional_source_nodes)
+        if self._citations and passages:
+            await self._citations.aadd_to(response, passages, query_bundle.query_str)
         return _best_first(response, nodes, additional_source_nodes)
 
     def with_retriever(self, retriever: BaseRetriever) -> "ReadingOrderEngine":
@@ -46,14 +74,19 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         return ReadingOrderEngine(
             retriever,
             self._response_synthesizer,
-            self._node_postprocessors,
-            self.callback_manager,
+            citations=self._citations,
+            node_postprocessors=self._node_postprocessors,
+            callback_manager=self.callback_manager,
         )
 
-    def _read(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return nodes in the order in which the synthesizer reads them."""
+    def _read(self, nodes: list[NodeWithScore]) -> tuple[Passages | None, list[NodeWithScore]]:
+        """Return the nodes as the synthesizer reads them, and their passages if they are cited."""
         reordered = self._node_postprocessors or getattr(self.retriever, "postprocessors", None)
-        return nodes if reordered else in_reading_order(nodes)
+        ordered = nodes if reordered else in_reading_order(nodes)
+        if self._citations is None or not nodes:
+            return None, ordered
+        passages = Passages(ordered)
+        return passages, [*passages.nodes]
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}

@@ -13,6 +13,7 @@ from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.core.packing import pack
 from hierindex.errors import InputError, ModelError
+from hierindex.respond.cited_text import cited_end, without_cut_citation
 from hierindex.respond.passages import Passage, along_the_tree, joined, together
 from hierindex.summarize.sentences import split_sentences
 
@@ -75,17 +76,20 @@ class Window(NamedTuple):
         return self.length(node.get_content(MetadataMode.LLM))
 
     def shortened(self, text: str) -> str:
-        """Truncate a text at the end of a sentence, so that two such texts fit one prompt."""
+        """Truncate a text so that two such texts fit one prompt.
+
+        It ends with a sentence and its citations, or if the first is too long, within it.
+        """
         most = self.room // PAIR - N_BETWEEN
         if self.length(text) <= most:
             return text
-        ends = [sentence.quote.to for sentence in split_sentences(text)]
+        ends = [cited_end(text, sentence.quote.to) for sentence in split_sentences(text)]
         fitting = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
         if fitting:
             return text[: fitting[-1]]
         lengths = range(len(text))  # of beginnings, in characters
         too_long = bisect_right(lengths, most, key=lambda n: self.length(text[:n]))
-        return text[: too_long - 1]
+        return without_cut_citation(text[: too_long - 1])
 
 
 def rounds(window: Window, passages: Sequence[Passage]) -> Rounds:

@@ -131,7 +131,16 @@ def telling(sentences: Sequence[Sentence]) -> list[Sentence]:
     for sentence in sentences:
         first.setdefault(sentence.text, sentence)
     distinct = list(first.values())
-    return [s for s in distinct if len(re.findall(TOKEN, s.text)) >= MIN_WORDS] or distinct
+    return [s for s in distinct if is_telling(s.text)] or distinct
+
+
+def is_telling(text: str) -> bool:
+    """Return whether a sentence has the words of an informative one.
+
+    >>> is_telling("In 1969."), is_telling("The host was out.")
+    (False, True)
+    """
+    return len(re.findall(TOKEN, text)) >= MIN_WORDS
 
 
 def is_sentence(text: str) -> bool:

@@ -45,13 +45,13 @@ from hierindex.respond.engine import (
 STREAMING = {m for m, kind in SYNTHESIZERS.items() if "streaming" in options_of(kind)}
 WINDOWS = {"fits": 8192, "does not fit": 1300}
 N_CALLS = {  # of 16 chunks in the larger window; then a smaller one, and those in that
-    "accumulate": (16, 410, 32),
-    "compact": (1, 1300, 3),
-    "compact_accumulate": (1, 700, 3),
+    "accumulate": (16, 454, 31),
+    "compact": (1, 1450, 3),
+    "compact_accumulate": (1, 940, 3),
     "generation": (1, 300, 1),
-    "refine": (16, 890, 31),
+    "refine": (16, 950, 30),
     "simple_summarize": (1, 700, 1),
-    "tree_summarize": (1, 700, 4),
+    "tree_summarize": (1, 950, 4),
 }
 TEMPLATES = {
     "text_qa_template": "{context_str}\n{query_str} Answer {tone}.",

@@ -1,5 +1,6 @@
 """Which texts are read together, without a model: what a round yields for what it is sent."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -61,6 +62,15 @@ def test_two_shortened_texts_fit_a_prompt(text, room):
 def test_a_text_is_cut_at_the_end_of_a_sentence():
     text = f"One is here. Two is there. Then {words(300)}"
     assert window_of(40).shortened(text) == "One is here. Two is there."
+
+
+def test_no_citation_is_cut():
+    """Neither from its sentence nor in its number."""
+    text = f"One is here.[3] Two is there [4] [12]. Then {words(300)}"
+    assert window_of(46).shortened(text) == "One is here.[3] Two is there [4] [12]."
+    short = window_of(40, tokenizer=list)
+    ends = {short.shortened(f"{'x' * n} [123] {words(300)}") for n in range(1, 25)}
+    assert all(re.fullmatch(r"x+( \[123\])?( [word ]*)?", end) for end in ends)
 
 
 def test_lengths_are_counted_by_the_helpers_tokenizer():

@@ -1,0 +1,184 @@
+"""Citations in the answers of a language model, each held against its passage."""
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, Literal, get_args
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.base.response.schema import (
+    RESPONSE_TYPE,
+    AsyncStreamingResponse,
+    Response,
+    StreamingResponse,
+)
+from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.types import TokenAsyncGen, TokenGen
+
+from hierindex.core.arguments import require
+from hierindex.embed.embedder import Embedder
+from hierindex.record import NodeRecord, Quote
+from hierindex.respond.cited_text import Citation, CitedText, Part, written
+from hierindex.respond.extractive_synthesizer import CITATIONS, _citation
+from hierindex.respond.numbered import Passages
+from hierindex.summarize.grounding import EmbeddingGrounding
+from hierindex.summarize.sentences import Sentence, is_telling, split_sentences, telling
+
+Unsupported = Literal["mark", "drop", "keep"]
+Entries = list[dict[str, Any]]
+Check = Callable[[Sequence[Part]], Entries]
+REMOVED = "citations_removed"
+
+
+class CitationCheck:
+    """Resolves the citations of a model's answers and checks that their passages support them.
+
+    In the text, citations are numbered from 1 in their order, and those of unknown passages are
+    removed. `response.metadata` has `citations` with one entry for each number: the sentence of
+    the passage that is most similar to the sentence of the answer, as `{document, start, end}`
+    like those of `ExtractiveSynthesizer`; `node`, the id of the passage's node; and `supported`.
+    It also has the number of removed citations as `citations_removed`. A stream adds both when it
+    ends.
+
+    Parameters
+    ----------
+    embed_model : BaseEmbedding
+    unsupported : {"mark", "drop", "keep"}
+        What becomes of a citation whose passage does not support the sentence: its number is
+        written as "[2?]", is removed together with its entry, or stays. In a stream it stays.
+
+    Raises
+    ------
+    InputError
+        If `unsupported` has another value.
+    """
+
+    def __init__(self, embed_model: BaseEmbedding, unsupported: Unsupported = "mark") -> None:
+        known = unsupported in get_args(Unsupported)
+        require(known, "unsupported", '"mark", "drop" or "keep"', unsupported)
+        self._embedder = Embedder(embed_model)
+        self._unsupported = unsupported
+
+    def add_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
+        """Resolve the citations of a response, or of its stream as it is read."""
+        text, check = CitedText(passages.by_number), partial(self._check, passages, question)
+        if isinstance(response, StreamingResponse):
+            pieces = response.response_gen
+            response.response_gen = _streamed(pieces, text, check, response)
+        elif isinstance(response, AsyncStreamingResponse):
+            pieces_to_come = response.response_gen
+            response.response_gen = _astreamed(pieces_to_come, text, check, response)
+        elif isinstance(response, Response) and response.response:
+            text.read(response.response)
+            text.end()
+            entries = check(text.parts)
+            response.response = written(text.parts, self._labels(entries))
+            dropping = self._unsupported == "drop"
+            _add(response, [e for e in entries if e["supported"] or not dropping], text)
+
+    async def aadd_to(self, response: RESPONSE_TYPE, passages: Passages, question: str) -> None:
+        """Do what `add_to` does, in a thread."""
+        await asyncio.to_thread(self.add_to, response, passages, question)
+
+    def _labels(self, entries: Entries) -> Iterator[str]:
+        """Yield what is written for each citation."""
+        numbers = count(1)
+        for entry in entries:
+            if entry["supported"] or self._unsupported == "keep":
+                yield f"[{next(numbers)}]"
+            elif self._unsupported == "mark":
+                yield f"[{next(numbers)}?]"
+            else:
+                yield ""
+
+    def _check(self, passages: Passages, question: str, parts: Sequence[Part]) -> Entries:
+        """Return an entry for each number that a text cites, in order."""
+        mentions = [
+            (sentence, number)
+            for citation, sentence in _with_sentences(parts)
+            for number in citation.numbers
+        ]
+        found = {number: passages.by_number[number] for _, number in mentions}
+        sources = {number: _sentences(node) for number, node in found.items()}
+        pairs = [
+            ([_claim(sentence, question)], [source.text for source in sources[number]])
+            for sentence, number in mentions
+        ]
+        supports = EmbeddingGrounding().support(pairs, self._embedder.embed)
+        return [
+            {
+                **(_citation(sources[number][support.sources[0][0]].quote) or {}),
+                "node": found[number].node_id,
+                "supported": support.carried is None or bool(support.carried[0]),
+            }
+            for (_, number), support in zip(mentions, supports, strict=True)
+        ]
+
+
+def _streamed(
+    pieces: TokenGen, text: CitedText, check: Check, response: StreamingResponse
+) -> TokenGen:
+    labels = _numbers()
+    for piece in pieces:
+        if shown := written(text.read(piece), labels):
+            yield shown
+    yield written(text.end(), labels)
+    _add(response, check(text.parts), text)
+
+
+async def _astreamed(
+    pieces: TokenAsyncGen, text: CitedText, check: Check, response: AsyncStreamingResponse
+) -> TokenAsyncGen:
+    labels = _numbers()
+    async for piece in pieces:
+        if shown := written(text.read(piece), labels):
+            yield shown
+    yield written(text.end(), labels)
+    _add(response, await asyncio.to_thread(check, text.parts), text)
+
+
+def _numbers() -> Iterator[str]:
+    return map("[{}]".format, count(1))
+
+
+def _add(
+    response: Response | StreamingResponse | AsyncStreamingResponse,
+    entries: Entries,
+    text: CitedText,
+) -> None:
+    added = {CITATIONS: entries, REMOVED: text.n_removed}
+    response.metadata = {**(response.metadata or {}), **added}
+
+
+def _with_sentences(parts: Sequence[Part]) -> Iterator[tuple[Citation, str]]:
+    """Yield citations with the sentences in or after which they stand.
+
+    A citation at the beginning of a line belongs to the sentence that follows on the line.
+    """
+    text = "".join(part for part in parts if isinstance(part, str))
+    sentences = split_sentences(text)
+    starts = [sentence.quote.at for sentence in sentences]
+    at = 0
+    for part in parts:
+        if isinstance(part, str):
+            at += len(part)
+            continue
+        after = bisect_left(starts, at)
+        begins_line = not text[:at].rpartition("\n")[2].strip()
+        follows = after < len(starts) and "\n" not in text[at : starts[after]]
+        i = after if begins_line and follows else max(0, after - 1)
+        yield part, sentences[i].text if sentences else ""
+
+
+def _sentences(found: NodeWithScore) -> list[Sentence]:
+    """Return the sentences of a passage; an empty one if there are none."""
+    quotes = NodeRecord.from_metadata(found.metadata).quotes
+    sentences = split_sentences(found.get_content(MetadataMode.NONE), quotes)
+    return telling(sentences) or [Sentence("", Quote(0, 0, None))]
+
+
+def _claim(sentence: str, question: str) -> str:
+    """Return a sentence, with the question if it is too short to be read alone."""
+    return sentence if is_telling(sentence) else f"{question} {sentence}"

@@ -1,0 +1,172 @@
+"""Citations in a text: numbers in brackets, which are parsed as the text comes."""
+
+import re
+from collections.abc import Container, Iterable, Iterator
+from typing import NamedTuple
+
+MOST = 10_000  # numbers below this are citations
+YEARS = 1_000  # numbers from this are citations only if a passage has them
+LONGEST = 100  # characters between brackets
+
+NUMBER = r"\d{1,4}"
+RANGE = rf"{NUMBER}(?:\s*[-\u2010-\u2014]\s*{NUMBER})?"
+RANGES = rf"{RANGE}(?:\s*[,;]\s*{RANGE})*"
+NUMBERS = re.compile(rf"\s*(?:passages?\s|sources?\s|[#^])?\s*({RANGES})\s*", re.I)
+LIKE_NUMBERS = r"(?=.*\d)[\d\s.,;:?!*#^&~\u2010-\u2014-]*[a-z]?"
+MALFORMED = re.compile(rf"{LIKE_NUMBERS}|n|(?:passage|source)s?.{{,9}}", re.I)
+INSIDE = rf"[^\[\]\n`]{{,{LONGEST}}}"
+BRACKETS = rf"[ \t]{{,9}}\[(?P<inside>{INSIDE})(?P<end>\]|(?=\n|\Z))"
+TOKEN = re.compile(rf"(?P<code>\n|`+)|{BRACKETS}")
+UNFINISHED = re.compile(rf"(?:`{{1,9}}|[ \t]{{1,9}}|[ \t]{{,9}}\[{INSIDE})\Z")
+CUT = re.compile(r"\s{,9}\[[\d\s,;-]{,99}\Z")
+AT_THE_END = re.compile(rf"(?:\s*\[{RANGES}\])+")
+
+
+class Citation(NamedTuple):
+    """The passages that are cited at a place of a text, and the blanks before it."""
+
+    blanks: str
+    numbers: tuple[int, ...]
+
+
+Part = str | Citation
+
+
+def numbers_in(text: str) -> set[int]:
+    """Return the numbers that stand in brackets in a text.
+
+    >>> sorted(numbers_in("Two [3], three [5-7] and more [sic] [1999]."))
+    [3, 5, 6, 7, 1999]
+    """
+    insides = (match["inside"] for match in re.finditer(BRACKETS, text))
+    ranges = (each for inside in insides for each in _ranges(inside) or ())
+    return {number for first, last in ranges for number in range(first, last + 1)}
+
+
+def cited_end(text: str, end: int) -> int:
+    """Return where the citations end that follow `text[:end]`; `end` if there are none.
+
+    >>> cited_end("One. [3][4] Two.", 4)
+    11
+    """
+    match = AT_THE_END.match(text, end)
+    return match.end() if match else end
+
+
+def without_cut_citation(text: str) -> str:
+    """Drop the beginning of a citation at the end of a text, unless nothing else is there.
+
+    >>> without_cut_citation("It rained [3] in May [1")
+    'It rained [3] in May'
+    """
+    return CUT.sub("", text) or text
+
+
+class CitedText:
+    """A model's answer, in which citations of known passages are found as it comes.
+
+    Citations of unknown passages and malformed ones are left out and counted. Code between
+    backticks has no citations.
+
+    Parameters
+    ----------
+    known : container of int
+        Numbers of the passages.
+
+    Examples
+    --------
+    >>> text = CitedText({3, 7})
+    >>> [*text.read("It rained [3, 9] on M"), *text.read("ay 4 [7"), *text.read("]."), *text.end()]
+    ['It rained', Citation(blanks=' ', numbers=(3,)), ' on M', 'ay 4', Citation(blanks=' ', \
+numbers=(7,)), '.']
+    >>> text.n_removed
+    1
+    """
+
+    def __init__(self, known: Container[int]) -> None:
+        self.parts: list[Part] = []
+        self.n_removed = 0
+        self._known = known
+        self._held = ""  # the beginning of what may become a citation
+        self._code = ""  # the backticks that began it
+
+    def read(self, piece: str) -> list[Part]:
+        """Return the parts that are complete with another piece of the text."""
+        text = self._held + piece
+        unfinished = UNFINISHED.search(text)
+        end = unfinished.start() if unfinished else len(text)
+        self._held = text[end:]
+        return self._add(text[:end])
+
+    def end(self) -> list[Part]:
+        """Return the rest of the parts, at the end of the text."""
+        text, self._held = self._held, ""
+        return self._add(text)
+
+    def _add(self, text: str) -> list[Part]:
+        parts = [part for part in self._parse(text) if part]
+        self.parts += parts
+        return parts
+
+    def _parse(self, text: str) -> Iterator[Part]:
+        at = 0
+        for token in TOKEN.finditer(text):
+            if token["code"]:
+                self._mark_code(token["code"])
+                continue
+            if self._code or not (part := self._part(token)):
+                continue
+            yield text[at : token.start()]
+            if part.numbers:
+                yield part
+            at = token.end()
+        yield text[at:]
+
+    def _mark_code(self, mark: str) -> None:
+        """Begin or end code; a line break ends code within a line."""
+        if mark == "\n":
+            self._code = self._code if len(self._code) > 2 else ""
+        elif not self._code:
+            self._code = mark
+        elif mark == self._code:
+            self._code = ""
+
+    def _part(self, token: re.Match[str]) -> Citation | None:
+        """Return a citation, without numbers if no passage has any; None for another text."""
+        ranges = _ranges(token["inside"])
+        if ranges is None or not token["end"]:
+            if ranges is None and not MALFORMED.fullmatch(token["inside"]):
+                return None
+            self.n_removed += 1
+            return Citation("", ())
+        known = [[n for n in range(a, b + 1) if n in self._known] for a, b in ranges]
+        if not any(known) and all(a >= YEARS for a, _ in ranges):
+            return None
+        self.n_removed += sum(not numbers for numbers in known)
+        numbers = dict.fromkeys(number for numbers in known for number in numbers)
+        blanks = token[0][: token[0].index("[")]
+        return Citation(blanks, tuple(numbers))
+
+
+def written(parts: Iterable[Part], labels: Iterator[str]) -> str:
+    """Return the text of parts, with the next label for each number.
+
+    >>> written(["It rained", Citation(" ", (7, 3)), "."], iter(["[1]", "[2?]"]))
+    'It rained [1][2?].'
+    """
+    texts = []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+        elif cited := "".join(next(labels) for _ in part.numbers):
+            texts.append(part.blanks + cited)
+    return "".join(texts)
+
+
+def _ranges(inside: str) -> list[tuple[int, int]] | None:
+    """Return the first and last numbers of the ranges between brackets; None if malformed."""
+    match = NUMBERS.fullmatch(inside)
+    if match is None:
+        return None
+    pairs = [re.findall(NUMBER, part) for part in re.split("[,;]", match[1])]
+    return [(int(pair[0]), int(pair[-1])) for pair in pairs]

@@ -1,0 +1,118 @@
+"""Nodes as a language model reads them: numbered passages between lines that none contains."""
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from llama_index.core.bridge.pydantic import Field
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
+
+from hierindex.core.identity import digest
+from hierindex.record import TITLES_BETWEEN, NodeRecord, shared_section, titles_of
+from hierindex.respond.cited_text import MOST, numbers_in
+from hierindex.retrieve.retrieved import RetrievedNode
+
+N_HEX = 8  # of a boundary
+
+
+class NumberedNode(RetrievedNode):
+    """A retrieved node whose text is a numbered passage."""
+
+    number: int
+    found: NodeWithScore
+    passages: "Passages" = Field(exclude=True, repr=False)
+
+
+class Passages:
+    """The numbered passages that are read for one question.
+
+    A passage stands between two equal lines, which end with its number: a digest of all texts,
+    which stands in none of them. No number stands in brackets in a text, so a reference that a
+    model copies from a passage cites nothing; with thousands of such numbers, this is given up.
+
+    Parameters
+    ----------
+    found : sequence of NodeWithScore
+        In the order in which they are read.
+    """
+
+    def __init__(self, found: Sequence[NodeWithScore]) -> None:
+        texts = [_shown(node) for node in found]
+        self._boundary = _boundary(texts)
+        quoted = {number for text in texts for number in numbers_in(text)}
+        free = [number for number in range(1, MOST) if number not in quoted]
+        self._numbers = iter(free if len(free) > 2 * len(found) else count(1))
+        self.by_number: dict[int, NodeWithScore] = {}
+        self.nodes = list(map(self.add, found))
+
+    def add(self, found: NodeWithScore) -> NumberedNode:
+        """Return another node as a passage with the next number."""
+        number = next(self._numbers)
+        self.by_number[number] = found
+        line = f"==={self._boundary}===[{number}]"
+        node = TextNode(
+            id_=found.node_id,
+            text=f"{line}\n{_shown(found)}\n{line}",
+            metadata=found.metadata,
+            excluded_llm_metadata_keys=[*found.metadata],
+        )
+        path, snapshot = ancestors(found), getattr(found, "snapshot", None)
+        return NumberedNode(
+            node=node,
+            score=found.score,
+            path=path,
+            snapshot=snapshot,
+            number=number,
+            found=found,
+            passages=self,
+        )
+
+
+def as_found(node: NodeWithScore) -> NodeWithScore:
+    """Return the node that a numbered one stands for; any other as it is."""
+    return node.found if isinstance(node, NumberedNode) else node
+
+
+def beside(found: Sequence[NodeWithScore], node: NodeWithScore) -> NodeWithScore:
+    """Return a node as a passage beside the found ones, if these are numbered."""
+    passages = next((n.passages for n in found if isinstance(n, NumberedNode)), None)
+    return passages.add(node) if passages else node
+
+
+def only(read: Sequence[NodeWithScore]) -> None:
+    """Forget all passages but those that are read, as no answer can cite another."""
+    numbered = [node for node in read if isinstance(node, NumberedNode)]
+    for node in numbered[:1]:
+        node.passages.by_number = {each.number: each.found for each in numbered}
+
+
+def ancestors(found: NodeWithScore) -> list[str]:
+    """Return the known ancestors of a node, from its strongest parent up."""
+    if isinstance(found, RetrievedNode):
+        return found.path
+    return [parent for parent, _ in NodeRecord.from_metadata(found.metadata).parents[:1]]
+
+
+def _shown(found: NodeWithScore) -> str:
+    """Return a node's place, if it has a single one, and its text with its metadata."""
+    place, text = _place(found.node), found.get_content(MetadataMode.LLM)
+    return f"{place}\n{text}" if place else text
+
+
+def _place(node: BaseNode) -> str:
+    """Return the document, the section and the page of a node; empty if it has several.
+
+    White space is collapsed, as titles come from documents.
+    """
+    spans = NodeRecord.from_metadata(node.metadata).citations
+    if len({span.document for span in spans}) != 1:
+        return ""
+    titles = titles_of(shared_section(span.section for span in spans))
+    place = TITLES_BETWEEN.join([spans[0].document, *titles])
+    pages = {span.page_label or span.page for span in spans} - {None}
+    return " ".join(place.split()) + (f", page {pages.pop()}" if len(pages) == 1 else "")
+
+
+def _boundary(texts: Sequence[str]) -> str:
+    """Return hexadecimal digits that stand in none of the texts, the same for the same texts."""
+    candidates: Iterator[str] = (digest("boundary", str(i), *texts)[:N_HEX] for i in count())
+    return next(each for each in candidates if not any(each in text for text in texts))

@@ -1,0 +1,83 @@
+"""Citations in a text are found, however it is cut into pieces."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hierindex.respond.cited_text import Citation, CitedText, cited_end, without_cut_citation
+
+KNOWN = {1, 2, 3, 4, 12, 1990}
+TEXTS = {  # what is read of each: numbers in the text where there is a citation
+    "One [1].": ("One[1].", 0),
+    "One[1][2] and [3].": ("One[1][2] and[3].", 0),
+    "One [1, 2; 12].": ("One[1,2,12].", 0),
+    "One [1-3], [ 2 \u2013 3 ].": ("One[1,2,3],[2,3].", 0),
+    "One [2-2, 2].": ("One[2].", 0),
+    "One [passage 3], [Source 4], [^1], [#2].": ("One[3],[4],[1],[2].", 0),
+    "One [1, 99].": ("One[1].", 1),
+    "One [99], [0], [5-9], [3-1].": ("One,,,.", 4),
+    "One [n], [1.5], [1?], [-1], [3a], [1,], [source], [passage n].": ("One,,,,,,,.", 8),
+    "In May [1990], not [1989].": ("In May[1990], not [1989].", 0),
+    "He said [sic] so [...] and [see below], [] [ ] [10 %] [3 kg].": (None, 0),
+    "Cut off [1": ("Cut off", 1),
+    "Cut off [1, \nand so on [1].": ("Cut off\nand so on[1].", 1),
+    "Not cut off [see": (None, 0),
+    "Use `a[1]` and ``b[`2`]`` [2].": ("Use `a[1]` and ``b[`2`]``[2].", 0),
+    "```\na[1] = b[99]\n``` [1]": ("```\na[1] = b[99]\n```[1]", 0),
+    "A ` alone [1].\nNext [2].": ("A ` alone [1].\nNext[2].", 0),
+    "Nested [[1]].": ("Nested [[1]].", 0),
+    "": ("", 0),
+}
+
+
+def read(pieces):
+    text = CitedText(KNOWN)
+    parts = [part for piece in pieces for part in text.read(piece)] + text.end()
+    assert parts == text.parts
+    shown = "".join(
+        f"[{','.join(map(str, part.numbers))}]" if isinstance(part, Citation) else part
+        for part in parts
+    )
+    return shown, text.n_removed
+
+
+@pytest.mark.parametrize(("text", "expected"), TEXTS.items(), ids=TEXTS)
+def test_citations_are_found_and_those_of_no_passage_removed(text, expected):
+    shown, n_removed = expected
+    assert read([text]) == (text if shown is None else shown, n_removed)
+
+
+@given(st.sampled_from([*TEXTS]), st.lists(st.integers(0, 60), max_size=8))
+def test_pieces_are_read_as_the_whole(text, cuts):
+    ends = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
+    pieces = [text[a:b] for a, b in pairwise(ends)]
+    assert read(pieces) == read([text])
+    assert read([*text]) == read([text])
+
+
+@given(st.text(alphabet="a1[],` \n-", max_size=40))
+def test_any_text_is_read_in_pieces_as_the_whole(text):
+    assert read([*text]) == read([text])
+
+
+@given(st.text(alphabet="ab. \n", max_size=40))
+def test_a_text_without_brackets_stays(text):
+    assert read([text]) == (text, 0)
+
+
+def test_only_the_end_is_held_back():
+    text = CitedText(KNOWN)
+    assert text.read("One two [") == ["One two"]
+    assert text.read("x" * 200) == [" [" + "x" * 200]
+    assert text.read(" " * 50)[0] == " " * 41
+
+
+def test_where_citations_end_and_where_one_is_cut():
+    assert cited_end("One [1].", 3) == 7
+    assert cited_end("One.[1] [2, 3] Two.", 4) == 14
+    assert cited_end("One. Two.", 4) == 4
+    assert without_cut_citation("One [12") == "One"
+    assert without_cut_citation("One [12]") == "One [12]"
+    assert without_cut_citation("[12") == "[12"
