@@ -13,7 +13,8 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from hierindex.core.calibration import Scale
 from hierindex.core.ranking import cosines
 from hierindex.core.stop_words import GERMAN_QUESTION_WORDS, QUESTION_WORDS
-from hierindex.retrieve.known_questions import known_vectors
+from hierindex.embed.embedder import unit_vectors
+from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.rows import matched_words
 from hierindex.summarize.sentences import TOKEN
@@ -93,25 +94,29 @@ def words_about(node: NodeWithScore) -> set[str]:
 
 async def scores(
     query: QueryBundle, nodes: Sequence[NodeWithScore], model: BaseEmbedding
-) -> list[float | None]:
-    """Return how well each node alone answers; None if its vector is not known.
+) -> dict[str, float]:
+    """Return how well each node alone answers, by id; one of an overview keeps its share.
 
-    The vectors are read from the snapshot that the nodes were found in.
+    Vectors are read from the snapshot that the nodes were found in; without one, and without the
+    question's own, the result is empty.
     """
     snapshot = next((node.snapshot for node in nodes if isinstance(node, RetrievedNode)), None)
     if snapshot is None or query.embedding is None:
-        return [None] * len(nodes)
-    ids = [node.node_id for node in nodes]
-    rows = await snapshot.rows(ids, columns=("id", "vector"))
-    vectors = {row["id"]: row["vector"] for row in rows}
+        return {}
+    q = np.asarray(unit_vectors([query.embedding])[0], dtype=np.float64)
+    if about_the_whole(q, model).decided:
+        return {node.node_id: min(max(node.get_score(), 0.0), 1.0) for node in nodes}
+    rows = await snapshot.rows([node.node_id for node in nodes], columns=("id", "vector"))
+    if not rows:
+        return {}
     Q, A, _ = known_vectors(model)
-    likeness = Scale.of(Q @ A.T).shares(
-        cosines(np.array([*vectors.values()], dtype=np.float64), np.asarray(query.embedding))
+    X = np.array([row["vector"] for row in rows], dtype=np.float64)  # (n_rows, n_dims)
+    likeness = dict(
+        zip((row["id"] for row in rows), Scale.of(Q @ A.T).shares(cosines(X, q)), strict=True)
     )
-    like, asked = dict(zip(vectors, map(float, likeness), strict=True)), Asked.of(query.query_str)
-    return [
-        round(asked.score(like[node.node_id], [words_about(node)]), 6)
-        if node.node_id in like
-        else None
+    asked = Asked.of(query.query_str)
+    return {
+        node.node_id: asked.score(float(likeness[node.node_id]), [words_about(node)])
         for node in nodes
-    ]
+        if node.node_id in likeness
+    }

@@ -137,14 +137,14 @@ def _passages(
     while len(order) > 1 and _length([texts[i] for i in order], budget) > budget.max_tokens:
         order.remove(min(order, key=lambda i: best[i]))
     ends = [(pool.sentences[first].quote, pool.sentences[last].quote) for first, last in runs]
-    return [Passage(texts[i], _citation(*ends[i])) for i in order]
+    return [Passage(texts[i], citation_of(*ends[i])) for i in order]
 
 
 def _length(texts: Sequence[str], budget: Budget) -> int:
     return int(budget.count(["\n\n".join(texts)])[0])
 
 
-def _citation(first: Quote, last: Quote) -> dict[str, Any] | None:
+def citation_of(first: Quote, last: Quote) -> dict[str, Any] | None:
     """Return the span from one quote to another, with those of copies as `also`."""
     spans = [
         start._replace(end=end.end).to_json()
