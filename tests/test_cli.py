@@ -37,6 +37,7 @@ from hierindex.settings import Settings
 from hierindex.store.filters import holds
 
 pytestmark = pytest.mark.usefixtures("models_read_once")
+SOURCE = {"id", "level", "score", "raw_score", "text", "citations", "path", "title"}
 TEXT = "\n\n".join(
     f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
     for i in range(12)
@@ -108,7 +109,7 @@ def test_build_info_query_show(hierindex, folder, method) -> None:
     assert answer["answer_kind"] == "extractive"
     assert set(answer["seconds"]) == {"embed", "search", "respond"}
     for source in answer["sources"]:
-        assert set(source) == {"id", "level", "score", "text", "citations", "path", "title"}
+        assert set(source) == SOURCE
         assert source["level"] == 1
         assert source["path"][-1:] in ([], info["roots"][:1])
         for c in source["citations"]:
@@ -205,7 +206,7 @@ def test_outline(hierindex, index, folder) -> None:
     assert len(outline["nodes"]) > 1
     assert 0 < outline["tokens"] <= 600
     for node in outline["nodes"]:
-        assert set(node) == {"id", "level", "score", "text", "citations", "path", "title"}
+        assert set(node) == SOURCE
         for c in node["citations"]:
             assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in node["text"]
 

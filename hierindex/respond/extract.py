@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hierindex.core.calibration import Scale
 from hierindex.core.context import places_of
-from hierindex.core.membership import Floats1d
+from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.passages import relevance, select_passages, word_weights, words_around
 from hierindex.core.ranking import reading_order
 from hierindex.core.relevance import centroid_similarity
@@ -82,10 +82,10 @@ def extract(
     of_type = np.array([has_what_is_asked_for(query.query_str, s.text) for s in pool.sentences])
     best_first = np.argsort([-(node.score or 0.0) for node in nodes], kind="stable")
     place = np.argsort(best_first)[pool.node]
+    says = pool.own & (n_tokens <= budget.max_tokens) & _is_first(pool.sentences, place)
 
     def scored(likeness: Floats1d) -> Floats1d:
-        scores = relevance(likeness, words, of_type, place, pool.node)
-        return np.where(pool.own & (n_tokens <= budget.max_tokens), scores, -np.inf)
+        return np.where(says, relevance(likeness, words, of_type, place, pool.node), -np.inf)
 
     near = np.sort(np.argsort(-scored(np.zeros(len(place))), kind="stable")[:MOST_EMBEDDED])
     S = embedder.embed([pool.sentences[i].text for i in near])  # (n_near, n_dims)
@@ -94,13 +94,21 @@ def extract(
     likeness = np.full(len(place), shares.min())
     likeness[near] = centroid_similarity(S) if whole.decided else shares
     scores = scored(likeness)
-    runs = select_passages(
-        scores, has, weights, n_tokens, pool.needs, pool.joined, budget=budget.max_tokens
-    )
+    runs, room = list[tuple[int, int]](), budget.max_tokens
+    while room > 0:
+        runs = select_passages(scores, has, weights, n_tokens, pool.needs, pool.joined, budget=room)
+        texts = [pool.text(*run) for run in runs]
+        over = int(budget.count(["\n\n".join(texts)])[0]) - budget.max_tokens
+        if over <= 0:
+            break
+        room -= over  # the text between sentences
+    if not runs:  # what they cannot be read without does not fit
+        runs = [(int(scores.argmax()),) * 2]
+    chosen = [i for first, last in runs for i in range(first, last + 1)]
     told = [words_about(nodes[i]) for i in best_first]
     return Extract(
-        _passages(pool, runs, scores, budget),
-        pool.sentences[int(scores.argmax())].text,
+        _passages(pool, runs, scores),
+        pool.sentences[max(chosen, key=lambda i: scores[i])].text,
         min(whole.score, 1.0) if whole.decided else asked.score(float(shares.max()), told),
     )
 
@@ -121,27 +129,25 @@ def _has(words: Sequence[str], sentences: Sequence[Sentence]) -> NDArray[np.bool
     return np.array(has, dtype=bool).reshape(len(sentences), len(words))
 
 
-def _passages(
-    pool: Pool, runs: Sequence[tuple[int, int]], scores: Floats1d, budget: Budget
-) -> list[Passage]:
-    """Return the passages in reading order, the document with the best of them first.
+def _is_first(sentences: Sequence[Sentence], place: Ints1d) -> NDArray[np.bool_]:
+    """Return which sentences stand in no better node, and not before in the same, too."""
+    first: dict[str, int] = {}
+    for i in np.argsort(place, kind="stable"):
+        first.setdefault(sentences[i].text, int(i))
+    return np.isin(np.arange(len(sentences)), [*first.values()])
 
-    The weakest are left out if they are longer together than their sentences are.
-    """
+
+def _passages(pool: Pool, runs: Sequence[tuple[int, int]], scores: Floats1d) -> list[Passage]:
+    """Return the passages in reading order, the document with the best of them first."""
     best = np.array([scores[first : last + 1].max() for first, last in runs])
     sources = [pool.sentences[first].quote.source for first, _ in runs]
     spans = [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(sources)]
     document, start, _ = places_of(spans)
-    order = [*reading_order(best, document, start)]
-    texts = [pool.text(*run) for run in runs]
-    while len(order) > 1 and _length([texts[i] for i in order], budget) > budget.max_tokens:
-        order.remove(min(order, key=lambda i: best[i]))
     ends = [(pool.sentences[first].quote, pool.sentences[last].quote) for first, last in runs]
-    return [Passage(texts[i], citation_of(*ends[i])) for i in order]
-
-
-def _length(texts: Sequence[str], budget: Budget) -> int:
-    return int(budget.count(["\n\n".join(texts)])[0])
+    return [
+        Passage(pool.text(*runs[i]), citation_of(*ends[i]))
+        for i in reading_order(best, document, start)
+    ]
 
 
 def citation_of(first: Quote, last: Quote) -> dict[str, Any] | None:

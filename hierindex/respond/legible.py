@@ -54,17 +54,16 @@ class Pool(NamedTuple):
 
     @classmethod
     def of(cls, texts: Texts) -> "Pool":
-        """Split texts into sentences; each counts as one's own where it stands first."""
+        """Split texts into sentences."""
         read, sentences, own = list[str](), list[Sentence](), list[bool]()
-        joined, needs, known = list[bool](), list[tuple[int, ...]](), set[str]()
+        joined, needs = list[bool](), list[tuple[int, ...]]()
         for child, (text, quotes) in enumerate(texts):
             read.append(text)
             split = [replace(each, child=child) for each in split_sentences(text, quotes)]
             for each, says, before in _read(text, split):
-                own.append(says and each.text not in known)
+                own.append(says)
                 joined.append(bool(sentences) and _follows(each, sentences[-1]))
                 needs.append(tuple(len(sentences) - back for back in before))
-                known.add(each.text)
                 sentences.append(each)
         return cls(read, sentences, np.array(own, dtype=bool), np.array(joined, dtype=bool), needs)
 
