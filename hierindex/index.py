@@ -1,6 +1,6 @@
-"""The managed index: build, open, ask and describe a tree in one folder."""
+"""The managed index: build, open and ask a tree in one folder."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -8,26 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import BaseNode, QueryBundle
-from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.arguments import is_whole, require
-from hierindex.embed.load import load_embed_model
-from hierindex.errors import InputError, ModelError
+from hierindex.errors import InputError
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served
-from hierindex.overview import overview
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, can_stream, choose_mode, query_engine
 from hierindex.respond.llama_index_names import renamed, separated
-from hierindex.retrieve.contents import contents
-from hierindex.retrieve.levels import check_levels, levels_of
-from hierindex.retrieve.outline import outline
-from hierindex.retrieve.question import Search
-from hierindex.retrieve.retrieved import RetrievedNode, placed
+from hierindex.retrieve.levels import Level, check_levels, levels_of
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.retrieve.sources import SourcePassage, source_passages
-from hierindex.store.description import describe
+from hierindex.retrieve.stored_tree import StoredTree
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -41,7 +31,7 @@ if TYPE_CHECKING:
     from hierindex.respond.compare import Comparison
 
 
-class HierarchicalIndex:
+class HierarchicalIndex(StoredTree):
     """An index that keeps a tree of summaries over documents in one folder.
 
     Create it with `build` or `open`; `open` also takes a folder that an `IngestionPipeline`
@@ -61,9 +51,8 @@ class HierarchicalIndex:
         *,
         last_build: "BuildReport | None" = None,
     ) -> None:
-        self.store = store
+        super().__init__(store, embed_model)
         self.last_build = last_build
-        self._embed_model = embed_model
 
     @classmethod
     def build(
@@ -115,12 +104,7 @@ class HierarchicalIndex:
         hierarchy = hierarchy or SemanticHierarchy()
         store = HierarchyStore(uri)
         report = build_tree(
-            sources,
-            store,
-            hierarchy,
-            splitter=splitter,
-            chunk_size=chunk_size,
-            progress=progress,
+            sources, store, hierarchy, splitter=splitter, chunk_size=chunk_size, progress=progress
         )
         return cls(store, hierarchy.embedder.embed_model, last_build=report)
 
@@ -168,21 +152,6 @@ class HierarchicalIndex:
         store.snapshot().require()
         return cls(store, embed_model)
 
-    @property
-    def embed_model(self) -> BaseEmbedding:
-        """The embedding model that the tree was built with."""
-        if self._embed_model is None:
-            name = wait_for(self.store.snapshot().record()).embed_model
-            try:
-                # The CPU backend does not import torch, which takes longer than the query.
-                self._embed_model = load_embed_model(name, device="cpu")
-            except ModelError as error:
-                raise ModelError(
-                    f"The index was built with the embedding model {name!r}, which cannot be "
-                    "loaded by name; pass it as embed_model=."
-                ) from error
-        return self._embed_model
-
     def as_retriever(self, **options: Any) -> HierarchyRetriever:
         """Return a retriever with the given options of `HierarchyRetriever`.
 
@@ -207,7 +176,7 @@ class HierarchicalIndex:
         *,
         llm: LLM | None = None,
         response_mode: str | None = None,
-        level: int | Sequence[int] | None = None,
+        level: Level | Sequence[Level] | None = None,
         synthesizer: dict[str, Any] | None = None,
         **options: Any,
     ) -> RetrieverQueryEngine:
@@ -218,8 +187,8 @@ class HierarchicalIndex:
         llm : LLM, optional
         response_mode : str, optional
             "extractive" without an LLM; see `query_engine`.
-        level : int or sequence of int, optional
-            Levels to search.
+        level : int or str, or a sequence of them, optional
+            Levels to search, by number or word; see `HierarchyRetriever`.
         synthesizer : dict, optional
             Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`,
             `unsupported`.
@@ -241,13 +210,7 @@ class HierarchicalIndex:
         wait_for(check_levels(self.store.snapshot(), levels_of(level)))
         made = self.as_retriever(level=level, **retriever)
         wait_for(made.check_budget())
-        return query_engine(
-            made,
-            self.embed_model,
-            llm=llm,
-            response_mode=mode,
-            **answering,
-        )
+        return query_engine(made, self.embed_model, llm=llm, response_mode=mode, **answering)
 
     def ask(
         self,
@@ -324,112 +287,3 @@ class HierarchicalIndex:
             response_modes=response_modes,
             synthesizer=synthesizer,
         )
-
-    def outline(
-        self,
-        budget: int = 1000,
-        question: str | None = None,
-        of: str | Iterable[str] | None = None,
-        filters: MetadataFilters | None = None,
-    ) -> list[RetrievedNode]:
-        """Return the nodes that summarise the index best within a token budget.
-
-        None of them is an ancestor of another.
-
-        Parameters
-        ----------
-        budget : int
-            Maximum tokens of all nodes together, by LlamaIndex's global tokenizer.
-        question : str, optional
-            Text counts for more the more similar it is to the question.
-        of : str or iterable of str, optional
-            Ids of documents, and ids or unique id prefixes of nodes. The result stands on these
-            documents and on the text under these nodes alone.
-        filters : MetadataFilters, optional
-            Metadata filters that every node must pass.
-
-        Returns
-        -------
-        list[RetrievedNode]
-            In reading order. A node's score is its share of the text, which
-            is weighted by similarity to the question.
-
-        Raises
-        ------
-        InputError
-            If no node fits the budget, `of` names no document and no node, or an argument is of
-            another type.
-        """
-        require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
-        is_text = question is None or isinstance(question, str)
-        require(is_text, "question", "a string", question)
-        are_filters = filters is None or isinstance(filters, MetadataFilters)
-        require(are_filters, "filters", "MetadataFilters", filters)
-        ids: list[Any] = [*of] if isinstance(of, Iterable) and not isinstance(of, str) else [of]
-        are_ids = of is None or all(isinstance(each, str) for each in ids)
-        require(are_ids, "of", "an id or several ids", ids)
-        named = None if of is None else ids
-        passing = filters if filters and filters.filters else None
-        search = Search(self.store.snapshot(), "", [], filters=passing)
-        if question is not None:
-            search = self.as_retriever(filters=filters).search(QueryBundle(question))
-        nodes = wait_for(outline(search, budget, of=named, question=question is not None))
-        return placed(nodes, search.snapshot, wait_for(search.snapshot.parents_of_summaries()))
-
-    def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
-        """Return the table of contents, or that of the nodes under one: see `contents`.
-
-        Parameters
-        ----------
-        node_id : str, optional
-            Id or unique id prefix of the node to begin with; by default all roots.
-        depth : int, optional
-            Number of generations below the first nodes; by default as fit on a screen.
-        """
-        return wait_for(contents(self.store.snapshot(), node_id, depth))
-
-    def info(self) -> dict[str, Any]:
-        """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
-        return wait_for(overview(self.store.snapshot()))
-
-    def node(self, node_id: str) -> BaseNode:
-        """Return the node with this id or unique id prefix.
-
-        Raises
-        ------
-        InputError
-            If no node or more than one node matches.
-        """
-        return wait_for(self.store.snapshot().node_beginning(node_id))
-
-    def describe(self, node_id: str) -> dict[str, Any]:
-        """Return a node as a dict of text, title, level, kind, grounding, links and citations.
-
-        Raises
-        ------
-        InputError
-            If no node or more than one node matches.
-        """
-        return describe(self.node(node_id))
-
-    def sources(self, node_id: str, *, context: int = 300) -> list[SourcePassage]:
-        """Return the passages that a node cites, with the text around them.
-
-        They are put together from the chunks of the index; no file is read.
-
-        Parameters
-        ----------
-        node_id : str
-            Id or unique id prefix.
-        context : int
-            Maximum characters before and after each passage.
-
-        Raises
-        ------
-        InputError
-            If no node or more than one node matches, or the places of its chunks are unknown.
-        """
-        require(is_whole(context, 0), "context", "an integer of at least 0", context)
-        snapshot = self.store.snapshot()
-        node = wait_for(snapshot.node_beginning(node_id))
-        return wait_for(source_passages(snapshot, node, context))

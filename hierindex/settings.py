@@ -5,9 +5,10 @@ in hierindex.toml in the working directory, in this order of precedence. API key
 `HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -18,6 +19,8 @@ from pydantic_settings import (
 from hierindex.errors import InputError
 
 TOML_FILE = "hierindex.toml"
+
+Level = int | Literal["top", "documents", "sections", "chunks"]
 
 
 class Settings(BaseSettings):
@@ -48,7 +51,7 @@ class Settings(BaseSettings):
     prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
     completion_price: float | None = Field(default=None, ge=0)
     mode: Literal["auto", "collapsed", "level", "traversal", "document"] | None = None
-    level: int | list[int] | None = None
+    level: Level | list[Level] | None = None
     by: Literal["dense", "hybrid", "text", "context"] | None = None
     top_k: int | None = Field(default=None, ge=1)
     token_budget: int = Field(default=2000, ge=1)
@@ -60,7 +63,16 @@ class Settings(BaseSettings):
     rerank: str | None = None
     partial_summaries: bool = False
     response_mode: str | None = None
-    min_score: float = Field(default=0.75, ge=0, le=1)  # as in `ExtractiveSynthesizer`
+    min_score: float = Field(default=0.4, ge=0, le=1)  # as in `ExtractiveSynthesizer`
+
+    @field_validator("level", mode="wrap")
+    @classmethod
+    def _name_all_levels(cls, level: Any, read: Callable[[Any], Any]) -> Any:
+        try:
+            return read(level)
+        except ValidationError:
+            words = "top, documents, sections or chunks"
+            raise ValueError(f"it must be a whole number, {words}, got {level!r}.") from None
 
     @classmethod
     def settings_customise_sources(
@@ -78,9 +90,14 @@ class Settings(BaseSettings):
 RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "mode"}
 """A flag resets its rival to the default, even if the environment or the file sets it."""
 
+MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "document"}
+"""Settings of a single mode, which the environment and the file set for this mode alone."""
+
 
 def load_settings(**flags: Any) -> Settings:
     """Load the settings; flags that are None or an empty list count as not given.
+
+    Settings that the mode does not use are ignored, unless they are flags.
 
     Raises
     ------
@@ -99,8 +116,10 @@ def load_settings(**flags: Any) -> Settings:
         if flag in given and rival not in given
     }
     try:
-        return Settings(**defaults, **given)
+        settings = Settings(**defaults, **given)
     except ValidationError as error:
         raise InputError.of_field(error) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{TOML_FILE} cannot be read: {error}.") from None
+    unused = [name for name, mode in MODE_OF.items() if name not in given and mode != settings.mode]
+    return settings.model_copy(update={n: Settings.model_fields[n].default for n in unused})

@@ -9,12 +9,13 @@ from pypdf.generic import Fit
 
 
 class Typed(NamedTuple):
-    """A line of a page, its height above the lower edge, and its font."""
+    """A line of a page or the rest of it, its height above the lower edge, and its font."""
 
     text: str
     y: float
     size: float = 10
     bold: bool = False
+    x: float = 72
 
 
 def typed(*pages: Sequence[Typed], outline=(), labels: bool = False, stated: str = "") -> bytes:
@@ -37,7 +38,7 @@ def typed(*pages: Sequence[Typed], outline=(), labels: bool = False, stated: str
 
 def _typed(lines: Sequence[Typed]) -> str:
     shown = (
-        f"/F{2 if line.bold else 1} {line.size} Tf 1 0 0 1 72 {line.y} Tm ({line.text}) Tj"
+        f"/F{2 if line.bold else 1} {line.size} Tf 1 0 0 1 {line.x} {line.y} Tm ({line.text}) Tj"
         for line in lines
     )
     return f"BT {' '.join(shown)} ET"

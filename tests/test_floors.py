@@ -12,7 +12,7 @@ FLOORS = [
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
-    {"hierarchy", "read", "retrieve", "respond", "overview", "demo"},
+    {"hierarchy", "read", "retrieve", "respond", "demo"},
     {"build", "estimate", "index", "export"},
     {"evaluate"},
     {"cli"},

@@ -200,6 +200,22 @@ class TestBuildingAgain:
                 assert cache.texts.recall("key") == left
             min(folder.iterdir()).unlink()
 
+    def test_if_nothing_can_be_read_all_is_as_before(self, folder, tmp_path) -> None:
+        """A first build leaves no folder, and a later one changes nothing."""
+        (other := tmp_path / "other").mkdir()
+        (other / "a.txt").write_bytes(b"\0")
+        for _ in range(2):
+            with pytest.raises(SourceError, match="is not text"):
+                built(other, tmp_path / "new" / "index")
+            assert not (tmp_path / "new").exists()
+        before = built(folder, tmp_path / "index").info()
+        with pytest.raises(SourceError, match="is not text"):
+            built(other, tmp_path / "index")
+        assert HierarchicalIndex.open(tmp_path / "index").info() == before
+        made = hierarchy()
+        HierarchicalIndex.build([folder], tmp_path / "index", hierarchy=made, chunk_size=40)
+        assert made.embedder.embed_model.batches == []
+
     def test_an_index_of_another_version_is_asked_in_vain_and_built_again(
         self, folder, tmp_path
     ) -> None:

@@ -15,6 +15,7 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
+from hierindex.read.documents import read_documents
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import PAGE_BREAK, PAGE_LABEL, PAGES
 from hierindex.summarize.sentences import split_sentences
@@ -141,8 +142,7 @@ def test_every_citation_of_a_corpus_is_found_at_its_place(corpus, tmp_path, name
     index = HierarchicalIndex.build(
         files, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=model)
     )
-    texts = {path.name: path.read_text(encoding="utf-8") for path in files}
-    source = {document: Document(text=text) for document, text in texts.items()}
+    source = {document.id_: document for document in read_documents(*files)[0]}
     nodes = index.store.get_nodes()
     assert max(NodeRecord.from_metadata(node.metadata).level for node in nodes) >= 3
     for node in nodes:

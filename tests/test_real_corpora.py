@@ -11,6 +11,7 @@ from hierindex import (
     RaptorHierarchy,
     SemanticHierarchy,
 )
+from hierindex.read.documents import read_documents
 
 WINDOW = 256
 
@@ -22,7 +23,7 @@ def check_tree(index: HierarchicalIndex, folder: Path) -> None:
     assert cuts == sorted(cuts, reverse=True)
     assert cuts[-1] == len(info["roots"]) == 1
     assert len(cuts) >= 3
-    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    texts = {document.id_: document.text for document in read_documents(folder)[0]}
     for node in nodes.values():
         record = NodeRecord.from_metadata(node.metadata)
         assert record.n_tokens <= WINDOW

@@ -1,7 +1,8 @@
 import pytest
 
 from hierindex.errors import InputError
-from hierindex.settings import TOML_FILE, Settings, load_settings
+from hierindex.retrieve import retriever
+from hierindex.settings import MODE_OF, TOML_FILE, Settings, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +61,7 @@ def test_false_and_zero_are_given(monkeypatch):
         ("top_k", -1),
         ("token_budget", 0),
         ("mode", "deep"),
-        ("level", "top"),
+        ("level", "deep"),
         ("seed", "x"),
         ("strict", "perhaps"),
     ],
@@ -77,6 +78,42 @@ def test_a_wrong_value_is_named_with_its_field(folder, monkeypatch, source, fiel
     with pytest.raises(InputError, match=rf"(?s){field}.*{value}") as caught:
         load_settings(**flags)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "level"),
+    [("top", "top"), ("2", 2), ("[0, 1]", [0, 1]), ('["chunks", 2]', ["chunks", 2])],
+)
+def test_levels_are_numbers_and_words(folder, monkeypatch, given, level):
+    (folder / TOML_FILE).write_text(f"level = {level!r}\n")
+    assert load_settings().level == level
+    monkeypatch.setenv("HIERINDEX_LEVEL", given)
+    assert load_settings().level == level
+    words = [str(each) for each in (level if isinstance(level, list) else [level])]
+    assert load_settings(level=words).level == (level if isinstance(level, list) else [level])
+    with pytest.raises(InputError, match="level is invalid: it must be a whole number, top"):
+        load_settings(level=["deep"])
+
+
+@pytest.mark.parametrize("source", ["environment", "file"])
+def test_settings_of_another_mode_are_ignored_unless_they_are_flags(folder, monkeypatch, source):
+    values = {"beam": 5, "n_documents": 7, "whole_documents": True}
+    if source == "file":
+        lines = (f"{name} = {str(value).lower()}\n" for name, value in values.items())
+        (folder / TOML_FILE).write_text("".join(lines))
+    for name, value in values.items() if source == "environment" else ():
+        monkeypatch.setenv(f"HIERINDEX_{name.upper()}", str(value))
+    unset = {name: Settings.model_fields[name].default for name in values}
+    assert retriever.MODE_OF == MODE_OF
+    for mode in (None, "auto", "collapsed", "level", "traversal", "document"):
+        kept = {name: value for name, value in values.items() if MODE_OF[name] == mode}
+        assert load_settings(mode=mode).model_dump(include={*values}) == unset | kept
+    assert load_settings(level=["0"]).beam is None
+    given = load_settings(mode="level", beam=3, whole_documents=True)
+    assert (given.beam, given.whole_documents, given.n_documents) == (3, True, None)
+    monkeypatch.setenv("HIERINDEX_MODE", "traversal")
+    assert load_settings().beam == 5
+    assert load_settings(level=["0"]).beam is None  # a level sets the mode aside
 
 
 def test_an_unknown_key_in_the_file_is_named(folder):
@@ -152,13 +189,15 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
     assert set(values) == set(Settings.model_fields)
     by_flags = load_settings(**values)
     assert by_flags.model_dump() == values
+    unused = {name: Settings.model_fields[name].default for name in MODE_OF}
+    elsewhere = by_flags.model_copy(update=unused)  # in mode level
     lines = (f"{k} = {str(v).lower() if v is True else repr(v)}\n" for k, v in values.items())
     (folder / TOML_FILE).write_text("".join(lines))
-    assert load_settings() == by_flags
+    assert load_settings() == elsewhere
     (folder / TOML_FILE).unlink()
     for name, value in values.items():
         monkeypatch.setenv(f"HIERINDEX_{name.upper()}", str(value))
-    assert load_settings() == by_flags
+    assert load_settings() == elsewhere
 
 
 def test_settings_are_frozen():

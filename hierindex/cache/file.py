@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from hierindex.cache.database import Database, optional
 from hierindex.cache.readings import ReadingCache
 from hierindex.cache.texts import TextCache
 from hierindex.cache.vectors import VectorCache, text_digest
+from hierindex.errors import SourceError
 
 FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
@@ -51,7 +52,8 @@ def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
     """Open the cache of an index for the `with` block.
 
     A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged
-    and nothing is cached.
+    and nothing is cached. A new file is removed again, with its new folders, if the block finds
+    that there is nothing to index.
 
     Parameters
     ----------
@@ -60,15 +62,24 @@ def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
     model : str or None
         Fingerprint of the embedding model; if None, vectors are not cached.
     """
-    connection = None
+    connection, file = None, cache_file(uri)
+    new = [path for path in (file, *file.parents) if not path.exists()]
     with optional():
-        connection = _connected(cache_file(uri))
+        connection = _connected(file)
     if connection is None:
         yield Cache()
         return
-    with closing(Database(connection)) as database:
-        trusted = None if model is None else VectorCache(database, model)
-        yield Cache(trusted, TextCache(database), ReadingCache(database))
+    try:
+        with closing(Database(connection)) as database:
+            trusted = None if model is None else VectorCache(database, model)
+            yield Cache(trusted, TextCache(database), ReadingCache(database))
+    except SourceError:
+        if file in new:
+            remove(file)
+        with suppress(OSError):  # another build may use the folder
+            for folder in new[1:]:
+                folder.rmdir()
+        raise
 
 
 def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:

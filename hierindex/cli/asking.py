@@ -17,6 +17,7 @@ RETRIEVAL = "mode level by rerank partial_summaries top_k token_budget"
 EVERY_RETRIEVAL = f"{RETRIEVAL} beam n_documents whole_documents merge mmr"
 ANSWERING = "min_score llm llm_base_url llm_concurrency llm_timeout"
 """Settings of the commands that query an index."""
+REFUSED = 3  # exit status, as 1 and 2 are those of errors
 
 
 @options.with_settings(f"{EVERY_RETRIEVAL} response_mode {ANSWERING}")
@@ -27,13 +28,22 @@ def query(
     where: options.Where = None,
     settings: "Settings",
     stream: Annotated[bool, typer.Option(help="Print an LLM's answer as it is written.")] = False,
+    fail_if_refused: Annotated[
+        bool,
+        typer.Option(
+            "--fail-if-refused", help=f"Exit with status {REFUSED} if nothing answers the question."
+        ),
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Answer a question, by default from chunks, or from an outline if it is about the whole."""
+    """Answer a question, by default from chunks, or from an outline if it is about the whole.
+
+    In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
+    """
     with _without_garbage_collection():
         from hierindex.cli.llm import served_llm_of
         from hierindex.cli.text import answered, sourced
-        from hierindex.cli.where import filters_of, note_if_empty
+        from hierindex.cli.where import known_filters, note_if_empty
         from hierindex.errors import InputError
         from hierindex.index import HierarchicalIndex
         from hierindex.respond.engine import EXTRACTIVE, choose_mode
@@ -43,19 +53,22 @@ def query(
         model = served_llm_of(settings)
         quotes = choose_mode(settings.response_mode, model) == EXTRACTIVE
         streams = stream and not quotes
-        answer = HierarchicalIndex.open(index).ask(
+        opened = HierarchicalIndex.open(index)
+        answer = opened.ask(
             question,
             llm=model,
             response_mode=settings.response_mode,
             show=print_piece if streams else None,
             synthesizer={"min_score": settings.min_score} if quotes else {},
-            filters=filters_of(where),
+            filters=known_filters(where, opened.store.snapshot()),
             **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
         )
     if streams:
         print_piece("\n\n")
     print_result(answer.to_json(), as_json, sourced if streams else answered)
-    note_if_empty(answer.sources, where, index)
+    note_if_empty(answer.sources, where)
+    if fail_if_refused and answer.refused:
+        raise typer.Exit(REFUSED)
 
 
 @options.with_settings(f"{RETRIEVAL} {ANSWERING}")
@@ -74,20 +87,21 @@ def compare(
     """Compare the answers of several response modes, given the same retrieved nodes."""
     from hierindex.cli.llm import served_llm_of
     from hierindex.cli.text import compared
-    from hierindex.cli.where import filters_of, note_if_empty
+    from hierindex.cli.where import known_filters, note_if_empty
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.engine import NEED_LLM
 
-    comparison = HierarchicalIndex.open(index).compare(
+    opened = HierarchicalIndex.open(index)
+    comparison = opened.compare(
         question,
         llm=served_llm_of(settings),
         response_modes=response_modes,
         synthesizer={"min_score": settings.min_score},
-        filters=filters_of(where),
+        filters=known_filters(where, opened.store.snapshot()),
         **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
     )
     print_result(comparison.to_json(), as_json, compared)
-    note_if_empty(comparison.sources, where, index)
+    note_if_empty(comparison.sources, where)
     answers = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]
     if answers and all(attempt.error for attempt in answers):
         raise typer.Exit(1)

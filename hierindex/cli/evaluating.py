@@ -38,12 +38,21 @@ def evaluate(
     against: Annotated[
         str | None, typer.Option(help="Way that the others are compared with; dense by default.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Maximum number of questions per DATA.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Maximum number of questions per DATA; by default all.")
+    ] = None,
     index: Annotated[
-        Path | None, typer.Option("--index", help="Folder where indices are kept, and found again.")
+        Path | None,
+        typer.Option(
+            "--index",
+            help="Folder where indices are kept, and found again; by default they are deleted.",
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="PNG, SVG or PDF file to draw quality against tokens in.")
+        Path | None,
+        typer.Option(
+            help="PNG, SVG or PDF file to draw quality against tokens in; none by default."
+        ),
     ] = None,
     settings: "Settings",
     as_json: options.AsJson = False,

@@ -30,7 +30,10 @@ def show(
     ] = 300,
     as_json: options.AsJson = False,
 ) -> None:
-    """Print the text, parents, children and sources of a node."""
+    """Print the text, parents, children and sources of a node.
+
+    In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
+    """
     from hierindex.cli.text import node_shown
     from hierindex.index import HierarchicalIndex
 
@@ -45,10 +48,14 @@ def show(
 def tree(
     index: options.Index,
     node: Annotated[
-        str | None, typer.Argument(metavar="[NODE]", help="A node id, or a prefix of it.")
+        str | None,
+        typer.Argument(
+            metavar="[NODE]", help="A node id, or a prefix of it; by default all roots."
+        ),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(help="Levels below the first nodes; as fit on a screen.")
+        int | None,
+        typer.Option(help="Levels below the first nodes; by default as fit on a screen."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -63,26 +70,31 @@ def outline(
     index: options.Index,
     of: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Document or node to outline; may be repeated."),
+        typer.Option(
+            metavar="ID", help="Document or node to outline; may be repeated. By default all."
+        ),
     ] = None,
     budget: Annotated[int, typer.Option(help="Maximum tokens of all nodes together.")] = 1000,
     question: Annotated[
-        str | None, typer.Option(help="Question; what is similar to it is shown in more detail.")
+        str | None,
+        typer.Option(
+            help="Question; what is similar to it is shown in more detail. By default nothing is."
+        ),
     ] = None,
     where: options.Where = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Print the nodes that summarise an index, or a part of it, best within a token budget."""
     from hierindex.cli.text import outlined
-    from hierindex.cli.where import filters_of, note_if_empty
+    from hierindex.cli.where import known_filters, note_if_empty
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.answer import outline_json
 
-    nodes = HierarchicalIndex.open(index).outline(
-        budget, question, of or None, filters_of(where or ())
-    )
+    opened = HierarchicalIndex.open(index)
+    filters = known_filters(where, opened.store.snapshot())
+    nodes = opened.outline(budget, question, of or None, filters)
     print_result(outline_json(nodes), as_json, outlined)
-    note_if_empty(nodes, where, index)
+    note_if_empty(nodes, where)
 
 
 def export(

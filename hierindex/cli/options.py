@@ -18,54 +18,84 @@ Where = Annotated[
     typer.Option(
         metavar="KEY=VALUE",
         help="Metadata filter; also !=, <, <=, >, >=, ~ (contains). A summary matches if every "
-        "chunk under it does.",
+        "chunk under it does. By default everything matches.",
     ),
 ]
 
 FLAGS: dict[str, tuple[Any, str]] = {
     "method": (str, "semantic (the default), raptor or document."),
-    "embed_model": (str, "Name or folder of a sentence-transformers model."),
+    "embed_model": (
+        str,
+        "Name or folder of a sentence-transformers model; by default the bundled all-MiniLM-L6-v2.",
+    ),
     "summarizer": (str, "extractive (the default), or a seq2seq model's name or folder."),
-    "llm": (str, "Model of an OpenAI-compatible server."),
-    "llm_base_url": (str, "URL of the server; HIERINDEX_LLM_API_KEY sets its key."),
-    "llm_concurrency": (int, "Maximum number of concurrent requests."),
-    "max_llm_tokens": (int, "Token limit of the build."),
-    "llm_timeout": (float, "Timeout of a request in seconds."),
-    "llm_deadline": (float, "Time limit of the build in seconds."),
-    "llm_completion_tokens": (int, "Maximum tokens of an answer, reasoning included."),
-    "llm_record": (str, "File to append prompts and answers to."),
-    "prompt": (str, "summary, questions, or a prompt file."),
-    "min_grounding": (float, "Minimum share of a summary that its sources support, 0 to 1."),
+    "llm": (str, "Model of an OpenAI-compatible server; none by default."),
+    "llm_base_url": (
+        str,
+        "URL of the server, without default; HIERINDEX_LLM_API_KEY sets its key.",
+    ),
+    "llm_concurrency": (int, "Maximum number of concurrent requests; by default 4."),
+    "max_llm_tokens": (int, "Token limit of the build; none by default."),
+    "llm_timeout": (float, "Timeout of a request in seconds; by default 120."),
+    "llm_deadline": (float, "Time limit of the build in seconds; none by default."),
+    "llm_completion_tokens": (
+        int,
+        "Maximum tokens of an answer, reasoning included; by default as the summary needs.",
+    ),
+    "llm_record": (str, "File to append prompts and answers to; none by default."),
+    "prompt": (str, "summary (the default), questions, or a prompt file."),
+    "min_grounding": (
+        float,
+        "Minimum share of a summary that its sources support, 0 to 1; by default none is needed.",
+    ),
     "grounding": (str, "embedding (the default) or none."),
-    "strict": (bool, "Fail if a summary cannot be written."),
-    "prompt_price": (float, "With --dry-run: per million tokens."),
-    "completion_price": (float, "With --dry-run: per million tokens."),
-    "chunk_size": (int, "Maximum tokens of a chunk."),
-    "max_levels": (int, "Maximum levels above the chunks."),
-    "seed": (int, "Random seed."),
+    "strict": (bool, "Fail if a summary cannot be written; by default an extract takes its place."),
+    "prompt_price": (float, "With --dry-run: per million tokens; none by default."),
+    "completion_price": (float, "With --dry-run: per million tokens; none by default."),
+    "chunk_size": (int, "Maximum tokens of a chunk; by default what the embedding model reads."),
+    "max_levels": (int, "Maximum levels above the chunks; no limit by default."),
+    "seed": (int, "Random seed; by default 0."),
     "mode": (
         str,
         "auto (the default: the chunks, or an outline if the question is about the whole), "
         "collapsed (all levels), level, traversal (from the roots down) or document (documents by "
         "their summaries, then their chunks).",
     ),
-    "level": (list[int], "Level to search, 0 for chunks; may be repeated."),
+    "level": (
+        list[str],
+        "Level to search: a number, 0 for the chunks, or top, documents (the summary of each), "
+        "sections (the highest node of each) or chunks; may be repeated. By default as the mode "
+        "chooses.",
+    ),
     "by": (
         str,
         "dense (embeddings), text (BM25), hybrid (both) or context (both, and the "
         "neighbours in reading order; the default of mode auto, the others' is dense).",
     ),
     "top_k": (int, "Maximum number of nodes; by default 10, of an outline no limit."),
-    "token_budget": (int, "Maximum tokens of all nodes together."),
-    "beam": (int, "In mode traversal: nodes kept at each step."),
+    "token_budget": (int, "Maximum tokens of all nodes together; by default 2000."),
+    "beam": (int, "In mode traversal: nodes kept at each step; by default as --top-k."),
     "n_documents": (int, "In mode document: number of documents; by default 3."),
-    "whole_documents": (bool, "In mode document: whole documents."),
-    "merge": (bool, "Add all chunks of a parent if over half of its children are found."),
-    "mmr": (float, "Rerank from 1 (by similarity) to 0 (by diversity)."),
-    "rerank": (str, "Cross-encoder that reranks chunks, by name or folder."),
-    "partial_summaries": (bool, "With --where, include summaries with only some matching chunks."),
-    "response_mode": (str, "extractive, or a mode of LlamaIndex."),
-    "min_score": (float, "Minimum score of an extractive answer, 0 (never refuse) to 1."),
+    "whole_documents": (bool, "In mode document: whole documents; by default their best chunks."),
+    "merge": (
+        bool,
+        "Add all chunks of a parent if over half of its children are found; off by default.",
+    ),
+    "mmr": (float, "Rerank from 1 (by similarity) to 0 (by diversity); off by default."),
+    "rerank": (str, "Cross-encoder that reranks chunks, by name or folder; none by default."),
+    "partial_summaries": (
+        bool,
+        "With --where, include summaries with only some matching chunks; by default only those "
+        "with no other.",
+    ),
+    "response_mode": (
+        str,
+        "extractive (the default), or a mode of LlamaIndex (by default tree_summarize with --llm).",
+    ),
+    "min_score": (
+        float,
+        "Minimum score of an extractive answer, 0 (never refuse) to 1; by default 0.4.",
+    ),
 }
 """Type and help of the flag of each field of `Settings`, which is not imported for `--help`."""
 
@@ -73,7 +103,7 @@ NAMES = {
     "whole_documents": ["--whole-documents/--best-chunks"],
     "partial_summaries": ["--partial-summaries/--whole-summaries"],
 }
-METAVARS = {"llm_record": "FILE", "prompt": "NAME|FILE", "rerank": "MODEL"}
+METAVARS = {"level": "N|WORD", "llm_record": "FILE", "prompt": "NAME|FILE", "rerank": "MODEL"}
 
 
 def with_settings(names: str) -> Callable[[Command], Command]:

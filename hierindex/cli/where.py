@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 from llama_index.core.vector_stores.types import (
@@ -15,8 +14,8 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.cli.output import print_note
 from hierindex.errors import InputError
-from hierindex.store.filters import keys
-from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.keys import check_keys
+from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
 
 COMPARED = {
@@ -50,16 +49,19 @@ def filters_of(conditions: Sequence[str] | None) -> MetadataFilters | None:
     return MetadataFilters(filters=[_filter(condition) for condition in conditions])
 
 
-def note_if_empty(found: Sequence[Any], conditions: Sequence[str] | None, index: Path) -> None:
-    """Print the conditions if nothing was found under them, and any key that no node has."""
+def known_filters(conditions: Sequence[str] | None, snapshot: Snapshot) -> MetadataFilters | None:
+    """Return the filters of conditions; raise InputError if no chunk has one of their keys."""
     filters = filters_of(conditions)
-    if found or filters is None:
-        return
-    snapshot = HierarchyStore(index).snapshot()
-    unknown = [repr(key) for key in sorted(keys(filters)) if not wait_for(snapshot.has_key(key))]
-    reason = f"; no node has the key {' or '.join(unknown)}" if unknown else ""
-    flags = " ".join(f"--where {condition!r}" for condition in conditions or ())
-    print_note(f"note: Nothing was found with {flags}{reason}.")
+    if filters is not None:
+        wait_for(check_keys(snapshot, filters))
+    return filters
+
+
+def note_if_empty(found: Sequence[Any], conditions: Sequence[str] | None) -> None:
+    """Print the conditions if nothing was found under them."""
+    if conditions and not found:
+        flags = " ".join(f"--where {condition!r}" for condition in conditions)
+        print_note(f"note: Nothing was found with {flags}.")
 
 
 def _filter(condition: str) -> MetadataFilter | MetadataFilters:

@@ -114,3 +114,19 @@ wouldn't you you'd you'll
 """.split()
 )
 """English pronouns and auxiliaries, after which a word in lower case is a verb."""
+
+GERMAN_QUESTION_WORDS = frozenset(
+    """
+auf aus bei das dem den der des die ein eine einem einen einer es für gibt hat hatte im ist kann
+mit nach oder sich sie sind und viel viele von wann waren warum welche welcher welches wem wen
+wer wie wird wo wurde zu zum zur
+""".split()
+)
+QUESTION_WORDS = GERMAN_QUESTION_WORDS.union(
+    """
+a about am an and any are as at be been by can could did do does for from had has have how i in
+into is it its many may me much my of on or should tell than that the their there these they this
+those to was we were what when where which who whom whose why will with would you your
+""".split()
+)
+"""English and German words that merely ask, or that nearly every question has."""

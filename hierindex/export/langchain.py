@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from hierindex.errors import InputError
 from hierindex.export.nodes import ordered_nodes
 from hierindex.index import HierarchicalIndex
-from hierindex.retrieve.levels import check_level
+from hierindex.retrieve.levels import Level, ids_at
+from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -15,14 +16,17 @@ if TYPE_CHECKING:
     from hierindex.export.langchain_retriever import HierarchyDocumentRetriever
 
 
-def to_langchain_documents(index: HierarchicalIndex, level: int | None = None) -> "list[Document]":
+def to_langchain_documents(
+    index: HierarchicalIndex, level: Level | None = None
+) -> "list[Document]":
     """Return the nodes as LangChain documents, leaves first.
 
     Parameters
     ----------
     index : HierarchicalIndex
-    level : int, optional
-        Return only the nodes at this level, 0 for the chunks; by default all nodes.
+    level : int or str, optional
+        Return only the nodes at this level, 0 for the chunks, or "top", "documents", "sections"
+        or "chunks", as for `HierarchyRetriever`; by default all nodes.
 
     Returns
     -------
@@ -40,13 +44,12 @@ def to_langchain_documents(index: HierarchicalIndex, level: int | None = None) -
     """
     with _installed():
         from hierindex.export.langchain_retriever import document_of
-    documents = [document_of(node) for node in ordered_nodes(index.store.snapshot())]
+    snapshot = index.store.snapshot()
+    nodes = ordered_nodes(snapshot)
     if level is not None:
-        check_level(level, max(d.metadata["level_max"] for d in documents))
-        documents = [
-            d for d in documents if d.metadata["level"] <= level <= d.metadata["level_max"]
-        ]
-    return documents
+        ids = wait_for(ids_at(snapshot, level))
+        nodes = [node for node in nodes if node.node_id in ids]
+    return [*map(document_of, nodes)]
 
 
 def to_langchain_retriever(

@@ -4,9 +4,8 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
@@ -27,6 +26,7 @@ from hierindex.hierarchy.driver import Models, adrive, drive
 from hierindex.hierarchy.expected import Expected, expected_trees
 from hierindex.hierarchy.growth import Grown, Growth, ParentEmbedding, Recipe, grow_nodes
 from hierindex.hierarchy.metadata import Merge
+from hierindex.hierarchy.slices import refuse_slices
 from hierindex.progress import Progress, silent
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
 from hierindex.summarize.rehearsal import rehearsed
@@ -115,7 +115,7 @@ class Hierarchy(TransformComponent):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        ForkingPickler.register(cls, _refuse_slices)
+        refuse_slices(cls)
 
     @classmethod
     def class_name(cls) -> str:
@@ -292,16 +292,3 @@ class Hierarchy(TransformComponent):
             metadata_rules=self.metadata_rules,
             is_rehearsal=self._is_rehearsal,
         )
-
-
-def _refuse_slices(hierarchy: Hierarchy) -> NoReturn:
-    """Refuse to be sent to another process, as `IngestionPipeline.run(num_workers=2)` does.
-
-    Each process would make one tree of its slice of the nodes. Only `multiprocessing` asks here;
-    `pickle` and `copy` do not.
-    """
-    raise InputError(
-        "A hierarchy needs all nodes at once, and IngestionPipeline with num_workers slices them; "
-        "run the pipeline without num_workers, or make the hierarchy in the process that has all "
-        "nodes."
-    )

@@ -27,6 +27,7 @@ from hierindex.read.office import (
     read_powerpoint,
     read_word,
 )
+from hierindex.read.outlook import read_outlook
 from hierindex.read.pdf import read_pdf
 from hierindex.read.plain import read_plain
 from hierindex.read.records import read_csv, read_json
@@ -59,6 +60,7 @@ READERS: dict[str, Reader] = {
     ".txt": read_plain,
     ".epub": read_epub,
     ".eml": read_mail,
+    ".msg": read_outlook,
     ".ipynb": read_notebook,
 }
 """Readers by suffix; other files are read as text."""
@@ -81,7 +83,7 @@ def read_documents(
     """Read files and folders, each file as one document.
 
     Text, Markdown, HTML, PDF, CSV, JSON, notebooks and e-mails are read; with the extra
-    `hierindex[office]` also Word, PowerPoint, Excel and EPUB.
+    `hierindex[office]` also Word, PowerPoint, Excel, EPUB and messages of Outlook.
 
     Parameters
     ----------

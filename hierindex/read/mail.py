@@ -28,15 +28,17 @@ def read_mail(file: BinaryIO) -> Reading:
     data += file.read()
     try:
         message = message_from_bytes(data, _class=EmailMessage, policy=default)
-        metadata = _metadata(message)
-        if not metadata:
+        if not _metadata(message):
             return read_text(BytesIO(data))
-        body = _body(message)
-        names = [
-            part.get_filename() or part.get_content_type() for part in message.iter_attachments()
-        ]
+        return mail_reading(message)
     except MALFORMED as error:
         raise UnreadableError("cannot be read as an e-mail") from error
+
+
+def mail_reading(message: EmailMessage) -> Reading:
+    """Return what is read of an e-mail, see `read_mail`."""
+    metadata, body = _metadata(message), _body(message)
+    names = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
     before = f"{metadata[TITLE]}\n\n" if TITLE in metadata else ""
     after = f"\n\nAttachments: {', '.join(names)}" if names else ""
     headings = [Heading(1, metadata[TITLE], 0)] if before else []

@@ -1,11 +1,13 @@
-"""Markdown files: their headings and their front matter."""
+"""Markdown files: their headings, their front matter and their long tables."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from hierindex.read.records import LONG_TABLE, as_block, records_of_table
 from hierindex.read.text import MAX_TITLE, Reading, read_text
 from hierindex.record import (
     HEADINGS,
@@ -26,14 +28,68 @@ FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.{,20000}?)\n(---|\.\.\.)[ \t]*(
 RESERVED = {*RECORD_KEYS, HEADINGS, SECTION, PAGE, PAGES, PAGE_LABEL, PAGE_LABELS}
 PERHAPS = re.compile(r"^ {,3}(#|=+[ \t]*$|-+[ \t]*$)", re.M)  # a heading's mark, or code
 ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#anchor}
+TABLE = re.compile(r"^ {,3}(?=.*\|)[|:-][ \t|:-]*\n(?:.+\n)*", re.M)  # perhaps, below its header
+PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
 
 
 def read_markdown(file: BinaryIO) -> Reading:
-    """Return the text of a file, the entries of its front matter, and its headings."""
+    """Return the text of a file, the entries of its front matter, and its headings.
+
+    The rows of long tables become records with their headers.
+    """
     text, metadata, _ = read_text(file)
     entries, end = front_matter(text)
-    return Reading(text, {**entries, **metadata}, list(markdown_headings(text, end)))
+    return markdown_reading(text, {**entries, **metadata}, end)
+
+
+def markdown_reading(text: str, metadata: dict[str, Any], start: int = 0) -> Reading:
+    """Return the headings of Markdown after an offset, and its text with long tables as records.
+
+    Tables in lists and quotes are left as they are.
+    """
+    headings = list(markdown_headings(text, start))
+    parts, done, ends, growths = list[str](), 0, list[int](), [0]
+    for at, end in _tables(text, start):
+        header, _, *rows = map(_cells, text[at:end].rstrip("\n").split("\n"))
+        if records := records_of_table([header, *rows], named=any(header)):
+            block = f"\n{as_block(records)}\n\n"  # where lines end
+            parts += text[done:at], block
+            done = end
+            ends.append(end)
+            growths.append(len(block) - (end - at))
+    moved = [*accumulate(growths)]
+    headings = [h._replace(start=h.start + moved[bisect_right(ends, h.start)]) for h in headings]
+    return Reading("".join([*parts, text[done:]]), metadata, headings)
+
+
+def _tables(text: str, start: int) -> Iterator[tuple[int, int]]:
+    """Yield where tables of Markdown that may be long start and end."""
+    from markdown_it import MarkdownIt
+
+    if not any(len(found[0]) > LONG_TABLE for found in TABLE.finditer(text, start)):
+        return
+    parser = MarkdownIt("commonmark").enable("table").disable("inline")
+    lines = [*_lines(text, start), len(text)]
+    for token in parser.parse(text[start:]):
+        if token.type == "table_open" and not token.level and token.map is not None:
+            yield lines[token.map[0]], lines[token.map[1]]
+
+
+def _lines(text: str, start: int) -> Iterator[int]:
+    """Yield the offsets of the lines of a text."""
+    yield start
+    yield from (match.end() for match in re.compile("\n").finditer(text, start))
+
+
+def _cells(row: str) -> list[str]:
+    r"""Return the cells of a row of a table.
+
+    >>> _cells(r"| a \| b | |c"), _cells(r"a | b |")
+    (['a \\| b', '', 'c'], ['a', 'b'])
+    """
+    *cells, last = map(str.strip, PIPE.split(row.strip().removeprefix("|")))
+    return [*cells, last] if last else cells
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], int]:
@@ -82,7 +138,7 @@ def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:
     if not PERHAPS.search(text, start):  # parsing takes longer than all other reading
         return
     parser = MarkdownIt("commonmark").disable("inline")  # of all text; that of headings follows
-    lines = [start, *(m.end() for m in re.compile("\n").finditer(text, start))]  # offsets
+    lines = [*_lines(text, start)]
     context: dict[str, Any] = {}
     for opening, inside in pairwise(parser.parse(text[start:], context)):
         if opening.type != "heading_open" or opening.level or opening.map is None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from hierindex.read.markdown import markdown_headings
+from hierindex.read.markdown import markdown_reading
 from hierindex.read.records import parse_json, read_json
 from hierindex.read.text import Reading, read_text
 
@@ -23,7 +23,7 @@ def read_notebook(file: BinaryIO) -> Reading:
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         file.seek(0)
         return read_json(file)
-    return Reading(text, metadata, list(markdown_headings(text)))
+    return markdown_reading(text, metadata)
 
 
 def _cells(notebook: dict[str, Any]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from xml.parsers.expat import ExpatError
 from zipfile import BadZipFile, ZipFile
 
 from hierindex.read.markdown import markdown_headings
-from hierindex.read.records import BETWEEN, records_of_table
+from hierindex.read.records import BETWEEN, as_block, records_of_table
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, read_text
 from hierindex.record import TITLE, Heading
 
@@ -23,7 +23,6 @@ MAX_CELLS = 10_000_000
 OLE = b"\xd0\xcf\x11\xe0"  # begins files of older formats, and encrypted ones
 OLD = {
     ".doc": "is an old Word file; save it as .docx",
-    ".msg": "is an Outlook message; save it as .eml",
     ".ppt": "is an old PowerPoint file; save it as .pptx",
     ".xls": "is an old Excel file; save it as .xlsx",
 }
@@ -31,6 +30,7 @@ OLD = {
 
 LOCKS = "META-INF/encryption.xml"  # names the parts of a book that are encrypted
 WORD_STYLES = "p[style-name='Title'] => h1:fresh"  # beside the headings
+EDGE = "\0"  # of records: a line end, which markdownify would drop
 INLINE = "a b code del em i img s strong sub sup u".split()  # only their text is read
 
 
@@ -182,7 +182,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     columns = sorted({i for row in rows for i, cell in enumerate(row) if cell})
     cells = [[" ".join("".join(row[i : i + 1]).split()) for i in columns] for row in rows]
     if records := records_of_table(cells):
-        return BETWEEN.join(records)
+        return as_block(records)
     lines = [f"| {' | '.join(row)} |" for row in cells]
     return "\n".join([lines[0], f"|{' --- |' * len(columns)}", *lines[1:]])
 
@@ -230,7 +230,8 @@ def _markdown(html: str | bytes, *, guess_headers: bool = False) -> str:
             is_plain = el.select_one("table, [colspan], [rowspan]") is None
             if is_plain and (named or guess_headers):
                 cells = [[" ".join(cell.get_text(" ").split()) for cell in row] for row in rows]
-                text = BETWEEN.join(records_of_table(cells, named=named)) or text
+                if records := records_of_table(cells, named=named):
+                    text = f"{EDGE}{BETWEEN.join(records)}{EDGE}"
             return f"\n\n{text.strip()}\n\n"
 
     numbers: Counter[int] = Counter()
@@ -242,7 +243,7 @@ def _markdown(html: str | bytes, *, guess_headers: bool = False) -> str:
         escape_underscores=False,
         strip=INLINE,
     ).convert_soup(soup.body or soup)
-    return text.strip()
+    return text.strip().replace(EDGE, "\n")
 
 
 MALFORMED = (

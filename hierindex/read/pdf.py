@@ -5,6 +5,7 @@ import logging
 import os
 import re
 from collections import Counter
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -122,16 +123,8 @@ def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
     if not letters:
         return Line(clean, y.value)
     last = raw.FPDFText_GetCharIndexFromTextIndex(textpage, at + letters[-1])
-    size = raw.FPDFText_GetFontSize(textpage, first)
-    weight = raw.FPDFText_GetFontWeight(textpage, first)
+    font = size, bold = _font(textpage, first)
     raw.FPDFText_GetMatrix(textpage, first, matrix)
-    name, flags = ctypes.create_string_buffer(100), ctypes.c_int()
-    raw.FPDFText_GetFontInfo(textpage, first, name, 100, flags)
-    one_font = (size, weight) == (
-        raw.FPDFText_GetFontSize(textpage, last),
-        raw.FPDFText_GetFontWeight(textpage, last),
-    )
-    bold = weight >= HEAVY or BOLD.search(name.value.decode("latin-1")) is not None
     scale = max(abs(matrix.b), abs(matrix.d))
     found = LEADERS.search(clean)
     return Line(
@@ -139,9 +132,26 @@ def _line(textpage: "PdfTextPage", text: str, at: int) -> Line:
         y.value,
         round(2 * size * scale) / 2,
         bold,
-        one_font,
+        font == _font(textpage, last),
         in_contents=found is not None,
     )
+
+
+def _font(textpage: "PdfTextPage", character: int) -> tuple[float, bool]:
+    """Return the size of a character before it is scaled, and whether it is bold."""
+    from pypdfium2 import raw
+
+    size = raw.FPDFText_GetFontSize(textpage, character)
+    if raw.FPDFText_GetFontWeight(textpage, character) >= HEAVY:
+        return size, True
+    name, flags = ctypes.create_string_buffer(100), ctypes.c_int()
+    raw.FPDFText_GetFontInfo(textpage, character, name, 100, flags)
+    return size, _is_bold(name.value)
+
+
+@lru_cache(maxsize=100)
+def _is_bold(name: bytes) -> bool:
+    return BOLD.search(name.decode("latin-1")) is not None
 
 
 def _label(pdf: "PdfDocument", number: int) -> str:

@@ -15,15 +15,21 @@ MAX_PAGE = 1000  # lines; on longer pages, entries are placed by their exact wor
 ALIKE = 0.8  # similarity of a line and an outline's entry that have not the same letters
 NEAR = 60  # points below the place an outline's entry names
 LARGER = 1.1  # times the size of the text
-MUCH = 0.15  # of the characters; the text's font is the largest of those with as many, as of code
-OFTEN = 0.2  # of all lines; a font of more lines is no heading's
+MUCH = 0.15  # of the characters; the text's font is the largest with as many, a bold one at last
+SMALLER = 0.8  # times the size of the text, the least of a bold heading
+MOST = 0.8  # of the lines in a font are headings, or none of them are
+OFTEN = 0.2  # of all lines; bold lines that are fewer are headings even beside others that are not
 GAP = 1.3  # times the size of a heading, the least distance from the line above
 LEADING = 1.7  # times the size of a heading, the most distance of its lines
 NO_FONT = (0.0, False)
+BULLETS = "•·◦▪*\u2217†-\u2013"  # of list items and footnotes
 CONTENTS = 3  # lines with dot leaders on a page of a table of contents
 NUMBER = re.compile(
     r"(?:chapter|section|part|appendix)?\s*(?:\d+|[A-Z]|[IVX]+)(?:\.\d+)*[.:)]?\s", re.I
 )
+
+Font = tuple[float, bool]
+"""The size of a font and whether it is bold."""
 
 
 @dataclass(slots=True)
@@ -163,54 +169,63 @@ def _end_of(letters: str, text: str) -> int:
 
 
 def font_headings(pages: Sequence[Sequence[Line]]) -> list[Placed]:
-    """Return the short lines whose font is larger or bolder than that of most of the text.
+    """Return the short lines whose font is larger or bolder than that of the text.
 
     Returns
     -------
     list[Placed]
         Their levels are the ranks of their fonts, the largest first.
     """
-    n_characters: Counter[tuple[float, bool]] = Counter()
-    n_lines: Counter[tuple[float, bool]] = Counter()
+    n_characters: Counter[Font] = Counter()
+    n_lines: Counter[Font] = Counter()
     for page in pages:
         for line in page:
+            n_lines[_font(line)] += 1
             if line.size:
                 n_characters[line.size, line.bold] += len(line.text)
-                n_lines[line.size, line.bold] += 1
     if not n_characters:
         return []
     enough = min(MUCH * n_characters.total(), max(n_characters.values()))
     size, bold = max(
         (font for font, n in n_characters.items() if n >= enough),
-        key=lambda font: (font[0], not font[1]),
+        key=lambda font: (not font[1], font[0]),
     )
-    most = OFTEN * n_lines.total()
 
-    def is_heading(font: tuple[float, bool]) -> bool:
-        larger = font[0] >= LARGER * size
-        bolder = font[1] and not bold and font[0] >= size
-        return (larger or bolder) and n_lines[font] <= most
+    def stands_out(font: Font) -> bool:
+        bolder = font[1] and not bold and font[0] >= SMALLER * size
+        return bolder or font[0] >= LARGER * size
 
-    fonts = [font for font in n_lines if is_heading(font)]
-    found: list[tuple[tuple[float, bool], Placed]] = []
+    found: list[tuple[Font, Placed]] = []
     for number, page in enumerate(pages):
         contents = sum(line.in_contents for line in page) >= CONTENTS
         for start, end in _blocks(page):
             lines, font = page[start:end], _font(page[start])
             text = " ".join(line.text.strip() for line in lines)
             if (
-                font in fonts
+                stands_out(font)
                 and len(lines) <= MAX_LINES
                 and (start == 0 or not 0 < page[start - 1].y - lines[0].y < GAP * lines[0].size)
                 and len(text) <= MAX_HEADING
                 and any(map(str.isalpha, text))
+                and text[0] not in BULLETS
                 and text[-1] not in ",;"
                 and not (contents and text[-1].isdigit())
             ):
                 found.append((font, Placed(0, number, start, len(lines))))
-    ranks = sorted({font for font, _ in found}, reverse=True)
-    level = {font: min(rank, MAX_LEVELS) for rank, font in enumerate(ranks, start=1)}
-    return [placed._replace(level=level[font]) for font, placed in found]
+    n_found: Counter[Font] = Counter()
+    for font, placed in found:
+        n_found[font] += placed.n_lines
+    rare = OFTEN * n_lines.total()
+    fonts = [
+        font
+        for font, n in n_found.items()
+        if n >= MOST * n_lines[font] or (font[1] and n_lines[font] <= rare)
+    ]
+    level = {
+        font: min(rank, MAX_LEVELS)
+        for rank, font in enumerate(sorted(fonts, reverse=True), start=1)
+    }
+    return [placed._replace(level=level[font]) for font, placed in found if font in level]
 
 
 def _blocks(page: Sequence[Line]) -> Iterator[tuple[int, int]]:
@@ -225,5 +240,10 @@ def _blocks(page: Sequence[Line]) -> Iterator[tuple[int, int]]:
         yield start, len(page)
 
 
-def _font(line: Line) -> tuple[float, bool]:
-    return (line.size, line.bold) if line.one_font and not line.in_contents else NO_FONT
+def _font(line: Line) -> Font:
+    """Return the font of a line, which may only change if it begins with a digit.
+
+    Headings with code in them change it as well as lines that begin with a bold term.
+    """
+    one_font = line.one_font or line.text[:1].isdigit()
+    return (line.size, line.bold) if one_font and not line.in_contents else NO_FONT

@@ -83,6 +83,15 @@ def records_of_table(rows: Sequence[Sequence[str]], *, named: bool = False) -> l
     return records if sum(map(len, records)) <= MOST_LONGER * length else []
 
 
+def as_block(records: Iterable[str]) -> str:
+    """Return the records of a table as a block of Markdown, which blank lines surround.
+
+    It begins and ends with a line end, so that all records are divided from what stands beside
+    them as from each other.
+    """
+    return f"\n{BETWEEN.join(records)}\n"
+
+
 def read_csv(file: BinaryIO) -> Reading:
     """Return the rows of a table as records, or the text as it is if it has no header."""
     text, metadata, _ = read_text(file)

@@ -16,7 +16,7 @@ from hierindex.record import HEADINGS, headings_in
 MOST = 2**28  # bytes of a file; readers refuse larger ones if their beginning is not text
 LIBRARIES = (
     "hierindex beautifulsoup4 charset-normalizer docutils llama-index-core lxml mammoth "
-    "markdown-it-py markdownify nltk openpyxl pypdfium2 python-pptx pyyaml"
+    "markdown-it-py markdownify nltk olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml"
 ).split()
 """Distributions whose versions may change what is read, and where it is split."""
 

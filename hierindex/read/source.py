@@ -135,23 +135,25 @@ def _word(code: str) -> str:
 
 
 def _of_python(module: ast.Module, text: str) -> Iterator[Heading]:
+    """Yield definitions, and other code after them, from the first comment above them."""
     lines = text.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
 
-    def headings(body: Sequence[ast.stmt], level: int) -> Iterator[Heading]:
+    def headings(body: Sequence[ast.stmt], level: int, end: int) -> Iterator[Heading]:
         follows = False  # a definition
         for node in body:
             is_definition = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
             if is_definition or (follows and level == 1):
                 first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-                while first > 1 and lines[first - 2].lstrip().startswith("#"):
-                    first -= 1
-                yield Heading(level, _titled(node), starts[first - 1])
+                comment = lines[first - 1][: node.col_offset] + "#"
+                while not lines[end].startswith(comment) and end < first - 1:
+                    end += 1
+                yield Heading(level, _titled(node), starts[end])
             if isinstance(node, ast.ClassDef) and level < DEEPEST:
-                yield from headings(node.body, level + 1)
-            follows = is_definition
+                yield from headings(node.body, level + 1, node.lineno)
+            follows, end = is_definition, node.end_lineno or node.lineno
 
-    return headings(module.body, 1)
+    return headings(module.body, 1, 0)
 
 
 def _titled(node: ast.stmt) -> str:

@@ -26,6 +26,7 @@ from hierindex.record import PAGE, SECTION, TITLE, Heading, NodeRecord, for_chun
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 STRETCH, NEAR_END = 100_000, 5_000  # characters
 ROW = re.compile(r"^.*\|.*\n?", re.MULTILINE)  # of a table
+LINE = re.compile(r".*\n|.+")
 SENTENCE_END = re.compile(r"[.!?]\s+(?=\S)")
 SHORT = 8  # characters
 PREFIX = 8  # titles are embedded with a chunk if they take at most an eighth of it
@@ -195,7 +196,8 @@ def split_stretches(text: str) -> list[str]:
         at = row.end()
     parts += _sentences(text[at:])
     if parts == [text]:  # too long for a chunk
-        return _sentences(text) if "|" in text else text.splitlines(keepends=True)
+        # Not at form feeds: tokenizers drop them and join the words beside them.
+        return _sentences(text) if "|" in text else LINE.findall(text)
     return parts
 
 

@@ -22,9 +22,11 @@ from hierindex.llm.record import Call, Calls
 from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
 from hierindex.respond.bounded_tree import SUMMARIES
+from hierindex.respond.evidence import scores
 from hierindex.respond.extractive_synthesizer import CITATIONS, NO_ANSWER, REFUSED, SCORE
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.selection import token_counter
+from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch
 
 # Messages of LlamaIndex's prompt helper.
@@ -43,13 +45,16 @@ class Source:
     """A node that the answer is based on.
 
     `citations` are its spans in documents, `path` the ids from its parent up to the root. `title`
-    is the node's own, not its document's.
+    is the node's own, not its document's. `score` in [0, 1] is the probability that the node
+    answers, whatever the way of asking, see `hierindex.respond.evidence`; `raw_score` is that of
+    the search, see `HierarchyRetriever`.
     """
 
     id: str
     level: int
     title: str
     score: float
+    raw_score: float
     text: str
     citations: list[dict[str, Any]]
     path: list[str]
@@ -88,16 +93,21 @@ class Answer:
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The nodes retrieved for a question, and the seconds of each stage."""
+    """The nodes retrieved for a question, their `scores` by id, and the seconds of each stage."""
 
     query: QueryBundle
     nodes: list[NodeWithScore]
+    scores: dict[str, float]
     seconds: dict[str, float]
 
     @property
     def why(self) -> str | None:
         """The reason for the way of searching, if mode "auto" chose it."""
         return next((node.why for node in self.nodes if isinstance(node, RetrievedNode)), None)
+
+    def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
+        """Convert nodes, of these or others, to sources of an answer."""
+        return [source_of(node, self.scores.get(node.node_id)) for node in nodes]
 
 
 def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -> Retrieved:
@@ -118,7 +128,8 @@ def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbeddin
         query = QueryBundle(question, embedding=embed_model.get_query_embedding(question))
     with watch("search"):
         nodes = retriever.retrieve(query)
-    return Retrieved(query, nodes, _seconds(watch))
+        evidence = wait_for(scores(query, nodes, embed_model))
+    return Retrieved(query, nodes, evidence, _seconds(watch))
 
 
 def answered(
@@ -151,7 +162,7 @@ def answered(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
         citations=metadata.get(CITATIONS, []),
-        sources=[source_of(node) for node in response.source_nodes],
+        sources=found.sources(response.source_nodes),
         usage=calls.usage,
         seconds={**found.seconds, **_seconds(watch)},
         why=found.why,
@@ -212,14 +223,15 @@ def outline_json(nodes: Sequence[NodeWithScore]) -> dict[str, Any]:
     }
 
 
-def source_of(found: NodeWithScore) -> Source:
-    """Convert a retrieved node to a source of an answer."""
+def source_of(found: NodeWithScore, score: float | None = None) -> Source:
+    """Convert a retrieved node to a source of an answer; its score is by default that found."""
     record = NodeRecord.from_metadata(found.metadata)
     return Source(
         id=found.node_id,
         level=record.level,
         title=record.title,
-        score=round(found.get_score(), 6),
+        score=round(found.get_score() if score is None else score, 6),
+        raw_score=round(found.get_score(), 6),
         text=found.get_content(MetadataMode.NONE),
         citations=[span.to_json() for span in record.citations],
         path=found.path if isinstance(found, RetrievedNode) else [],

@@ -21,7 +21,8 @@ from hierindex.core.arguments import require
 from hierindex.embed.embedder import Embedder
 from hierindex.record import NodeRecord, Quote
 from hierindex.respond.cited_text import Citation, CitedText, Part, written
-from hierindex.respond.extractive_synthesizer import CITATIONS, _citation
+from hierindex.respond.extract import citation_of
+from hierindex.respond.extractive_synthesizer import CITATIONS
 from hierindex.respond.numbered import Passages
 from hierindex.summarize.grounding import EmbeddingGrounding
 from hierindex.summarize.sentences import Sentence, is_telling, split_sentences, telling
@@ -107,13 +108,17 @@ class CitationCheck:
             for sentence, number in mentions
         ]
         supports = EmbeddingGrounding().support(pairs, self._embedder.embed)
+        quotes = [
+            sources[number][support.sources[0][0]].quote
+            for (_, number), support in zip(mentions, supports, strict=True)
+        ]
         return [
             {
-                **(_citation(sources[number][support.sources[0][0]].quote) or {}),
+                **(citation_of(quote, quote) or {}),
                 "node": found[number].node_id,
                 "supported": support.carried is None or bool(support.carried[0]),
             }
-            for (_, number), support in zip(mentions, supports, strict=True)
+            for (_, number), quote, support in zip(mentions, quotes, supports, strict=True)
         ]
 
 

@@ -13,7 +13,7 @@ from hierindex.llm.client import load_client
 from hierindex.llm.failures import refuses_all
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served
-from hierindex.respond.answer import Answer, Source, answered, retrieved, source_of
+from hierindex.respond.answer import Answer, Source, answered, retrieved
 from hierindex.respond.engine import (
     EXTRACTIVE,
     MODES,
@@ -126,5 +126,4 @@ def compare(
             if isinstance(error, ModelError) and refuses_all(error.__cause__):
                 raise  # all modes would fail
             attempts.append(Attempt(mode, None, str(error)))
-    sources = list(map(source_of, found.nodes))
-    return Comparison(question, sources, attempts, found.seconds, found.why)
+    return Comparison(question, found.sources(found.nodes), attempts, found.seconds, found.why)

@@ -8,7 +8,7 @@ from llama_index.core.schema import NodeWithScore
 
 from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.membership import Floats1d, Ints1d
-from hierindex.core.ranking import blended, cosines, reading_order
+from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.record import NodeRecord, Span
 from hierindex.store.rows import quotes_in
 
@@ -20,7 +20,10 @@ MOST_COMPARED = 500  # nodes, as scores in context cost their square
 
 
 def rank_in_context(
-    rows: "pa.Table", question: Floats1d, lexical: Mapping[str, float]
+    rows: "pa.Table",
+    question: Floats1d,
+    lexical: Mapping[str, float],
+    share: float = DENSE_SHARE,
 ) -> list[tuple[str, float]]:
     """Rank the nodes that searches found by their scores in context.
 
@@ -31,6 +34,8 @@ def rank_in_context(
     question : (n_dims,) floats
     lexical : mapping of str to float
         Scores by words by id; a node that it lacks has a score of 0.
+    share : float in [0, 1]
+        Weight of the vectors, see `blended`.
 
     Returns
     -------
@@ -51,7 +56,7 @@ def rank_in_context(
     records = [NodeRecord(quotes=quotes_in(record)) for record in rows["record"].to_pylist()]
     document, start, end = _places([_span(record.citations) for record in records])
     X = np.stack(rows["vector"].to_numpy(zero_copy_only=False))  # (n, n_dims)
-    own = blended(cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]))
+    own = blended(cosines(X, question), np.array([lexical.get(i, 0.0) for i in ids]), share)
     near, scores = np.sort(np.argsort(-own, kind="stable")[:MOST_COMPARED]), own.copy()
     K = nearness(document[near], start[near], end[near])
     scores[near] = in_context(own[near], document[near], K)  # not below their own scores

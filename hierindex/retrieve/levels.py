@@ -1,28 +1,62 @@
-"""The option `level`: reading it and checking it against the mode and the tree."""
+"""The option `level`: reading it, checking it, and the nodes of levels."""
 
+import json
+from collections import defaultdict
 from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+
+from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.errors import InputError, LevelError
+from hierindex.record import SECTION, SECTIONS, shared_section
+from hierindex.retrieve.documents import WHOLE
+from hierindex.retrieve.question import cuts
+from hierindex.store.hashed_metadata import has_any, hash_entry
+from hierindex.store.prefilter import Prefilter
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.table_snapshot import TableSnapshot, once
 
+Word = Literal["top", "documents", "sections", "chunks"]
+Level = int | Word
+WORDS: tuple[Word, ...] = get_args(Word)
+ACROSS = {"documents", "sections"}  # words for nodes of several levels
 WITH_LEVEL = ("level", "traversal")
 
 
-def levels_of(level: int | Sequence[int] | None) -> tuple[int, ...]:
-    """Return the distinct levels in ascending order.
+class Cut(NamedTuple):
+    """The nodes of levels, as `Search.best` is restricted to them."""
+
+    filters: MetadataFilters
+    highest_of: frozenset[str] | None = None
+
+
+def levels_of(level: Level | Sequence[Level] | None) -> tuple[Level, ...]:
+    """Return the distinct levels: numbers in ascending order, with 0 for "chunks", then words.
 
     Raises
     ------
     InputError
-        If one is not an integer.
+        If one is neither an integer nor a word, or cannot be combined with others.
+
+    Examples
+    --------
+    >>> levels_of(["top", "chunks", 1])
+    (0, 1, 'top')
     """
-    levels = () if level is None else tuple(level) if isinstance(level, Sequence) else (level,)
-    if any(type(each) is not int for each in levels):
-        raise InputError(f"level must be a whole number or a sequence of them, got {level!r}.")
-    return tuple(sorted(set(levels)))
+    given = (level,) if isinstance(level, str) else level
+    levels = () if given is None else tuple(given) if isinstance(given, Sequence) else (given,)
+    if any(type(each) is not int and each not in WORDS for each in levels):
+        raise InputError(
+            f"level must be a whole number, one of {', '.join(WORDS)}, or a sequence of them, "
+            f"got {level!r}."
+        )
+    distinct: set[Level] = {0 if each == "chunks" else each for each in levels}
+    if len(distinct) > 1 and distinct & ACROSS:
+        raise InputError(f"level 'documents' or 'sections' stands alone, got {list(levels)}.")
+    return tuple(sorted(distinct, key=lambda each: (isinstance(each, str), each)))
 
 
-def check_mode(mode: str, levels: Sequence[int]) -> None:
+def check_mode(mode: str, levels: Sequence[Level]) -> None:
     """Raise InputError if a mode does not take these levels."""
     if levels and mode not in WITH_LEVEL:
         raise InputError(f"level needs mode {' or '.join(WITH_LEVEL)}, got mode {mode!r}.")
@@ -30,17 +64,115 @@ def check_mode(mode: str, levels: Sequence[int]) -> None:
         raise InputError("mode 'level' needs a level; pass level=0 (--level 0) for the chunks.")
     if mode == "traversal" and len(levels) > 1:
         raise InputError(f"mode 'traversal' takes one level, got {list(levels)}.")
+    if mode == "traversal" and not ACROSS.isdisjoint(levels):
+        raise InputError(
+            f"mode 'traversal' takes a number, top or chunks as level, got {levels[0]!r}; "
+            "omit mode."
+        )
 
 
-def check_level(level: int, highest: int) -> None:
-    """Raise LevelError if no node reaches a level."""
-    if not 0 <= level <= highest:
-        raise LevelError(f"The index has levels 0 to {highest}, got level {level}.")
-
-
-async def check_levels(snapshot: Snapshot, levels: Sequence[int]) -> None:
+async def check_levels(snapshot: Snapshot, levels: Sequence[Level]) -> None:
     """Raise LevelError if the tree, where it exists, lacks one of the levels."""
     if snapshot.exists:
+        await cut_of(snapshot, levels)
         highest = await snapshot.highest_level()
         for level in levels:
-            check_level(level, highest)
+            if isinstance(level, int) and not 0 <= level <= highest:
+                raise LevelError(f"The index has levels 0 to {highest}, got level {level}.")
+
+
+async def ids_at(snapshot: Snapshot, level: Level) -> frozenset[str]:
+    """Return the ids of the nodes of a level.
+
+    Raises
+    ------
+    InputError
+        If it is no level.
+    LevelError
+        If the tree does not have it.
+    """
+    levels = levels_of(level)
+    await check_levels(snapshot, levels)
+    cut = await cut_of(snapshot, levels)
+    return frozenset(await snapshot.ids(cut.filters, Prefilter(), highest_of=cut.highest_of))
+
+
+async def numbers(snapshot: Snapshot, levels: Sequence[Level]) -> list[int]:
+    """Return levels with the number of "top"."""
+    return [each if isinstance(each, int) else await snapshot.highest_level() for each in levels]
+
+
+async def cut_of(snapshot: Snapshot, levels: Sequence[Level]) -> Cut:
+    """Return the nodes of levels.
+
+    Raises
+    ------
+    LevelError
+        If the tree, where it exists, has no nodes for a word.
+    """
+    if not snapshot.exists or ACROSS.isdisjoint(levels):
+        return Cut(cuts(await numbers(snapshot, levels)))
+    if "documents" in levels:
+        documents, lacking = await documents_lacking_a_node(snapshot)
+        if lacking:
+            raise LevelError(
+                f"level 'documents' needs a summary of each document, which {lacking} of "
+                f"{documents} lack; build with method semantic or document, or use "
+                f"{await _others(snapshot)}."
+            )
+        return Cut(MetadataFilters(filters=[WHOLE]))
+    of_sections = await summaries_of_sections(snapshot)
+    if of_sections is None:
+        raise LevelError(
+            "level 'sections' needs documents with headings, and no chunk of the index is in a "
+            f"section; use {await _others(snapshot)}."
+        )
+    return Cut(MetadataFilters(filters=[]), of_sections)
+
+
+async def _others(snapshot: Snapshot) -> str:
+    """Return the levels that each index has."""
+    return f"top, chunks or a level from 0 to {await snapshot.highest_level()}"
+
+
+@once
+async def documents_lacking_a_node(snapshot: TableSnapshot) -> tuple[int, int]:
+    """Return how many documents there are, and how many lack a node of all their chunks."""
+    import pyarrow.compute as pc
+
+    rows = await snapshot.select("documents", "whole_document")
+    documents = {*pc.list_flatten(rows["documents"]).unique().to_pylist()}
+    whole = {*rows["whole_document"].unique().to_pylist()}
+    return len(documents), len(documents - whole)
+
+
+@once
+async def summaries_of_sections(snapshot: TableSnapshot) -> frozenset[str] | None:
+    """Return the ids of the summaries of sections and their parts; None if there is no section.
+
+    The chunks under such a summary are of one document, and either all of one section, or share
+    more titles than all chunks of the document with a section do. Cached: reads the metadata of
+    all nodes with a section.
+    """
+    in_section = Prefilter(has_any([hash_entry("has", SECTION)]))
+    columns = ("id", "level", "documents", "metadata")
+    rows = (await snapshot.select(*columns, where=in_section)).to_pylist()
+    sections = defaultdict[str, set[str]](set)  # of the chunks, by document
+    summaries = list[tuple[str, str, str, bool]]()
+    for row in rows:
+        metadata, document = json.loads(row["metadata"]), row["documents"][0]
+        section = metadata.get(SECTION)
+        if not section or not isinstance(section, str):
+            continue
+        if row["level"] == 0:
+            sections[document].add(section)
+        elif len(row["documents"]) == 1:
+            summaries.append((row["id"], document, section, SECTIONS not in metadata))
+    if not sections:
+        return None
+    shared = {document: shared_section(of) for document, of in sections.items()}
+    return frozenset(
+        node_id
+        for node_id, document, section, is_one in summaries
+        if is_one or len(section) > len(shared.get(document, ""))
+    )

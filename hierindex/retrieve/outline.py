@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
+from hierindex.core.arguments import is_whole, require
 from hierindex.core.cut import Forest, Mask, select_cut, select_margin, share_and_value
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import cosines
@@ -18,7 +19,8 @@ from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
 from hierindex.store.rows import documents_of
-from hierindex.store.snapshot import Snapshot, once
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table_snapshot import TableSnapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,8 +102,26 @@ async def outline(
     return await without_copies(found, search)
 
 
+def check_arguments(budget: object, question: object, filters: object) -> None:
+    """Raise InputError if an argument of `HierarchicalIndex.outline` is of another type."""
+    require(is_whole(budget, 1), "budget", "an integer of at least 1", budget)
+    is_text = question is None or isinstance(question, str)
+    require(is_text, "question", "a string", question)
+    are_filters = filters is None or isinstance(filters, MetadataFilters)
+    require(are_filters, "filters", "MetadataFilters", filters)
+
+
+def ids_of(of: object) -> list[str] | None:
+    """Return the ids in `of`, None for the whole index; raise InputError if one is no string."""
+    if of is None:
+        return None
+    ids: list[Any] = [*of] if isinstance(of, Iterable) and not isinstance(of, str) else [of]
+    require(all(isinstance(each, str) for each in ids), "of", "an id or several ids", ids)
+    return ids
+
+
 @once
-async def whole_tree(snapshot: Snapshot) -> Tree:
+async def whole_tree(snapshot: TableSnapshot) -> Tree:
     """Return the tree of all rows. Cached: 60 MB for a million."""
     return await asyncio.to_thread(_tree, await snapshot.select(*COLUMNS))
 

@@ -16,6 +16,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryMode,
 )
 
+from hierindex.core.ranking import DENSE_SHARE
 from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.retrieve.context import COLUMNS, rank_in_context
 from hierindex.store.rows import node_of
@@ -31,6 +32,7 @@ MODES = {
     "text": VectorStoreQueryMode.TEXT_SEARCH,
 }
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
+SHARE_OF_A_WORD = 0.2  # of vectors, if the question is a single word: it is looked up
 
 Part = MetadataFilter | MetadataFilters
 """A part of the tree that a search is restricted to."""
@@ -48,20 +50,26 @@ class Search:
     partial_summaries: bool = False
 
     async def best(
-        self, n: int, *within: Part, among: Sequence[str] | None = None
+        self,
+        n: int,
+        *within: Part,
+        among: Sequence[str] | None = None,
+        highest_of: frozenset[str] | None = None,
     ) -> list[NodeWithScore]:
         """Return at most n nodes, best first, that pass the filters and lie in all these parts.
 
-        `among` restricts the search further, to the nodes with these ids.
+        `among` restricts the search further, to the nodes with these ids, and `highest_of` to
+        the chunks and the summaries with these ids that have no parent among these summaries.
         """
         filters = self.filters_within(*within)
         if among is not None and not among:
             return []
         if self.by == "context":
-            return await self._in_context(n, filters, among)
+            return await self._in_context(n, filters, among, highest_of)
         result = await self.snapshot.query(
             self._query(MODES[self.by], n, filters, among),
             partial_summaries=self.partial_summaries,
+            highest_of=highest_of,
         )
         pairs = zip(result.nodes or (), result.similarities or (), strict=True)
         return [NodeWithScore(node=node, score=score) for node, score in pairs]
@@ -72,7 +80,11 @@ class Search:
         return MetadataFilters(filters=filters) if filters else None
 
     async def _in_context(
-        self, n: int, filters: MetadataFilters | None, among: Sequence[str] | None
+        self,
+        n: int,
+        filters: MetadataFilters | None,
+        among: Sequence[str] | None,
+        highest_of: frozenset[str] | None,
     ) -> list[NodeWithScore]:
         by_meaning, by_words = await asyncio.gather(
             *(
@@ -80,13 +92,17 @@ class Search:
                     self._query(MODES[by], max(n, CANDIDATES), filters, among),
                     *COLUMNS,
                     partial_summaries=self.partial_summaries,
+                    highest_of=highest_of,
                 )
                 for by in ("dense", "text")
             )
         )
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
         rows = united(by_meaning, by_words, columns=COLUMNS)
-        best = dict(rank_in_context(rows, np.asarray(self.embedding), lexical)[:n])
+        question = np.asarray(self.embedding)
+        share = DENSE_SHARE if len(self.question.split()) > 1 else SHARE_OF_A_WORD
+        ranked = rank_in_context(rows, question, lexical, share)
+        best = dict(ranked[:n])
         found = await self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
         return [NodeWithScore(node=node_of(row), score=best[row["id"]]) for row in found]
 

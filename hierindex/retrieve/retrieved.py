@@ -34,13 +34,11 @@ class RetrievedNode(NodeWithScore):
         return NodeRecord.from_metadata(self.node.metadata).citations
 
 
-def placed(
-    nodes: Sequence[NodeWithScore],
-    snapshot: Snapshot,
-    parents: Mapping[str, Sequence[str]],
-    why: str | None = None,
+async def placed(
+    nodes: Sequence[NodeWithScore], snapshot: Snapshot, why: str | None = None
 ) -> list[RetrievedNode]:
-    """Add their paths to nodes of a snapshot, `parents` being its `parents_of_summaries`."""
+    """Add their paths to nodes of a snapshot."""
+    parents = await snapshot.parents_of_summaries()
     return [
         RetrievedNode(
             node=found.node,

@@ -1,8 +1,8 @@
 """The retriever: its options, and the steps from a question to scored nodes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -11,9 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_number, is_whole, require
-from hierindex.core.ranking import diversified
 from hierindex.embed.cross_encoder import Reranker
-from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.embed.load import load_reranker
 from hierindex.embed.model_identity import check_same_model
@@ -21,15 +19,14 @@ from hierindex.errors import InputError
 from hierindex.retrieve.auto import choose
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
-from hierindex.retrieve.levels import check_levels, check_mode, levels_of
+from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.merging import merged
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.question import BY, By, Search, cuts
-from hierindex.retrieve.reranking import CANDIDATES, reranked
+from hierindex.retrieve.question import BY, By, Search
+from hierindex.retrieve.reranking import CANDIDATES, check_rerank, diverse, reranked
 from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
-from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -40,19 +37,6 @@ TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
 MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "document"}
 SPARE = 2  # candidates per result, where merging or overlap drops some
-
-
-class Asked(NamedTuple):
-    """Results with their snapshot, the reason for the way of "auto", and summaries' parents."""
-
-    found: list[NodeWithScore]
-    snapshot: Snapshot
-    why: str | None
-    parents: Mapping[str, Sequence[str]]
-
-    def placed(self, nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-        """Add their paths to the results, or to those that postprocessors returned."""
-        return [*placed(nodes, self.snapshot, self.parents, self.why)]
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -72,9 +56,11 @@ class HierarchyRetriever(BaseRetriever):
         levels; "level", the nodes at `level`; "traversal", those under the best nodes above, from
         the roots down; "document", the chunks of the documents with the best summaries. By
         default "auto", or "level" if `level` is given.
-    level : int or sequence of int, optional
-        Levels to search, 0 for the chunks; several only with mode "level". A node promoted to a
-        higher level belongs to it, too.
+    level : int or str, or a sequence of them, optional
+        Levels to search, 0 or "chunks" for the chunks, "top" for the highest level, "documents"
+        for the summary of each document, or "sections" for the highest node of each section; see
+        Notes. Several, of numbers, "chunks" and "top", only with mode "level". A node promoted
+        to a higher level belongs to it, too.
     top_k : int, optional
         Maximum number of results; by default 10, and of an outline what fits the token budget.
     token_budget : int, optional
@@ -124,6 +110,11 @@ class HierarchyRetriever(BaseRetriever):
 
     Notes
     -----
+    At level "documents", a document's node is the highest one that stands on all of the document
+    and on nothing else, which may be a chunk. At level "sections", it is the highest one whose
+    chunks share more titles than all chunks of their document do, or are all of one section;
+    chunks under no such node belong to the level themselves.
+
     What a score means depends on the search, and so does a sensible cutoff of LlamaIndex's
     `SimilarityPostprocessor`:
 
@@ -144,7 +135,7 @@ class HierarchyRetriever(BaseRetriever):
         embed_model: BaseEmbedding,
         *,
         mode: Mode | None = None,
-        level: int | Sequence[int] | None = None,
+        level: Level | Sequence[Level] | None = None,
         top_k: int | None = None,
         token_budget: int | None = TOKEN_BUDGET,
         filters: MetadataFilters | None = None,
@@ -175,13 +166,13 @@ class HierarchyRetriever(BaseRetriever):
             if option and self.mode != MODE_OF[name]:
                 raise InputError(f"{name} needs mode {MODE_OF[name]!r}, got mode {self.mode!r}.")
         if merge and any(levels):
-            raise InputError(f"merge returns chunks, got level {max(levels)}; omit merge or level.")
+            raise InputError(f"merge returns chunks, got level {levels[-1]}; omit merge or level.")
         if whole_documents and (merge or mmr is not None):
             raise InputError("whole_documents cannot be combined with merge or mmr; omit them.")
         within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
         require(within, "mmr", "a number in [0, 1]", mmr)
         if rerank is not None:
-            _check_rerank(rerank, self.mode, levels, whole_documents or mmr is not None)
+            check_rerank(rerank, self.mode, levels, whole_documents or mmr is not None)
         self.store = store
         self._embed_model = embed_model
         self.levels = levels
@@ -211,11 +202,11 @@ class HierarchyRetriever(BaseRetriever):
         return wait_for(self._search(query_bundle, embedding))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        asked = wait_for(self._asked(self.search(query_bundle)))
-        found = asked.found
+        search = self.search(query_bundle)
+        found, why = wait_for(self._results(search))
         for postprocessor in self.postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return asked.placed(found)
+        return [*wait_for(placed(found, search.snapshot, why))]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
@@ -224,11 +215,11 @@ class HierarchyRetriever(BaseRetriever):
             embedding = query_bundle.embedding or await model.aget_agg_embedding_from_queries(
                 questions
             )
-        asked = await self._asked(await self._search(query_bundle, embedding))
-        found = asked.found
+        search = await self._search(query_bundle, embedding)
+        found, why = await self._results(search)
         for postprocessor in self.postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return asked.placed(found)
+        return [*await placed(found, search.snapshot, why)]
 
     async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""
@@ -246,9 +237,9 @@ class HierarchyRetriever(BaseRetriever):
             self.partial_summaries,
         )
 
-    async def _asked(self, search: Search) -> Asked:
-        """Find the candidates for the results, best first."""
-        choice, parents = None, await search.snapshot.parents_of_summaries()
+    async def _results(self, search: Search) -> tuple[list[NodeWithScore], str | None]:
+        """Return the results, best first, and the reason for the way of "auto"."""
+        choice = None
         if self.mode == "auto":
             choice = await choose(search, self._embed_model)
             if choice.outline and search.snapshot.exists:
@@ -256,17 +247,17 @@ class HierarchyRetriever(BaseRetriever):
                 found = await outline(search, budget, most=self._top_k, question=False)
                 found.sort(key=NodeWithScore.get_score, reverse=True)
                 found = selected(found, self._top_k, self._token_budget)
-                return Asked(found, search.snapshot, choice.why, parents)
+                return found, choice.why
         found = await self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)
         if self._merge:
             found = await merged(found, search)
         if self._mmr is not None:
-            found = await _diverse(found, search, self._mmr)
+            found = await diverse(found, search, self._mmr)
         top_k = None if self._whole_documents else self._top_k or TOP_K
         found = selected(await without_copies(found, search), top_k, self._token_budget)
-        return Asked(found, search.snapshot, choice and choice.why, parents)
+        return found, choice and choice.why
 
     async def _found(self, search: Search) -> list[NodeWithScore]:
         """Return the best nodes with their copies, and spare ones if some may be dropped."""
@@ -286,34 +277,14 @@ class HierarchyRetriever(BaseRetriever):
     async def _best(self, search: Search, n: int) -> list[NodeWithScore]:
         match self.mode:
             case "traversal":
-                level = max(self.levels, default=0)
+                level = max(await numbers(search.snapshot, self.levels), default=0)
                 return await traversal(search, n, beam=self._beam, level=level)
             case "document":
                 return await best_of_documents(search, n, n_documents=self._n_documents)
             case "collapsed":
                 return await search.best(n)
-        return await search.best(n, cuts(self.levels or (0,)))
-
-
-async def _diverse(
-    found: Sequence[NodeWithScore], search: Search, mmr: float
-) -> list[NodeWithScore]:
-    by_id = {node.node.node_id: node for node in found}
-    nodes = await search.snapshot.nodes(list(by_id))
-    X = unit_vectors([search.embedding, *(node.get_embedding() for node in nodes)])
-    rows, _ = diversified(X[1:], X[1:] @ X[0], len(nodes), 1.0 - mmr)
-    return [by_id[nodes[row].node_id] for row in rows]
-
-
-def _check_rerank(rerank: object, mode: Mode, levels: Sequence[int], reorders: bool) -> None:
-    """Raise InputError if an option is not a reranker, or cannot be combined with others."""
-    model = isinstance(rerank, str) or callable(getattr(rerank, "rank", None))
-    require(model, "rerank", "a model's name or an object with rank(question, texts)", rerank)
-    if mode == "collapsed" or any(levels):
-        given = f"mode={mode!r}" if mode == "collapsed" else f"level {max(levels)}"
-        raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
-    if reorders:
-        raise InputError("rerank cannot be combined with whole_documents or mmr; omit them.")
+        cut = await cut_of(search.snapshot, self.levels or (0,))
+        return await search.best(n, cut.filters, highest_of=cut.highest_of)
 
 
 def _check_question(query_bundle: QueryBundle) -> None:

@@ -6,7 +6,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import InputError
-from hierindex.retrieve.question import cuts
+from hierindex.retrieve.levels import Level, cut_of
 from hierindex.store.prefilter import prefilter
 from hierindex.store.snapshot import Snapshot
 
@@ -51,9 +51,9 @@ def selected(
     return [node for node in found if node.node_id in ids]
 
 
-async def check_budget(snapshot: Snapshot, levels: Sequence[int], token_budget: int) -> None:
+async def check_budget(snapshot: Snapshot, levels: Sequence[Level], token_budget: int) -> None:
     """Raise InputError if no node of these levels, by default of any, fits a token budget."""
-    where = prefilter(cuts(levels)) if levels else None
+    where = prefilter((await cut_of(snapshot, levels)).filters) if levels else None
     rows = await snapshot.select("id", "n_tokens", where=where)
     shortest = rows.sort_by("n_tokens")["id"][:SHORTEST].to_pylist()
     nodes = [NodeWithScore(node=node) for node in await snapshot.nodes(shortest)]

@@ -1,7 +1,8 @@
 """Mode "traversal": a beam search from the roots down."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
@@ -9,7 +10,19 @@ from llama_index.core.schema import NodeWithScore
 from hierindex.core.ranking import cosines
 from hierindex.retrieve.question import Search, cuts
 from hierindex.store.failing import without_a_passing_chunk
-from hierindex.store.snapshot import MOST_KEPT, Place
+from hierindex.store.prefilter import Prefilter, by_ids
+from hierindex.store.table_snapshot import TableSnapshot, once
+
+MOST_KEPT = 10_000  # places in memory: 15 MB of vectors
+
+
+class Place(NamedTuple):
+    """The part of a node that a traversal reads."""
+
+    id: str
+    level: int
+    child_ids: list[str]
+    vector: "np.ndarray[Any, Any]"  # (n_dims,) float32, as stored
 
 
 async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[NodeWithScore]:
@@ -40,7 +53,7 @@ async def traversal(search: Search, n: int, *, beam: int, level: int) -> list[No
     fruitless = await without_a_passing_chunk(search.snapshot, search.filters)
     coming, reached = await _roots(search, max(n, beam)), list[str]()
     for _ in range(await search.snapshot.highest_level() + 1):  # each step leads down a level
-        places = await search.snapshot.places(coming)
+        places = await places_of(coming, search.snapshot)
         reached += [place.id for place in places if place.level <= level]
         above = [p for p in places if p.level > level and p.id not in fruitless]
         kept = _nearest(search.embedding, above, beam)
@@ -59,6 +72,32 @@ async def _roots(search: Search, most: int) -> list[str]:
     with_a_chunk = replace(search.by_meaning(), partial_summaries=True)
     best = await with_a_chunk.best(most, cuts([await search.snapshot.highest_level()]))
     return [node.node.node_id for node in best]
+
+
+async def places_of(node_ids: Collection[str], snapshot: TableSnapshot) -> list[Place]:
+    """Return the places of nodes in any order; those of the upper levels are cached."""
+    upper = await upper_places(snapshot)
+    below = [node_id for node_id in node_ids if node_id not in upper]
+    cached = [upper[node_id] for node_id in node_ids if node_id in upper]
+    return [*cached, *await _places(snapshot, by_ids(below))] if below else cached
+
+
+@once
+async def upper_places(snapshot: TableSnapshot) -> dict[str, Place]:
+    """Return the places in the highest levels that have at most `MOST_KEPT` nodes together."""
+    n_nodes, lowest = 0, 1 + await snapshot.highest_level()
+    for level, size in reversed((await snapshot.level_sizes()).items()):
+        n_nodes += size
+        lowest = level if n_nodes <= MOST_KEPT else lowest
+    places = await _places(snapshot, Prefilter(f"level >= {lowest:d}"))
+    return {place.id: place for place in places}
+
+
+async def _places(snapshot: TableSnapshot, where: Prefilter) -> list[Place]:
+    rows = await snapshot.select("id", "level", "child_ids", "vector", where=where)
+    X = np.stack(rows["vector"].to_numpy(zero_copy_only=False)) if len(rows) else ()
+    columns = (rows[name].to_pylist() for name in ("id", "level", "child_ids"))
+    return list(map(Place, *columns, X))
 
 
 def _nearest(question: Sequence[float], places: Sequence[Place], n: int) -> Sequence[Place]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
@@ -17,12 +17,10 @@ from hierindex.store.filters import (
 )
 from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
 from hierindex.store.schema import LOST_CHILD
-
-if TYPE_CHECKING:
-    from hierindex.store.snapshot import Snapshot
+from hierindex.store.table_snapshot import TableSnapshot
 
 MOST_IDS = 1_000_000  # in the cached results of all filters
-FILTERED = ("documents", "metadata", "source", *OF_NODE)  # columns that filters read
+FILTERED = ("documents", "metadata", "source", "parent_ids", *OF_NODE)  # columns that filters read
 
 
 class Outside(NamedTuple):
@@ -32,7 +30,7 @@ class Outside(NamedTuple):
     others: Prefilter
 
 
-async def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bool) -> Outside:
+async def outside(snapshot: TableSnapshot, filters: MetadataFilters, *, partial: bool) -> Outside:
     """Find the summaries that fail filters, which are evaluated on every chunk under them.
 
     A summary that has lost a child fails as well, because its text may contain that child.
@@ -40,7 +38,7 @@ async def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bo
 
     Parameters
     ----------
-    snapshot : Snapshot
+    snapshot : TableSnapshot
         Caches the result for its version.
     filters : MetadataFilters
         On chunks, possibly combined with filters on the node itself.
@@ -61,7 +59,7 @@ async def outside(snapshot: "Snapshot", filters: MetadataFilters, *, partial: bo
 
 
 async def without_a_passing_chunk(
-    snapshot: "Snapshot", filters: MetadataFilters | None
+    snapshot: TableSnapshot, filters: MetadataFilters | None
 ) -> Set[str]:
     """Return the ids of the summaries under which no chunk passes the filters on chunks."""
     parts = conjuncts(filters) if filters is not None else []
@@ -72,7 +70,7 @@ async def without_a_passing_chunk(
 
 
 async def _residuals(
-    snapshot: "Snapshot", filters: MetadataFilters
+    snapshot: TableSnapshot, filters: MetadataFilters
 ) -> list[tuple[MetadataFilters | bool, Set[str]]]:
     """Group summaries by the filters on chunks that remain once their own columns are known."""
     if is_of_node(filters) is False:
@@ -89,7 +87,7 @@ async def _residuals(
 
 
 async def _failing(
-    snapshot: "Snapshot", filters: MetadataFilters | bool, summaries: Set[str], partial: bool
+    snapshot: TableSnapshot, filters: MetadataFilters | bool, summaries: Set[str], partial: bool
 ) -> Set[str]:
     if isinstance(filters, bool):
         return frozenset() if filters else summaries
@@ -101,10 +99,10 @@ async def _failing(
     return summaries & _with_ancestors(of, parents)
 
 
-async def _above_failing(snapshot: "Snapshot", filters: MetadataFilters) -> set[str]:
+async def _above_failing(snapshot: TableSnapshot, filters: MetadataFilters) -> set[str]:
     """Return the ids of the parents of the chunks that fail."""
     fails = ~prefilter(filters)
-    columns = ["parent_ids", *(() if fails.exact else FILTERED)]
+    columns = ["parent_ids"] if fails.exact else FILTERED
     rows = (await snapshot.select(*columns, where=fails & CHUNKS)).to_pylist()
     if not fails.exact:
         rows = _failing_rows(rows, filters)
@@ -124,7 +122,7 @@ def _failing_rows(rows: list[dict[str, Any]], filters: MetadataFilters) -> list[
     return failing
 
 
-async def incomplete(snapshot: "Snapshot") -> Set[str]:
+async def incomplete(snapshot: TableSnapshot) -> Set[str]:
     """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
     rows = await snapshot.select("id", "child_ids", "stale", where=SUMMARIES)
     of = {

@@ -6,12 +6,12 @@ an excluded chunk. The merged metadata of a summary are not used, as their lists
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.store.failing import outside
+from hierindex.store.failing import FILTERED, outside
 from hierindex.store.filters import (
     Filter,
     check_depth,
@@ -21,12 +21,11 @@ from hierindex.store.filters import (
     is_of_node,
     keys,
 )
-from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, prefilter
+from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, prefilter
+from hierindex.store.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from hierindex.store.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -42,39 +41,56 @@ class Passing:
         The filters on a summary itself; None if summaries are filtered as chunks are.
     outside : set of str
         Ids of the summaries that fail because of the chunks under them.
+    highest_of : set of str, optional
+        Ids of summaries; only these and chunks pass, and none with a parent among these.
     """
 
     filters: MetadataFilters | None = None
     where: Prefilter = field(default_factory=Prefilter)
     of_node: MetadataFilters | None = None
     outside: frozenset[str] = frozenset()
+    highest_of: frozenset[str] | None = None
 
     def rows(self, rows: "pa.Table") -> "pa.Table":
         """Return the rows that pass."""
         import pyarrow as pa
 
-        if self.filters is None or self.where.exact:
+        if self.where.exact:
             return rows
-        return rows.filter(pa.array([self._holds(row) for row in rows.to_pylist()], pa.bool_()))
+        return rows.filter(
+            pa.array(map(self._holds, rows.select(FILTERED).to_pylist()), pa.bool_())
+        )
 
     def _holds(self, row: Mapping[str, Any]) -> bool:
-        assert self.filters is not None
+        of = self.highest_of
+        if of is not None:
+            may_pass = row["level"] == 0 or row["id"] in of
+            if not may_pass or not of.isdisjoint(row["parent_ids"]):
+                return False
+        if self.filters is None:
+            return True
         if row["level"] == 0 or self.of_node is None:
             return holds(self.filters, filtered_by(row))
         return row["id"] not in self.outside and holds(self.of_node, filtered_by(row))
 
 
 async def passing(
-    snapshot: "Snapshot", filters: MetadataFilters | None, *, partial: bool = False
+    snapshot: TableSnapshot,
+    filters: MetadataFilters | None,
+    *,
+    partial: bool = False,
+    highest_of: frozenset[str] | None = None,
 ) -> Passing:
     """Find the rows of a snapshot that pass filters.
 
     Parameters
     ----------
-    snapshot : Snapshot
+    snapshot : TableSnapshot
     filters : MetadataFilters, optional
     partial : bool
         Whether one passing chunk under a summary is enough for it to pass.
+    highest_of : set of str, optional
+        See `Passing`.
 
     Raises
     ------
@@ -86,6 +102,9 @@ async def passing(
     Filters that exclude summaries by `level` cost nothing here. Others read rows once for each
     version of the table; see `outside`.
     """
+    if highest_of is not None:
+        passes = await passing(snapshot, filters, partial=partial)
+        return replace(passes, where=passes.where & ANYTHING, highest_of=highest_of)
     if filters is None:
         return Passing()
     check_depth(filters)

@@ -11,12 +11,11 @@ from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
 from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from lancedb.query import AsyncQuery
-
-    from hierindex.store.snapshot import Snapshot
 
 DEPTH = 50  # minimum length of the lists to fuse: rows in both are rarely on top of both
 MOST_KNOWN = 1_000  # cached conditions
@@ -29,7 +28,7 @@ class Scope:
 
     Parameters
     ----------
-    snapshot : Snapshot
+    snapshot : TableSnapshot
         Its table exists.
     passes : Passing
         The rows that pass the query's filters.
@@ -39,7 +38,7 @@ class Scope:
         Columns to return beside the score, with those that the filters read.
     """
 
-    snapshot: "Snapshot"
+    snapshot: TableSnapshot
     passes: Passing
     most: int | None = None
     columns: tuple[str, ...] = tuple(NODE_COLUMNS)

@@ -12,12 +12,36 @@ KINDS = re.compile(
     | (?P<bare>    [ ]{0,3} (?: `{3,} | ~{3,} ) \s*$ )
     | (?P<heading> [ ]{0,3} \#{1,6} (?: \s | $ ) )
     | (?P<rule>    [ ]{0,3} (?P<mark> [=\-~^*_+"] ) (?P=mark){2,} \s*$ )
-    | (?P<item>    \s* (?: [-*+•‣◦▪] | \(? (?: \d{1,3} | [a-z] ) [.)] ) \s+ \S
+    | (?P<item>    \s* (?: [-*+•‣◦▪] | \(? (?: \d{1,3} | [a-z] | [ivx]{1,5} ) [.)] ) \s+ \S
                  | \s* \d{1,3} [\u3001\uff0e]
                  | [A-Z][\w.]* (?: [ ][A-Z][\w.]* ){,3} : \s )  # a speaker's turn
     | (?P<row>     \s* (?: \| | \+[-=] ) | \s* \S [^\t]* \t \s* \S )
     """,
     re.VERBOSE,
+)
+CODE_LINE = re.compile(
+    r"""
+    (?: >>> | \.\.\. | [$] ) (?: [ ] | $ )  # a prompt
+    | [a-zA-Z_]\w* (?: \.\w+ )+ $  # a name
+    | (?! [^\W\d_]+ (?: ,?[ ]+ [^\W\d_]+ ){4} )  # prose begins with some words
+      (?: .* [{}\\] $
+        | [^;=()<>{}*\[\]]* [=()<>{}*\[\]] [^;]* ; $
+        | (?: [\w.:]+ [ ] ){,3} [\w.:*]+ (?<! [\u0386-\u03ff] ) ; $
+        | (?: from [ ] \S+ [ ] )? import [ ] [\w.]+ (?: [ ]? , .* | [ ] as .* )? $
+        | (?: def | class | for | while | if | elif | with | except | else | try ) \b [^:]* : $
+        | [\w.\[\]'"]+ (?: [ ] [-+*/|&:]?=[ ] | =\S* $ )
+        | (?: [\w*:]+ [ ] ){,3} [\w.*:~]+ \( [^()]* (?: \( [^()]* \) [^()]* )* \) [:,]? $  # a call
+      )
+    """,
+    re.VERBOSE,
+)
+PROMPTS = ">>>", "..."
+CODE_STARTS = *PROMPTS, "$ ", "import ", "from "
+CODE_ENDS = tuple(";{}\\):,")
+CODE_WIDTH = 160  # characters of a line of code at most; longer ones are paragraphs
+PROSE_LINE = re.compile(
+    r"^[ \t]* (?: [^\W\d_]+ (?: [,;]?[ ]+ [^\W\d_]+ ){4} | [\u3040-\u30ff\u3400-\u9fff]{5} )",
+    re.VERBOSE | re.MULTILINE,
 )
 OPENS = frozenset({"blank", "fence", "bare", "heading", "item", "row"})
 CLOSES = frozenset({"bare", "end", "heading", "rule", "row"})
@@ -63,7 +87,7 @@ def split_blocks(text: str) -> Iterator[Block]:
 def _lines(text: str) -> Iterator[Line]:
     """Yield lines with their kinds: a name from `KINDS`, `code`, `end` of code or `prose`."""
     # A bare fence does not open code, as it may end code that began in an earlier chunk.
-    at, in_code = 0, False
+    at, in_code, last = 0, False, Line(0, "", "blank")
     for line in text.split("\n"):
         match = KINDS.match(line)
         kind = (match and match.lastgroup) or "prose"
@@ -71,24 +95,64 @@ def _lines(text: str) -> Iterator[Line]:
             in_code = True
         elif in_code and kind == "bare":
             kind, in_code = "end", False
-        elif in_code and kind != "blank":
-            kind = "code"
-        yield Line(at, line, kind)
+        elif in_code or (kind == "prose" and (is_code(line) or _is_in_code(line, last))):
+            kind = kind if kind == "blank" else "code"
+        last = Line(at, line, kind)
+        yield last
         at += len(line) + 1
+
+
+def is_code(line: str) -> bool:
+    """Return whether a line is code, of which some sign is needed.
+
+    >>> is_code("x = f(1)"), is_code("It is called with 1, as in f(1).")
+    (True, False)
+    """
+    code = line.strip()
+    signs = (
+        "=" in code or " " not in code or code.endswith(CODE_ENDS) or code.startswith(CODE_STARTS)
+    )
+    return signs and len(code) <= CODE_WIDTH and CODE_LINE.match(code) is not None
+
+
+def _is_in_code(line: str, last: Line) -> bool:
+    """Return whether a line goes on with the code before it, or is what that printed."""
+    goes_on = line.startswith(INDENTS) or last.text.lstrip().startswith(PROMPTS)
+    return last.kind == "code" and goes_on and PROSE_LINE.match(line) is None
 
 
 def _is_apart(line: Line, last: Line) -> bool:
     if line.kind in OPENS or last.kind in CLOSES:
         return True
-    return line.kind == last.kind == "prose" and _is_title(last.text.strip(), line.text.strip())
+    before, after = last.text.strip(), line.text.strip()
+    match last.kind, line.kind:
+        case "prose", "prose":
+            return _is_title(before, after) or _is_term(last.text, line.text)
+        case "prose" | "item", "code":  # which may be the end of a sentence
+            return not (before[-1].isalnum() or before[-1] == ",") or _is_title(before, after)
+        case "code", "prose":
+            return not after[0].islower()
+    return False
 
 
 def _is_title(line: str, after: str) -> bool:
     """Return whether a line is too short to be a wrapped line of the same paragraph."""
-    return 2 * len(line) < len(after) and not after[0].islower()
+    return 5 * len(line) < 3 * len(after) and not after[0].islower()
+
+
+def _is_term(line: str, after: str) -> bool:
+    """Return whether a line is explained by the indented line after it, as in manual pages."""
+    words, explanation = line.lstrip(), after.lstrip()
+    indents = len(line) - len(words), len(after) - len(explanation)
+    goes_on = explanation[0].islower() and not words.isupper()  # "--quiet", "prints nothing."
+    return indents[0] + 1 < indents[1] and 3 * len(words) < 2 * len(explanation) and not goes_on
 
 
 def _block(text: str, lines: Sequence[Line]) -> Block:
     at, to = lines[0].at, lines[-1].at + len(lines[-1].text)
-    is_code = CODE.search(text, at, to) and all(line.text.startswith(INDENTS) for line in lines)
-    return Block(at, to, not is_code and lines[0].kind not in VERBATIM)
+    is_code = all(line.kind in VERBATIM for line in lines) or (
+        all(line.text.startswith(INDENTS) for line in lines)
+        and CODE.search(text, at, to) is not None
+        and PROSE_LINE.search(text, at, to) is None
+    )
+    return Block(at, to, not is_code)

@@ -9,19 +9,60 @@ import sentencex
 
 from hierindex.record import Quote
 from hierindex.summarize.claims import Excerpt
-from hierindex.summarize.markup_blocks import split_blocks
+from hierindex.summarize.markup_blocks import is_code, split_blocks
 
 MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once
 GREEK = re.compile("[\u0386-\u03ff]{4}")  # a word, not a letter in a formula
 QUOTED = re.compile("[\u300d\u300f]\u3068")  # the end of a Japanese quotation and its particle
-NUMBER = re.compile(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)\uff0e]\s{,9}")  # of a list's item
+MARK = re.compile(  # of an item, a section or a speaker, which belongs to the sentence after it
+    r"(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)\uff0e]|\d{1,3}(?:\.\d{1,3})+\.|[\u2022\u25e6]"
+    r"|(?:M(?:r|rs|s|iss)|Dr)\.? [A-Z]{2,}\.)\s{,9}"
+)
+# Inside a name, or between a label and a dash.
+UNSPACED = re.compile("[.?!][\u2013\u2014#-&*-Z\\\\-~]")
+CLOSING = re.compile("(?:[)\\]}\"'\u00bb\u2019\u201d]|\\*/)+(?:\\s+|$)")
+NAME_ALONE = re.compile(r"(?<=\n)\w+\s*")  # of what the next block is about
+ASIDE = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*[.?!][\"'\u201d\u2019]?\)\s+(?=[^\W\d_a-z])")
+SHORT = re.compile(r"(?:.*\W)?(?:[Aa]pprox|bzw|evtl|Ft|ggf|inkl|resp|sog|[Vv]gl)\.", re.DOTALL)
+NUMBERED = re.compile(  # what stands before a number
+    r"(?:.*\W)?(?:Abb|Abs|Anm|[Aa]pp|[Aa]rts|Bd|[Cc]h(?:s|ap)?|eds?|[Ee]qs?|[Ee]xs?|[Ff]igs|Kap|max|[Pp]aras?"
+    r"|[Rr]efs|[Ss]ec(?:s|t)|[Tt]ab|[Vv]ols?)\.",
+    re.DOTALL,
+)
+NUMERAL = re.compile(r"\(?(?:\d|[IVXLC]+\b)")
+DAY = re.compile(r"(?:.*\s)?\d{1,2}\.", re.DOTALL)
+MONTH = re.compile("Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez")  # in German
 SURROGATE = re.compile("[\ud800-\udfff]")
 ZERO_WIDTH_JOINER = "\u200d"
 
 # Words, and single characters in scripts without blanks between words.
 TOKEN = r"(?u)[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
 MIN_WORDS = 4  # of an informative sentence
+MIN_TOKENS = 3  # of a sentence that can be quoted
+
+LABEL = re.compile(  # of items, sections and captions
+    r"(?:[-*+\u2022\u2023\u25e6\u25aa\u2013]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s+"
+    r"|\d+(?:\.\d+)+\.?\s+|(?:Fig(?:ure)?|Tab(?:le)?|Abb(?:ildung)?|Tabelle|[\u56fe\u5716\u8868])"
+    r"[.\s]*\d[\d.-]*[.:\uff1a]\s*)*"
+)
+BEGIN = re.compile(  # a word, a name such as ".NET" or an option, also quoted or marked up
+    r"[\"'*_`(\[<\u00a1\u00ab\u00bb\u00bf\u2018-\u201f\u2039\u300a\u300c\u300e\uff08]*"
+    r"(?!\d+,\s)[-$%@/.~&\u00a7]*[^\W_]"
+)
+# Words in lower case that may begin a sentence, as they are names of programs.
+NAME = re.compile(r"\S*[\w)][-_./:(=]+\w|\w*\d|\w+\s+(?:is[st]?\b|[\u3040-\u9fff])")
+END = re.compile(  # the marks of many scripts, with closing marks and notes; Thai and Lao have none
+    r"(?:[.!?\u2026\u0589\u061f\u06d4\u0964\u0965\u0e01-\u0eff\u104b\u1362\u3002\uff01\uff0e\uff1f\uff61]"
+    r"|(?<=[\u0386-\u03ff]);)"
+    r"(?:[\"'*_`)\]>\u00ab\u00bb\u2018-\u201d\u300b\u300d\u300f\uff09\u00b9\u00b2\u00b3]|\[\^?\d+\])*$"
+)
+STUB = re.compile(r"\d\w*|_+|[a-zA-Z]")  # a token that is no word
+LINK = re.compile(r"!?\[[^\]]*\]\([^)\s]*\)|<?\w+://\S+")
+NO_PROSE = re.compile(  # rows, lines under headings, and dots before the number of a page
+    r"\t|\s\|\s|^\||\.{5,}|(?:\s\.){4,}|^\s*([=\-~^*_+\"])\1{2,}\s*$", re.MULTILINE
+)
+ITEM_MARK = re.compile(r"(?<!\S)\w\)|[:;]-?[()]")  # a bracket that is not one of two
 
 
 @dataclass(frozen=True)
@@ -102,6 +143,47 @@ def is_telling(text: str) -> bool:
     return len(re.findall(TOKEN, text)) >= MIN_WORDS
 
 
+def is_sentence(text: str) -> bool:
+    """Return whether a text can be quoted on its own, as it reads as one or more whole sentences.
+
+    Headings, captions, navigation, tables of contents, beginnings of lists, rows, code and parts
+    of sentences cannot. In doubt the answer is False. No language is assumed, but the text must
+    end with a mark such as a full stop, except in Thai and Lao.
+
+    Examples
+    --------
+    >>> is_sentence("(b) The pump failed at 10.30.")
+    True
+    >>> any(map(is_sentence, ("Introduction ..... 3", "1.2 Scope 14", "See also:", "x = f(1)")))
+    False
+    """
+    text = text.strip()
+    body = LABEL.sub("", text, count=1)
+    prose = LINK.sub("", body)
+    tokens = re.findall(TOKEN, prose)
+    words = [token for token in tokens if not STUB.fullmatch(token)]
+    return (
+        BEGIN.match(body) is not None
+        and END.search(body) is not None
+        and not (text[0].islower() and NAME.match(text) is None)
+        and MIN_TOKENS <= len(tokens) < 2 * len(words)
+        and any(not word[0].isupper() for word in words)
+        and _is_balanced(body)
+        and not NO_PROSE.search(body)
+        and not any(map(is_code, body.split("\n")))
+    )
+
+
+def _is_balanced(text: str) -> bool:
+    """Return whether every bracket is closed, and none is closed that was not opened."""
+    depth = 0
+    for bracket in re.findall(r"[()\[\]]", ITEM_MARK.sub("", text)):
+        depth += 1 if bracket in "([" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
 def stripped(text: str, at: int, to: int) -> tuple[int, int]:
     """Return the bounds of `text[at:to]` without leading and trailing blanks.
 
@@ -127,12 +209,23 @@ def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
     # is repeated at the start of the next.
     while at < to:
         end = _cut(text, at, to, WINDOW)
+        if mark := MARK.match(text, at, end):  # sentencex does not split items
+            yield at, (at := mark.end())
         window = SURROGATE.sub("\ufffd", text[at:end])  # invalid in UTF-8 and Rust
         found = sentencex.get_sentence_boundaries(_language(window), window)
         if end < to and len(found) > 1:
             end = at + found.pop()["start_index"]
-        yield from ((at + part["start_index"], at + part["end_index"]) for part in found)
+        for part in found:
+            yield from _asides(text, at + part["start_index"], at + part["end_index"])
         at = end
+
+
+def _asides(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of closing marks, whole sentences in brackets, and what follows them."""
+    while aside := CLOSING.match(text, at, to) or ASIDE.match(text, at, to):
+        yield at, (at := aside.end())
+    if at < to:
+        yield at, to
 
 
 def _language(text: str) -> str:
@@ -141,24 +234,38 @@ def _language(text: str) -> str:
 
 
 def _joined(text: str, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Join the parts of a sentence that sentencex has split.
-
-    A part belongs to the one before if that began with a capital and this does not (after
-    abbreviations in languages other than English), if it begins with the particle after a
-    Japanese quotation, or if the part before is the number of a list item.
-    """
+    """Join the parts of a sentence that sentencex has split."""
     start = end = -1
-    capital = False
     for at, to in parts:
-        goes_on = (capital and text[at].islower()) or QUOTED.match(text, at - 1)
-        if end == at and (goes_on or NUMBER.fullmatch(text, start, end)):
+        if end == at and _goes_on(text, start, at, to):
             end = to
             continue
         if start < end:
             yield start, end
-        start, end, capital = at, to, _begins_with_a_capital(text, at, to)
+        start, end = at, to
     if start < end:
         yield start, end
+
+
+def _goes_on(text: str, start: int, at: int, to: int) -> bool:
+    """Return whether `text[at:to]` belongs to the sentence `text[start:at]` before it.
+
+    It does if that began with a capital and this does not (after abbreviations in languages other
+    than English), if no blank is between them, if it has only closing marks, if it begins with the
+    particle after a Japanese quotation, or if before it are only a label or an abbreviation.
+    """
+    if text[at].islower() and _begins_with_a_capital(text, start, at):
+        return NAME_ALONE.fullmatch(text, at, to) is None
+    if UNSPACED.match(text, at - 1) or QUOTED.match(text, at - 1):
+        return True
+    if MARK.fullmatch(text, start, at) or CLOSING.fullmatch(text, at, to):
+        return True
+    before = text[max(start, at - 20) : at].rstrip()
+    return (
+        SHORT.fullmatch(before) is not None
+        or (NUMERAL.match(text, at) is not None and NUMBERED.fullmatch(before) is not None)
+        or (MONTH.match(text, at) is not None and DAY.fullmatch(before) is not None)
+    )
 
 
 def _begins_with_a_capital(text: str, at: int, to: int) -> bool:

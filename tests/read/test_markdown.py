@@ -11,6 +11,7 @@ from hierindex.read.documents import (
     read_documents,
 )
 from hierindex.read.markdown import front_matter, markdown_headings, read_markdown
+from hierindex.read.records import BETWEEN
 from hierindex.read.text import MAX_TITLE
 
 
@@ -147,3 +148,48 @@ def test_a_document_has_its_title_and_headings(tmp_path):
 def test_markdown_is_kept(read_one):
     text = "---\ntitle: x\n---\n# One\n\n* a\n    * b\n\n```py\nx  =  1\n```\n<b>no html</b>\n"
     assert read_one("a.md", text).text == text
+
+
+ROWS = [f"| r{i} | It is said that {i} is *so*. |\n" for i in range(60)]
+RECORDS = [f"Name: r{i}; Note: It is said that {i} is *so*." for i in range(60)]
+TABLE = "| Name | Note |\n|---|:-:|\n" + "".join(ROWS)
+
+
+@pytest.mark.parametrize("before", ["", "Text.\n", "# A\n\n---\n\n", "---\nby: x\n---\n# A\n"])
+@pytest.mark.parametrize("after", ["", "\n# B\n", f"\n- x\n\nC\n---\n{TABLE}\n# D\n"])
+def test_rows_of_a_long_table_carry_their_header(before, after):
+    """No chunk ends within them, and the headings are at their places."""
+    text = before + TABLE + after
+    reading = read_markdown(BytesIO(text.encode()))
+    parts = [part.strip("\n") for part in reading.text.split(BETWEEN)]
+    assert [part for part in parts if part in RECORDS] == RECORDS * text.count(TABLE)
+    rest = "\n".join(part for part in parts if part not in RECORDS)
+    assert rest.split() == text.replace(TABLE, "").split()
+    given = markdown_headings(text, front_matter(text)[1])
+    for found, heading in zip(reading.headings, given, strict=True):
+        line, _, _ = text[heading.start :].partition("\n")
+        assert found[:2] == heading[:2]
+        assert reading.text[found.start :].startswith(f"{line}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TABLE[:1000],
+        f"```\n{TABLE}```\n",
+        "".join(f"> {line}" for line in TABLE.splitlines(keepends=True)),
+        TABLE.replace("| Name | Note |", "|  |  |"),
+        TABLE.replace("|:-:|", "|:-:|---|"),
+        TABLE.replace("|---|:-:|\n", ""),
+    ],
+    ids="short code quoted headless uneven undivided".split(),
+)
+def test_other_tables_stay_as_they_are(text):
+    assert read_markdown(BytesIO(text.encode())).text == text
+
+
+def test_cells_of_a_long_table_are_all_read():
+    """Also those without a name, and those that hold the mark between cells."""
+    rows = ["| a \\| b |", "c | | d", "|| e |\n"]
+    text = read_markdown(BytesIO((TABLE + "\n".join(rows)).encode())).text
+    assert text.strip().split(BETWEEN)[60:] == ["Name: a \\| b", "Name: c; d", "Note: e"]

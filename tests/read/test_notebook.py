@@ -44,6 +44,17 @@ def test_cells_are_markdown():
     assert [reading.text[h.start :].split()[0] for h in reading.headings] == ["#", "##"]
 
 
+def test_rows_of_a_long_table_carry_their_header():
+    table = "| Way | Seconds |\n|---|---|\n" + "| the old one | 12345 |\n" * 80
+    cells = [{"cell_type": "markdown", "source": source} for source in ("# A", table, "# B")]
+    reading = read(notebook(*cells, code(table)))
+    assert reading.text.count("Way: the old one; Seconds: 12345\n\n\n") == 80
+    assert reading.text.count("| the old one | 12345 |") == 80  # code
+    assert [reading.text[h.start :].split()[:2] for h in reading.headings] == [
+        *(["#", "A"], ["#", "B"])
+    ]
+
+
 @pytest.mark.parametrize(
     ("output", "text"),
     [

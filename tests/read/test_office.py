@@ -334,7 +334,7 @@ def html_table(header="th", rows=ROWS):
 )
 def test_rows_of_a_long_table_carry_their_header(suffix, data):
     reading = read(suffix, data)
-    assert reading.text.lstrip("# ") == f"x\n\n{RECORDS}"
+    assert reading.text.lstrip("# ") == f"x{BETWEEN}{RECORDS}\n"
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,47 @@ def test_no_headings_by_fonts_where_it_is_unsure(read, page):
     assert headings(read(typed(page))) == []
 
 
+def test_bold_headings_may_be_smaller_than_the_text(read):
+    index = [Typed("A", 700, 9, True), *body(689, 3), Typed("12", 640, 5, True)]
+    index.append(Typed("B", 620, 9, True))
+    index.append(Typed("tiny", 560, 5, True))
+    assert headings(read(typed([*index, *body()]))) == [(1, "A"), (1, "B")]
+
+
+def test_bold_terms_begin_lines_but_numbered_headings_may_end_in_code(read):
+    page = [
+        Typed("Note:", 740, bold=True),
+        Typed("it is good to know.", 740, x=110),
+        *body(700, 6),
+        Typed("1.1 Option", 600, bold=True),
+        Typed("draft", 600, x=130),
+        *body(576, 6),
+    ]
+    assert headings(read(typed(page))) == [(1, "1.1 Option draft")]
+
+
+def test_many_bold_headings_are_not_the_text(read):
+    page = []
+    for i in range(9):
+        page.append(Typed(f"The option number {i}", 740 - 60 * i, 14, True))
+        page += body(724 - 60 * i, 2, "It is an option.")
+    assert len(headings(read(typed(page)))) == 9
+
+
+def test_text_beside_much_code_is_no_heading(read):
+    code = [body(700 - 12 * i, 1, "a = b; " * 9)[0]._replace(size=7) for i in range(40)]
+    page = [Typed("Results", 760, 14), *code]
+    for y, n in ((200, 1), (160, 1), (120, 4), (50, 2)):
+        page += body(y, n, "We explain.")
+    assert headings(read(typed(page))) == [(1, "Results")]
+
+
+def test_list_items_and_footnotes_are_no_headings(read):
+    page = [Typed("Results", 740, bold=True), *body(720, 20)]
+    page += [Typed("* A footnote", 420, bold=True), Typed("- An item", 390, bold=True)]
+    assert headings(read(typed(page))) == [(1, "Results")]
+
+
 def test_entries_of_a_table_of_contents_are_no_headings(read):
     contents = [
         Typed("Contents", 740, 14, True),

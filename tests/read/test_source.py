@@ -78,6 +78,44 @@ def test_definitions_of_python_are_headings():
     assert read(".py", STORE).metadata == {"title": "Stores of texts."}
 
 
+def test_comments_of_python_belong_to_what_follows_them():
+    """Those that are indented deeper belong to the definition before."""
+    text = dedent(
+        """\
+        NAMES = \"\"\"
+        # one\"\"\"
+        # About f.
+
+        def f(): ...
+            # Within f.
+
+        # Helpers
+        # -------
+
+        @cache  # all
+        # of them
+        def g(): ...
+        class A:
+        \t# The first.
+        \tdef h(self): ...
+
+        \t# The second.
+
+        \tdef i(self): ...
+        # Run.
+        f()
+        """
+    )
+    assert headings(".py", text) == [
+        (1, "f", "# About f."),
+        (1, "g", "# Helpers"),
+        (1, "class A", "class A:"),
+        (2, "h", "\t# The first."),
+        (2, "i", "\t# The second."),
+        (1, "", "# Run."),
+    ]
+
+
 @pytest.mark.parametrize(
     "text", ["def f(x):\n    print x\n\n\nclass A:\n    pass\n", "\\d\n\ndef f(x):\n\n\nclass A:\n"]
 )

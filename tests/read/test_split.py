@@ -95,10 +95,12 @@ PIECES = (
     "\u200b\u00ad\ufffd" * 100,
     "0123456789" * 40,
     "    x = [1, 2]\n" * 30,
+    "the wick\foil\x0bof\x85Lamp\x1ctowers " * 60,
 )
 
 
 MARKS_AT_THE_END_OF_A_CHUNK = PIECES[1] + PIECES[3] + PIECES[4]
+BLANKS_THAT_TOKENIZERS_DROP = PIECES[-1]
 
 
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=300), min_size=1, max_size=8)
@@ -106,6 +108,7 @@ TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=300), min_size=1, ma
 
 @given(TEXTS.map("".join).filter(str.strip))
 @example(MARKS_AT_THE_END_OF_A_CHUNK)
+@example(BLANKS_THAT_TOKENIZERS_DROP)
 def test_default_chunks_are_verbatim_and_fit_the_window(embed_model, splitter, text):
     embedder, document = Embedder(embed_model), Document(text=text, id_="a")
     chunks = split_documents([document], splitter)

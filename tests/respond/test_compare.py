@@ -189,7 +189,7 @@ def test_a_wrong_mode_is_refused_before_a_model_is_loaded(
     def refuse(*args, **options):
         raise AssertionError
 
-    monkeypatch.setattr("hierindex.index.load_embed_model", refuse)
+    monkeypatch.setattr("hierindex.retrieve.stored_tree.load_embed_model", refuse)
     llm = llm_of(server) if with_llm else None
     with pytest.raises(InputError, match=message):
         HierarchicalIndex(store).compare(QUESTION, llm=llm, response_modes=["extractive", mode])

@@ -29,6 +29,7 @@ from hierindex.errors import HierindexError, InputError, LevelError
 from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
+from hierindex.retrieve import traversal
 from hierindex.retrieve.merging import merged
 from hierindex.retrieve.retriever import TOP_K, HierarchyRetriever
 from hierindex.store.snapshot import Snapshot
@@ -675,20 +676,18 @@ def test_what_a_traversal_keeps_in_memory_changes_nothing(
     store, embed_model, monkeypatch, most_kept
 ):
     found = HierarchyRetriever(store, embed_model, mode="traversal", beam=1).retrieve(QUESTION)
-    for room in ("store.snapshot", "retrieve.traversal"):
-        monkeypatch.setattr(f"hierindex.{room}.MOST_KEPT", most_kept)
+    monkeypatch.setattr(traversal, "MOST_KEPT", most_kept)
     again = HierarchyStore(store.uri)
     retriever = HierarchyRetriever(again, embed_model, mode="traversal", beam=1)
     assert retriever.retrieve(QUESTION) == retriever.retrieve(QUESTION) == found
-    assert len(wait_for(again.snapshot()._upper())) <= most_kept
+    assert len(wait_for(traversal.upper_places(again.snapshot()))) <= most_kept
 
 
 def test_of_many_roots_a_traversal_looks_at_the_best(embed_model, tmp_path, monkeypatch):
-    monkeypatch.setattr("hierindex.retrieve.traversal.MOST_KEPT", 3)
-    monkeypatch.setattr("hierindex.store.snapshot.MOST_KEPT", 3)
+    monkeypatch.setattr(traversal, "MOST_KEPT", 3)
     asked = []
-    place = Snapshot.places
-    monkeypatch.setattr(Snapshot, "places", lambda self, ids: asked.append(ids) or place(self, ids))
+    place = traversal.places_of
+    monkeypatch.setattr(traversal, "places_of", lambda *of: asked.append(of[0]) or place(*of))
     store = HierarchyStore(tmp_path)
     store.add(tree(DocumentHierarchy, group_documents=False))
     best = HierarchyRetriever(store, embed_model, level=1, top_k=1, token_budget=None)

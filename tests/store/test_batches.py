@@ -6,7 +6,7 @@ import pytest
 from llama_index.core.schema import TextNode
 
 from hierindex.errors import IndexNotFoundError
-from hierindex.store import snapshot
+from hierindex.store import table_snapshot
 from hierindex.store.vector_store import HierarchyStore
 
 N = 23
@@ -14,7 +14,7 @@ N = 23
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    monkeypatch.setattr(snapshot, "BATCH", 5)
+    monkeypatch.setattr(table_snapshot, "BATCH", 5)
     store = HierarchyStore(tmp_path / "index")
     store.add([TextNode(id_=f"{i:02}", text="x", embedding=[float(i), 1.0]) for i in range(N)])
     return store

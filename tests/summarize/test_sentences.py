@@ -166,6 +166,70 @@ def test_no_sentence_crosses_blocks(blocks):
     assert sentences == [block.strip() for block in blocks]
 
 
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["Speculation.--The pump was old.", "It failed."],
+        ["Finding.\u2014No pump failed.", "It was closed."],
+        ["Note: The pump is old.", "It is closed."],
+        ["Q. Did it fail?", "It was old.", "A. Yes."],
+        ["MR. SMITH: I saw it.", "It ran."],
+        ["Mr. BALL. Did you see it?", "Mr. SMITH. Yes."],
+        ["(d) The pump is closed.", "It failed.", "(iv) It is old."],
+        ["\u2022 The pump is closed.", "It failed."],
+        ["(1) The pump is closed.", "It failed."],
+        ["7.9. Pumps are old.", "They fail."],
+        ["Use Python 3.11.2.", "Python 3.12 is next."],
+        ["Call open(file, mode='r').", "It reads."],
+        ["See os.Path and :class:`.Pump` or `~.Valve`.", "They are names."],
+        ["It stands in /etc/../pump.d/*.Conf and x.You.", "Read it."],
+        ["Ask J. D. Smith of Port St. John.", "He knows."],
+        ["He lives in the Dallas-Ft. Worth area.", "It is dry."],
+        ["See vol. 3, Ch. VII and eq. (5).", "It is approx. Five."],
+        ["Smith et al. (2003) say so.", "Cf. Fig. 3 and No. 5, e.g. Pumps."],
+        ["Siehe Abb. 3 bzw. Kap. 2.", "Am 5. Mai fiel sie aus.", "Vgl. Bd. 2."],
+        ["(It is old.)", "It failed.", "(It (the pump) is closed.)", "Then it ran."],
+        ["[It (the pump) is closed.]", "It failed. */", "It ran."],
+    ],
+)
+def test_technical_text(expected):
+    assert [s.text for s in split_sentences(" ".join(expected))] == expected
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["DESCRIPTION", "       pump closes the valve, see valve(7)."],
+        ["  -a, --all", "         Close all, as with fork(2).\n\n", "         It returns x=1."],
+        ["  -a, --all\n         closes all the valves of the old pump.", "It returns 1."],
+        ["Pumps and their many valves", "They are opened at noon and closed in the evening."],
+        ["It is closed.", "valve.close(all=False)", "Return the number of valves."],
+        ["It is closed.", "int close(Valve *v)", "Return the number of valves."],
+        ["It is closed.", "pumps.valves.CLOSED", "Whether it is closed."],
+        ["It is closed.", "valve", "The valve to close."],
+        ["So run:", "import pump\nfor v in valves:\n    close(v)\n    v = 1", "It closes them."],
+        ["So run:", ">>> pump.state()\n'It is. Old'", "It is old."],
+        ["iv. The pump", "v. The valve"],
+    ],
+)
+def test_blocks_of_manuals(blocks):
+    sentences = [s.text for s in split_sentences("\n".join(blocks))]
+    assert sentences == [block.strip() for block in blocks]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It returns\nvalve.close() at once.",
+        "It is closed by\nvalve.close()\nat once.",
+        "The valve may be one of the old\nones (see there);\nit is closed.",
+        "Each, a valve of the first kind and\na pump of the second, is old.",
+    ],
+)
+def test_wrapped_sentences_with_code(text):
+    assert [s.text for s in split_sentences(text)] == [text]
+
+
 def test_code_goes_by_paragraphs():
     text = '```rust\nlet a = 1;\n\nlet b = "Oh. No";\n```\nThen.'
     assert [s.text for s in split_sentences(text)] == [

@@ -1,0 +1,122 @@
+"""How well texts answer a question, from 0 to 1, by their meaning and their words."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import Self
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+
+from hierindex.core.calibration import Scale
+from hierindex.core.ranking import cosines
+from hierindex.core.stop_words import GERMAN_QUESTION_WORDS, QUESTION_WORDS
+from hierindex.embed.embedder import unit_vectors
+from hierindex.retrieve.known_questions import about_the_whole, known_vectors
+from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.store.rows import matched_words
+from hierindex.summarize.sentences import TOKEN
+
+# A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
+LIKENESS, WORDS, NUMBER, NAMES, INTERCEPT = 4.6, 3.2, -4.1, -4.7, -4.4
+MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
+LOOKED_UP = 0.9  # least score if the question is nothing but words that a text has
+N_BEST = 5  # texts that are searched for numbers and names
+
+NAME = re.compile(r"(?<=\S\s)[^\W\d_a-z]\w*")  # a capital that does not begin the question
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The words of a question.
+
+    `words` are those that do not merely ask, `numbers` and `names` are among them. `is_lookup`
+    tells that there are no others, as in "Jack Ruby" or "chapter-3.md".
+    """
+
+    words: tuple[str, ...]
+    numbers: frozenset[str]
+    names: frozenset[str]
+    is_lookup: bool
+
+    @classmethod
+    def of(cls, question: str) -> Self:
+        """Read a question; in German, where nouns have capitals, no names are recognised.
+
+        >>> asked = Asked.of("Where was Ada Lovelace in 1833?")
+        >>> asked.words, sorted(asked.names), sorted(asked.numbers)
+        (('ada', 'lovelace', '1833'), ['ada', 'lovelace'], ['1833'])
+        """
+        every = words_of(question)
+        words = tuple(word for word in every if word not in QUESTION_WORDS)
+        is_german = not GERMAN_QUESTION_WORDS.isdisjoint(every)
+        named = {} if is_german else words_of(" ".join(NAME.findall(question)))
+        numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
+        names = frozenset(words).intersection(named) - numbers
+        return cls(words or tuple(every), numbers, names, len(words) == len(every) > 0)
+
+    def score(self, likeness: float, told: Sequence[set[str]]) -> float:
+        """Return the probability that texts answer the question.
+
+        Parameters
+        ----------
+        likeness : float
+            Calibrated similarity of the question to the nearest sentence or text.
+        told : sequence of set of str
+            The words of each text, in lower case, the best text first.
+        """
+        if not self.words or not told:
+            return 0.0
+        covered = max(len(words.intersection(self.words)) for words in told) / len(self.words)
+        best = set[str]().union(*told[:N_BEST])
+        logit = (
+            INTERCEPT
+            + LIKENESS * min(max(likeness, 0.0), MOST_LIKE)
+            + WORDS * covered
+            + NUMBER * (not self.numbers <= best)
+            + NAMES * len(self.names - best) / max(len(self.names), 1)
+        )
+        score = 1 / (1 + exp(-logit))
+        return max(score, LOOKED_UP) if self.is_lookup and covered == 1 else score
+
+
+def words_of(text: str) -> dict[str, None]:
+    """Return the distinct words of a text in lower case, in order."""
+    return dict.fromkeys(re.findall(TOKEN, text.lower()))
+
+
+def words_about(node: NodeWithScore) -> set[str]:
+    """Return the words of a node's text, titles, section and file names."""
+    return {*words_of(matched_words(node.metadata, node.get_content(MetadataMode.NONE)))}
+
+
+async def scores(
+    query: QueryBundle, nodes: Sequence[NodeWithScore], model: BaseEmbedding
+) -> dict[str, float]:
+    """Return how well each node alone answers, by id; one of an overview keeps its share.
+
+    Vectors are read from the snapshot that the nodes were found in; without one, and without the
+    question's own, the result is empty.
+    """
+    snapshot = next((node.snapshot for node in nodes if isinstance(node, RetrievedNode)), None)
+    if snapshot is None or query.embedding is None:
+        return {}
+    q = np.asarray(unit_vectors([query.embedding])[0], dtype=np.float64)
+    if about_the_whole(q, model).decided:
+        return {node.node_id: min(max(node.get_score(), 0.0), 1.0) for node in nodes}
+    rows = await snapshot.rows([node.node_id for node in nodes], columns=("id", "vector"))
+    if not rows:
+        return {}
+    Q, A, _ = known_vectors(model)
+    X = np.array([row["vector"] for row in rows], dtype=np.float64)  # (n_rows, n_dims)
+    likeness = dict(
+        zip((row["id"] for row in rows), Scale.of(Q @ A.T).shares(cosines(X, q)), strict=True)
+    )
+    asked = Asked.of(query.query_str)
+    return {
+        node.node_id: asked.score(float(likeness[node.node_id]), [words_about(node)])
+        for node in nodes
+        if node.node_id in likeness
+    }

@@ -1,0 +1,132 @@
+"""Sentences to quote, and what each of them cannot be read without."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hierindex.core.membership import Ints1d
+from hierindex.record import Quote
+from hierindex.summarize.markup_blocks import Block, split_blocks
+from hierindex.summarize.sentences import (
+    Sentence,
+    is_sentence,
+    split_sentences,
+    stripped,
+)
+
+BETWEEN = 4  # maximum characters of white space between two chunks
+LABEL = re.compile(  # of a speaker, a note, a claim
+    r"\W{0,3}[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}(?::|[.:]?\s?(?:--|\u2014))\s?\S"
+)
+ITEM = re.compile(r"\s*(?:[-*+\u2022]|\(?(?:\d{1,3}|[a-z])[.)])\s")
+ROW = re.compile(r"\s*[|+]|\s*\S[^\t\n]*\t")
+RULE = re.compile(r"[\s|:+=-]*")  # below the head of a table
+ANNOUNCES = (":", "\uff1a")
+OPENING = "\"'([*_\u201c\u2018\u2014-"
+REFERS = re.compile(  # to the sentence before
+    r"(?:this|that|these|those|it|its|he|his|she|her|they|their|such|so|thus|then|therefore"
+    r"|however|but|and|or|also|instead|otherwise|er|sie|es|dies\w*|jen\w*|sein\w*|ihr\w*|dann"
+    r"|deshalb|daher|jedoch|aber|auch)\b|[\u4ed6\u5979\u5b83\u8fd9\u90a3\u6b64]",
+    re.IGNORECASE,
+)
+
+Texts = Iterable[tuple[str, Sequence[Quote]]]
+"""The texts of nodes with their quotes."""
+
+
+class Pool(NamedTuple):
+    """The sentences of nodes in order, and how they depend on each other.
+
+    `own` tells which sentences say something on their own, `joined` which directly follow the one
+    before, and `needs` lists the sentences without which each cannot be read.
+    """
+
+    texts: list[str]
+    sentences: list[Sentence]
+    own: NDArray[np.bool_]
+    joined: NDArray[np.bool_]
+    needs: list[tuple[int, ...]]
+
+    @classmethod
+    def of(cls, texts: Texts) -> "Pool":
+        """Split texts into sentences; each counts as one's own where it stands first."""
+        read, sentences, own = list[str](), list[Sentence](), list[bool]()
+        joined, needs, known = list[bool](), list[tuple[int, ...]](), set[str]()
+        for child, (text, quotes) in enumerate(texts):
+            read.append(text)
+            split = [replace(each, child=child) for each in split_sentences(text, quotes)]
+            for each, says, before in _read(text, split):
+                own.append(says and each.text not in known)
+                joined.append(bool(sentences) and _follows(each, sentences[-1]))
+                needs.append(tuple(len(sentences) - back for back in before))
+                known.add(each.text)
+                sentences.append(each)
+        return cls(read, sentences, np.array(own, dtype=bool), np.array(joined, dtype=bool), needs)
+
+    def in_pieces(self, sentences: Sequence[Sentence]) -> "Pool":
+        """Return a pool of some of the sentences, or of pieces, that are quoted one by one."""
+        n = len(sentences)
+        apart = np.zeros(n, dtype=bool)
+        return Pool(self.texts, [*sentences], ~apart, apart, [()] * n)
+
+    @property
+    def node(self) -> Ints1d:
+        """The index of each sentence's node, (n_sentences,)."""
+        return np.array([sentence.child for sentence in self.sentences], dtype=np.int64)
+
+    def text(self, first: int, last: int) -> str:
+        """Return the text of joined sentences as it stands in their nodes."""
+        run = self.sentences[first : last + 1]
+        parts = [[*part] for _, part in groupby(run, key=lambda sentence: sentence.child)]
+        return "\n\n".join(
+            self.texts[part[0].child][part[0].quote.at : part[-1].quote.to] for part in parts
+        )
+
+
+def _read(text: str, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, bool, list[int]]]:
+    """Yield the sentences of a node, whether each says something, and how far back its needs are.
+
+    A sentence needs the first of its paragraph if that begins with a label, and the one before if
+    it refers to it. A row needs the head of its table; a row, an item and code need the sentence
+    that announces them.
+    """
+    blocks, block = split_blocks(text), Block(0, 0, prose=True)
+    begins, head, announced = 0, None, None
+    for i, sentence in enumerate(sentences):
+        while sentence.quote.at >= block.to and (after := next(blocks, None)):
+            block, begins = after, i
+        is_row = not block.prose and ROW.match(sentence.text) is not None
+        is_item = block.prose and ITEM.match(sentence.text) is not None
+        head = (i if head is None else head) if is_row else None
+        needs = {begins} if block.prose and LABEL.match(sentences[begins].text) else set[int]()
+        if is_item or not block.prose:
+            needs |= {each for each in (head, announced) if each is not None}
+        elif i and REFERS.match(sentence.text.lstrip(OPENING)):
+            needs.add(i - 1)
+        if is_row:
+            says = i != head and not RULE.fullmatch(sentence.text)
+        elif block.prose:
+            says = is_sentence(sentence.text)
+        else:
+            says = (sentence.quote.at, sentence.quote.to) == stripped(text, block.at, block.to)
+        yield sentence, says, sorted((i - each for each in needs - {i}), reverse=True)
+        if sentence.text.endswith(ANNOUNCES):
+            announced = i
+        elif block.prose and not is_item:
+            announced = None
+
+
+def _follows(sentence: Sentence, last: Sentence) -> bool:
+    """Return whether a sentence directly follows another, in a node or in their document."""
+    source, before = sentence.quote.source, last.quote.source
+    if source is None or before is None:
+        return sentence.child == last.child and source is before
+    if sentence.child == last.child:
+        between = sentence.quote.at - last.quote.to
+        return source.document == before.document and source.start - before.end == between
+    return source.document == before.document and 0 <= source.start - before.end <= BETWEEN

@@ -1,0 +1,154 @@
+"""A stored tree, to look into without asking for an answer."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import BaseNode, QueryBundle
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from hierindex.core.arguments import is_whole, require
+from hierindex.embed.load import load_embed_model
+from hierindex.errors import ModelError
+from hierindex.retrieve.contents import contents
+from hierindex.retrieve.outline import check_arguments, ids_of, outline
+from hierindex.retrieve.question import Search
+from hierindex.retrieve.retrieved import RetrievedNode, placed
+from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.sources import SourcePassage, source_passages
+from hierindex.store.description import describe, overview
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
+
+
+class StoredTree:
+    """A tree of summaries in a store: its outline, table of contents, nodes and sources.
+
+    Parameters
+    ----------
+    store : HierarchyStore
+    embed_model : BaseEmbedding, optional
+        The model that the tree was built with; by default loaded by the name stored in the tree.
+    """
+
+    def __init__(self, store: HierarchyStore, embed_model: BaseEmbedding | None = None) -> None:
+        self.store = store
+        self._embed_model = embed_model
+
+    @property
+    def embed_model(self) -> BaseEmbedding:
+        """The embedding model that the tree was built with."""
+        if self._embed_model is None:
+            name = wait_for(self.store.snapshot().record()).embed_model
+            try:
+                # The CPU backend does not import torch, which takes longer than the query.
+                self._embed_model = load_embed_model(name, device="cpu")
+            except ModelError as error:
+                raise ModelError(
+                    f"The index was built with the embedding model {name!r}, which cannot be "
+                    "loaded by name; pass it as embed_model=."
+                ) from error
+        return self._embed_model
+
+    def outline(
+        self,
+        budget: int = 1000,
+        question: str | None = None,
+        of: str | Iterable[str] | None = None,
+        filters: MetadataFilters | None = None,
+    ) -> list[RetrievedNode]:
+        """Return the nodes that summarise the index best within a token budget.
+
+        None of them is an ancestor of another.
+
+        Parameters
+        ----------
+        budget : int
+            Maximum tokens of all nodes together, by LlamaIndex's global tokenizer.
+        question : str, optional
+            Text counts for more the more similar it is to the question.
+        of : str or iterable of str, optional
+            Ids of documents, and ids or unique id prefixes of nodes. The result stands on these
+            documents and on the text under these nodes alone.
+        filters : MetadataFilters, optional
+            Metadata filters that every node must pass.
+
+        Returns
+        -------
+        list[RetrievedNode]
+            In reading order. A node's score is its share of the text, which
+            is weighted by similarity to the question.
+
+        Raises
+        ------
+        InputError
+            If no node fits the budget, `of` names no document and no node, or an argument is of
+            another type.
+        """
+        check_arguments(budget, question, filters)
+        ids = ids_of(of)
+        passing = filters if filters and filters.filters else None
+        search = Search(self.store.snapshot(), "", [], filters=passing)
+        if question is not None:
+            retriever = HierarchyRetriever(self.store, self.embed_model, filters=filters)
+            search = retriever.search(QueryBundle(question))
+        nodes = wait_for(outline(search, budget, of=ids, question=question is not None))
+        return wait_for(placed(nodes, search.snapshot))
+
+    def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
+        """Return the table of contents, or that of the nodes under one: see `contents`.
+
+        Parameters
+        ----------
+        node_id : str, optional
+            Id or unique id prefix of the node to begin with; by default all roots.
+        depth : int, optional
+            Number of generations below the first nodes; by default as fit on a screen.
+        """
+        return wait_for(contents(self.store.snapshot(), node_id, depth))
+
+    def info(self) -> dict[str, Any]:
+        """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
+        return wait_for(overview(self.store.snapshot()))
+
+    def node(self, node_id: str) -> BaseNode:
+        """Return the node with this id or unique id prefix.
+
+        Raises
+        ------
+        InputError
+            If no node or more than one node matches.
+        """
+        return wait_for(self.store.snapshot().node_beginning(node_id))
+
+    def describe(self, node_id: str) -> dict[str, Any]:
+        """Return a node as a dict of text, title, level, kind, grounding, links and citations.
+
+        Raises
+        ------
+        InputError
+            If no node or more than one node matches.
+        """
+        return describe(self.node(node_id))
+
+    def sources(self, node_id: str, *, context: int = 300) -> list[SourcePassage]:
+        """Return the passages that a node cites, with the text around them.
+
+        They are put together from the chunks of the index; no file is read.
+
+        Parameters
+        ----------
+        node_id : str
+            Id or unique id prefix.
+        context : int
+            Maximum characters before and after each passage.
+
+        Raises
+        ------
+        InputError
+            If no node or more than one node matches, or the places of its chunks are unknown.
+        """
+        require(is_whole(context, 0), "context", "an integer of at least 0", context)
+        snapshot = self.store.snapshot()
+        node = wait_for(snapshot.node_beginning(node_id))
+        return wait_for(source_passages(snapshot, node, context))

@@ -1,0 +1,204 @@
+"""One version of the table: its columns, and facts of its tree that are read once."""
+
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from hierindex.errors import IndexNotFoundError
+from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
+from hierindex.store.filters import OF_NODE
+from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
+from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids
+from hierindex.store.rows import to_nodes
+from hierindex.store.schema import NODE_COLUMNS, check_dimension, report_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.table import AsyncTable
+
+T = TypeVar("T")
+BATCH = 8192  # rows
+
+
+def once(
+    read: "Callable[[TableSnapshot], Coroutine[Any, Any, T]]",
+) -> "Callable[[TableSnapshot], Coroutine[Any, Any, T]]":
+    """Cache what a function or method returns for all snapshots of one version."""
+
+    @wraps(read)
+    async def cached(snapshot: "TableSnapshot") -> T:
+        if read.__name__ not in snapshot.known:
+            snapshot.known[read.__name__] = await read(snapshot)
+        return cast(T, snapshot.known[read.__name__])
+
+    return cached
+
+
+class TableSnapshot:
+    """The columns of one version of the table, and facts of its tree, which are cached.
+
+    Parameters
+    ----------
+    uri : str
+        Of the index, for error messages.
+    table : AsyncTable, optional
+        Opened at this version; None if the table does not exist.
+    schema : Schema, optional
+        Of the table.
+    state : (bytes, int)
+        The table's random name, and LanceDB's version number.
+    known : dict
+        Cache shared by the snapshots of one version. Its values must be small beside the table:
+        numbers, the parents of summaries, the summaries of sections, the places of the highest
+        nodes, the tree's rows, and the hashes of copied texts.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        table: "AsyncTable | None" = None,
+        schema: "pa.Schema | None" = None,
+        state: tuple[bytes, int] = (b"", 0),
+        known: dict[str, Any] | None = None,
+    ) -> None:
+        self.uri = uri
+        self.state = state
+        self.known = {} if known is None else known
+        self._table = table
+        self._schema = schema
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both are the same version of the same table."""
+        if not isinstance(other, TableSnapshot):
+            return NotImplemented
+        return self.state == other.state
+
+    def __hash__(self) -> int:
+        return hash(self.state)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the snapshot without its table, which cannot be pickled."""
+        return type(self), (self.uri,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    @property
+    def version(self) -> int:
+        """LanceDB's version number, which grows with every write and every new index."""
+        return self.state[1]
+
+    @property
+    def exists(self) -> bool:
+        """Whether the table exists."""
+        return self._table is not None
+
+    def require(self) -> "AsyncTable":
+        """Return the table.
+
+        Raises
+        ------
+        IndexNotFoundError
+            If it does not exist.
+        """
+        if self._table is None:
+            raise IndexNotFoundError(
+                f"{self.uri!r} holds no index; build one with "
+                f"`hierindex build SOURCE --index {self.uri}`."
+            )
+        return self._table
+
+    def report(self) -> dict[str, Any]:
+        """Return the report of the build that wrote the table; empty if a pipeline wrote it."""
+        return {} if self._schema is None else report_of(self._schema)
+
+    def check_dimension(self, n_dims: int) -> None:
+        """Raise InputError if a question's vector has another dimension than the table's."""
+        if self._schema is not None:
+            check_dimension(self._schema, n_dims, "the question has")
+
+    async def columns(
+        self, *names: str, node_ids: Collection[str] | None = None
+    ) -> dict[str, list[Any]]:
+        """Return columns of these nodes or of all; empty if the table does not exist."""
+        where = None if node_ids is None else by_ids(node_ids)
+        columns: dict[str, list[Any]] = (await self.select(*names, where=where)).to_pydict()
+        return columns
+
+    async def batches(
+        self, *columns: str, where: Prefilter | None = None
+    ) -> "AsyncIterator[pa.RecordBatch]":
+        """Yield columns of the rows that meet a condition, in batches of up to 8,192.
+
+        Raises
+        ------
+        IndexNotFoundError
+            If the table does not exist.
+        """
+        query = self.require().query().select(list(columns))
+        narrow = query if where is None else where.narrow(query)
+        async for batch in await narrow.to_batches(max_batch_length=BATCH):
+            yield batch
+
+    async def select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
+        """Return columns of the rows that meet a condition; empty if the table does not exist."""
+        if self._table is None:
+            import pyarrow as pa
+
+            return pa.table({name: [] for name in columns})
+        query = self._table.query().select(list(columns))
+        return await (query if where is None else where.narrow(query)).to_arrow()
+
+    @once
+    async def record(self) -> NodeRecord:
+        """Return any node's record, as all name the same method and models; a default if empty."""
+        first = await self.require().query().select(NODE_COLUMNS).limit(1).to_arrow()
+        metadata = [node.metadata for node in to_nodes(first)]
+        return NodeRecord.from_metadata(next(iter(metadata), {}))
+
+    @once
+    async def n_rows(self) -> int:
+        """Return the number of nodes."""
+        return await self.require().count_rows()
+
+    @once
+    async def copied_texts(self) -> frozenset[int]:
+        """Return the hashes of texts that several nodes have; reads 8 bytes of each node."""
+        import pyarrow.compute as pc
+
+        counts = (await self.select("text_hash"))["text_hash"].value_counts()
+        several = pc.greater(counts.field("counts"), 1)
+        return frozenset(counts.field("values").filter(several).to_pylist())
+
+    async def has_key(self, key: str) -> bool:
+        """Return whether any chunk has a value for the key of a filter; reads digests alone."""
+        has = CHUNKS & Prefilter(has_any([hash_entry("has", filter_key(key))]))
+        return key in OF_NODE or await self.require().count_rows(has.sql) > 0
+
+    @once
+    async def highest_level(self) -> int:
+        """Return the highest level; 0 if the table does not exist."""
+        return max((await self.select(LEVEL_MAX))[LEVEL_MAX].unique().to_pylist(), default=0)
+
+    @once
+    async def level_sizes(self) -> dict[int, int]:
+        """Return how many nodes have each level as their own, in ascending order of levels."""
+        counts = (await self.select(LEVEL))[LEVEL].value_counts().to_pylist()
+        return dict(sorted((each["values"], each["counts"]) for each in counts))
+
+    @once
+    async def roots(self) -> list[str]:
+        """Return the ids of the nodes without a parent."""
+        rows = await self.columns("id", "parent_ids")
+        pairs = zip(rows["id"], rows["parent_ids"], strict=True)
+        return [node_id for node_id, parents in pairs if not parents]
+
+    @once
+    async def parents_of_summaries(self) -> dict[str, tuple[str, ...]]:
+        """Return the parents of each summary, the strongest first; empty for a root.
+
+        Cached: for a million nodes, 200,000 summaries take 0.2 s to read and 50 MB.
+        """
+        rows = await self.select("id", "parent_ids", where=SUMMARIES)
+        parents = map(tuple, rows["parent_ids"].to_pylist())
+        return dict(zip(rows["id"].to_pylist(), parents, strict=True))

@@ -1,0 +1,90 @@
+"""Messages that Outlook saved."""
+
+import sys
+from datetime import UTC, datetime
+from io import BytesIO
+
+import pytest
+from outlook import ADDRESS, BODY, FROM, HEADERS, HTML, SENT, SUBJECT, TO, compound, outlook
+
+from hierindex.read import outlook as reader
+from hierindex.read.documents import Skipped, read_documents
+from hierindex.read.outlook import read_outlook
+from hierindex.record import Heading
+
+FIELDS = {
+    SUBJECT: "Grüße aus dem Büro",
+    FROM: "Ada Lovelace",
+    ADDRESS: "ada@example.org",
+    TO: "Bob; Eve",
+    SENT: datetime(2026, 11, 22, 17, tzinfo=UTC),
+}
+
+
+def read(values, attachments=()):
+    return read_outlook(BytesIO(outlook(values, attachments)))
+
+
+def test_a_message_is_its_subject_its_plain_text_and_the_names_of_its_attachments():
+    text = "Hello.\r\n\r\n# No heading.\0"
+    reading = read({**FIELDS, BODY: text, HTML: b"<p>Hello."}, ("plan.png", "a \u2014 b.pdf"))
+    assert reading.text == (
+        "Grüße aus dem Büro\n\nHello.\n\n# No heading.\n\n\nAttachments: plan.png, a \u2014 b.pdf"
+    )
+    assert list(reading.headings) == [Heading(1, "Grüße aus dem Büro", 0)]
+    assert reading.metadata == {
+        "title": "Grüße aus dem Büro",
+        "from": "Ada Lovelace <ada@example.org>",
+        "to": "Bob, Eve",
+        "date": "2026-11-22T17:00:00+00:00",
+    }
+
+
+def test_a_message_that_was_received_has_the_addresses_of_its_header():
+    header = "From: Ada <ada@example.org>\r\nTo: =?utf-8?q?J=C3=B6rg?=\r\n <j@example.org>\r\n\r\n"
+    metadata = read({**FIELDS, HEADERS: header, BODY: "Hello."}).metadata
+    assert metadata["from"] == "Ada <ada@example.org>"
+    assert metadata["to"] == "Jörg <j@example.org>"
+
+
+def test_without_plain_text_the_html_is_read():
+    reading = read({SUBJECT: "Question", BODY: " ", HTML: "<h1>Où?</h1><p>Ici.".encode("cp1252")})
+    assert reading.text == "Question\n\nOù?\nIci."
+    assert [heading.level for heading in reading.headings] == [1, 2]
+    assert reading.metadata == {"title": "Question"}
+
+
+def test_messages_beside_other_files(tmp_path, monkeypatch):
+    """Other files with the suffix are text, and malformed ones are skipped with the reason."""
+    message = outlook({**FIELDS, BODY: "The oil is low."})
+    files = {
+        "bare.msg": compound({}),
+        "cut.msg": message[:700],
+        "good.msg": message,
+        "large.msg": outlook({BODY: "x" * 1900}),
+        "text.msg": b"Plain text.",
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    monkeypatch.setattr(reader, "MAX_GROWTH", 1000)
+    documents, skipped = read_documents(tmp_path)
+    assert [document.id_ for document in documents] == ["good.msg", "text.msg"]
+    assert documents[0].metadata["title"] == "Grüße aus dem Büro"
+    assert documents[1].text == "Plain text."
+    reasons = {each.path: each.reason for each in skipped}
+    assert reasons.pop("large.msg").endswith("bytes when unpacked, more than 1,000")
+    assert {*reasons.values()} == {"cannot be read as an Outlook message"}
+    monkeypatch.setitem(sys.modules, "oxmsg", None)
+    _, skipped = read_documents(tmp_path)
+    assert Skipped("good.msg", "needs `pip install 'hierindex[office]'`") in skipped
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_messages_are_read_or_skipped(tmp_path, seed):
+    data = bytearray(outlook({**FIELDS, BODY: "It is so. " * 9, HTML: b"<p>x"}, ("a.pdf",)))
+    for i in range(40):
+        data[(seed * 7919 + i * 104_729) % len(data)] = (seed * 31 + i * 17) % 256
+    (tmp_path / "a.msg").write_bytes(data)
+    (tmp_path / "good.txt").write_text("good")
+    documents, skipped = read_documents(tmp_path)
+    assert len(documents) + len(skipped) == 2
