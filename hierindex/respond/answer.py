@@ -23,7 +23,7 @@ from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
 from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores
-from hierindex.respond.extractive_synthesizer import CITATIONS, NO_ANSWER, REFUSED, SCORE
+from hierindex.respond.extractive_synthesizer import BEST, CITATIONS, NO_ANSWER, REFUSED, SCORE
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.selection import token_counter
 from hierindex.threads import wait_for
@@ -65,11 +65,11 @@ class Answer:
     """An answer to a question.
 
     `[n]` in the text refers to `citations[n - 1]`; see `CitationCheck` for the answers of a
-    language model and `ExtractiveSynthesizer` for others, which have a `score`. `why` is the
-    reason for searching chunks or for an outline, if mode "auto" chose. `refused` is True if
-    nothing in the index answers. `summaries` are the ids of summaries that a language model read
-    instead of their children, which are among the sources. `calls` are the prompts sent to a
-    language model, with its answers.
+    language model and `ExtractiveSynthesizer` for others, which have a `score` and the `best` of
+    their sentences. `why` is the reason for searching chunks or for an outline, if mode "auto"
+    chose. `refused` is True if nothing in the index answers. `summaries` are the ids of summaries
+    that a language model read instead of their children, which are among the sources. `calls` are
+    the prompts sent to a language model, with its answers.
     """
 
     answer: str
@@ -80,6 +80,7 @@ class Answer:
     seconds: dict[str, float]
     why: str | None = None
     score: float | None = None
+    best: str | None = None
     refused: bool = False
     summaries: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list, repr=False)
@@ -167,6 +168,7 @@ def answered(
         seconds={**found.seconds, **_seconds(watch)},
         why=found.why,
         score=metadata.get(SCORE),
+        best=metadata.get(BEST) or None,
         refused=metadata.get(REFUSED, not found.nodes),
         summaries=metadata.get(SUMMARIES, []),
         calls=calls.made,
