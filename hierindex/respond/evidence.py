@@ -1,7 +1,7 @@
 """How well texts answer a question, from 0 to 1, by their meaning and their words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import Self
@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from Stemmer import Stemmer
 
 from hierindex.core.calibration import Scale
 from hierindex.core.ranking import cosines
@@ -22,7 +23,8 @@ from hierindex.summarize.sentences import TOKEN
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
 LIKENESS, WORDS, NUMBER, NAMES, INTERCEPT = 4.6, 3.2, -4.1, -4.7, -4.4
 MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
-LOOKED_UP = 0.9  # least score if the question is nothing but words that a text has
+LOOKED_UP = 0.9  # least score if the question is nothing but words that one text has
+N_SAME = 3  # letters that forms of a word share at least
 N_BEST = 5  # texts that are searched for numbers and names
 
 NAME = re.compile(r"(?<=\S\s)[^\W\d_a-z]\w*")  # a capital that does not begin the question
@@ -79,7 +81,25 @@ class Asked:
             + NAMES * len(self.names - best) / max(len(self.names), 1)
         )
         score = 1 / (1 + exp(-logit))
-        return max(score, LOOKED_UP) if self.is_lookup and covered == 1 else score
+        looked_up = self.is_lookup and any(
+            all(has_form_of(word, words) for word in self.words) for words in told
+        )
+        return max(score, LOOKED_UP) if looked_up else score
+
+
+def has_form_of(word: str, words: Collection[str]) -> bool:
+    """Return whether a word, or another with the same English stem, is among words.
+
+    The index finds words by the same stemmer.
+
+    >>> has_form_of("obtainable", ["they", "obtained"]), has_form_of("firm", ["first"])
+    (True, False)
+    """
+    if word in words:
+        return True
+    alike = [each for each in words if each.startswith(word[:N_SAME])]
+    stemmer = Stemmer("english")
+    return stemmer.stemWord(word) in stemmer.stemWords(alike)
 
 
 def words_of(text: str) -> dict[str, None]:

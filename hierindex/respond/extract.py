@@ -1,6 +1,5 @@
 """Passages of nodes that answer a question, without a language model."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,11 +17,11 @@ from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.record import NodeRecord, Quote
 from hierindex.respond.answer_types import has_what_is_asked_for
-from hierindex.respond.evidence import Asked, words_about
+from hierindex.respond.evidence import Asked, has_form_of, words_about, words_of
 from hierindex.respond.legible import Pool
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.summarize.extractive import fitting_sentences
-from hierindex.summarize.sentences import TOKEN, Sentence, telling
+from hierindex.summarize.sentences import Sentence, telling
 from hierindex.summarize.summary import Budget
 
 MOST_EMBEDDED = 12  # sentences; each takes about as long as a search
@@ -76,7 +75,7 @@ def extract(
         return NOTHING
     model, q, asked = embedder.embed_model, _embedded(query, embedder), Asked.of(query.query_str)
     whole = about_the_whole(q, model)
-    has = _has(() if whole.decided else asked.words, pool.sentences)
+    has = _has(() if whole.decided else asked.words, pool.sentences, asked.is_lookup)
     weights = word_weights(has)
     words = words_around(has, pool.node) @ weights
     of_type = np.array([has_what_is_asked_for(query.query_str, s.text) for s in pool.sentences])
@@ -123,9 +122,14 @@ def _embedded(query: QueryBundle, embedder: Embedder) -> Floats1d:
     return np.asarray(unit_vectors([vector])[0], dtype=np.float64)
 
 
-def _has(words: Sequence[str], sentences: Sequence[Sentence]) -> NDArray[np.bool_]:
-    told = [set(re.findall(TOKEN, sentence.text.lower())) for sentence in sentences]
-    has = [[word in each for word in words] for each in told]
+def _has(
+    words: Sequence[str], sentences: Sequence[Sentence], in_any_form: bool
+) -> NDArray[np.bool_]:
+    told = [words_of(sentence.text) for sentence in sentences]
+    has = [
+        [word in each or (in_any_form and has_form_of(word, each)) for word in words]
+        for each in told
+    ]
     return np.array(has, dtype=bool).reshape(len(sentences), len(words))
 
 
