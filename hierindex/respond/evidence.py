@@ -15,6 +15,7 @@ from hierindex.core.calibration import Scale
 from hierindex.core.ranking import cosines
 from hierindex.core.stop_words import GERMAN_QUESTION_WORDS, QUESTION_WORDS
 from hierindex.embed.embedder import unit_vectors
+from hierindex.record import NodeRecord
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.rows import matched_words
@@ -57,7 +58,8 @@ class Asked:
         named = {} if is_german else words_of(" ".join(NAME.findall(question)))
         numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
         names = frozenset(words).intersection(named) - numbers
-        return cls(words or tuple(every), numbers, names, len(words) == len(every) > 0)
+        is_lookup = len(words) == len(every) or len(question.split()) == 1
+        return cls(words or tuple(every), numbers, names, is_lookup)
 
     def score(self, likeness: float, told: Sequence[set[str]]) -> float:
         """Return the probability that texts answer the question.
@@ -103,13 +105,15 @@ def has_form_of(word: str, words: Collection[str]) -> bool:
 
 
 def words_of(text: str) -> dict[str, None]:
-    """Return the distinct words of a text in lower case, in order."""
-    return dict.fromkeys(re.findall(TOKEN, text.lower()))
+    """Return the distinct words of a text in lower case, in order; "_" is between words."""
+    return dict.fromkeys(re.findall(TOKEN, text.lower().replace("_", " ")))
 
 
 def words_about(node: NodeWithScore) -> set[str]:
-    """Return the words of a node's text, titles, section and file names."""
-    return {*words_of(matched_words(node.metadata, node.get_content(MetadataMode.NONE)))}
+    """Return the words of a node's text, titles, section, file names and documents."""
+    words = matched_words(node.metadata, node.get_content(MetadataMode.NONE))
+    documents = NodeRecord.from_metadata(node.metadata).documents
+    return {*words_of(" ".join([words, *documents]))}
 
 
 async def scores(
