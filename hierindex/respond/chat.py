@@ -1,6 +1,6 @@
 """Conversations over an index: LlamaIndex's chat engines, and questions that follow others."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import Any, NamedTuple
@@ -87,14 +87,14 @@ def chat_engine(
     return engine
 
 
-def memory_for(llm: LLM, history: list[ChatMessage] | None = None) -> BaseMemory:
+def memory_for(llm: LLM, history: Sequence[ChatMessage] | None = None) -> BaseMemory:
     """Return a memory that keeps the last messages, at most a quarter of a model's window.
 
     LlamaIndex's `Memory`, which its chat engines use by default, keeps messages in an SQLite
     database that it never closes, and lets them fill the window.
     """
     limit = max(1, int(HISTORY * llm.metadata.context_window))
-    return ChatMemoryBuffer.from_defaults(chat_history=history or [], token_limit=limit)
+    return ChatMemoryBuffer.from_defaults(chat_history=[*(history or ())], token_limit=limit)
 
 
 class Turn(NamedTuple):
