@@ -124,23 +124,30 @@ def answered(answer: dict[str, Any]) -> str:
 
 
 def sourced(answer: dict[str, Any]) -> str:
-    """Format the citations and source nodes of an answer, the nodes that it cites first."""
-    lines = list[str]()
-    if answer["citations"]:
-        lines += [f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1)]
-        lines.append("")
-    if "why" in answer:
-        lines += [_wrapped(f"Searched {answer['why']}."), ""]
+    """Format the citations and source nodes of an answer."""
+    why = _wrapped(f"Searched {answer['why']}.") if "why" in answer else ""
+    usage = _usage(answer["usage"]) if answer["usage"]["llm_calls"] else ""
+    return "\n\n".join(filter(None, [places_cited(answer), why, nodes_found(answer), usage]))
+
+
+def replied(answer: dict[str, Any]) -> str:
+    """Format an answer with its citations alone."""
+    return "\n\n".join(filter(None, [_text_of(answer), places_cited(answer)]))
+
+
+def places_cited(answer: dict[str, Any]) -> str:
+    """Format the citations of an answer by their numbers."""
+    return "\n".join(f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1))
+
+
+def nodes_found(answer: dict[str, Any]) -> str:
+    """Format the source nodes of an answer, the nodes that it cites first."""
     cited = {citation["node"] for citation in answer["citations"] if citation and NODE in citation}
-    for source in sorted(answer["sources"], key=lambda source: source["id"] not in cited):
-        places = _places(source["citations"])
-        lines.append(
-            f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
-            f"{source['title']}  {places}"
-        )
-    if answer["usage"]["llm_calls"]:
-        lines += ["", _usage(answer["usage"])]
-    return "\n".join(lines)
+    return "\n".join(
+        f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
+        f"{source['title']}  {_places(source['citations'])}"
+        for source in sorted(answer["sources"], key=lambda source: source["id"] not in cited)
+    )
 
 
 def compared(comparison: dict[str, Any]) -> str:
