@@ -14,7 +14,7 @@ from hierindex.respond.quoted import Extract, Passage, citation_of
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.summarize.summary import Budget
 
-LINES = 3  # minimum number of parts that the budget has room for, if they have short sentences
+LINES = 5  # in a budget, if the parts have short sentences
 
 
 def overview(
@@ -38,69 +38,61 @@ def overview(
     embedder : Embedder
         Of the sentences, unless there are shares.
     budget : Budget
-        Of all lines. While it has room for all of them, they get a second sentence, and so on.
+        Of all lines.
     """
-    own = _own(pool, n_tokens, len(nodes), budget)
+    first = [_first(pool, n_tokens, k, budget) for k in range(len(nodes))]
     shares = [node.share if isinstance(node, RetrievedNode) else None for node in nodes]
     known = [share for share in shares if share is not None]
-    weights = np.array(known) if len(known) == len(nodes) else _central(pool, own, embedder)
+    are_known = len(known) == len(nodes)
+    weights = np.array(known) if are_known else _central(pool, first, embedder)
     leads = [_lead(node, share) for node, share in zip(nodes, shares, strict=True)]
-    cost = budget.count([*leads, _more(len(nodes), 1.0)])
-    best_first, chosen = np.argsort(-weights, kind="stable").tolist(), dict[int, list[int]]()
-    room = budget.max_tokens - (int(cost[-1]) if len(nodes) > LINES else 0)
-    for turn in range(max(map(len, own), default=0)):
-        if turn and len(chosen) < len(nodes):
-            break
-        for k in best_first:
-            more = own[k][turn : turn + 1]
-            added = int(n_tokens[more].sum()) + (0 if turn else int(cost[k]))
-            if (more or not turn) and (added <= room or not chosen):
-                chosen.setdefault(k, []).extend(more)
-                room -= added
-    left = [k for k in best_first if k not in chosen]
-    first = next((own[k][0] for k in best_first if chosen.get(k)), None)
+    lead_tokens = budget.count([*leads, _more(len(nodes), 1.0)])
+    room = budget.max_tokens - (int(lead_tokens[-1]) if len(nodes) > 1 else 0)
+    best_first, chosen = np.argsort(-weights, kind="stable").tolist(), list[int]()
+    for k in best_first:
+        i = first[k]
+        cost = int(lead_tokens[k]) + (0 if i is None else int(n_tokens[i]))
+        if cost <= room or not chosen:
+            chosen.append(k)
+            room -= cost
+    best = first[chosen[0]]
+    left = set(range(len(nodes))).difference(chosen)
     return Extract(
-        [line for k in sorted(chosen) for line in _line(nodes[k], leads[k], pool, chosen[k])],
-        "" if first is None else pool.sentences[first].text,
+        [_line(nodes[k], leads[k], pool, first[k]) for k in sorted(chosen)],
+        "" if best is None else pool.sentences[best].text,
         1.0,
-        _more(len(left), sum(known[k] for k in left) if len(known) == len(nodes) else None),
+        _more(len(left), sum(known[k] for k in left) if are_known else None),
     )
 
 
-def _own(pool: Pool, n_tokens: Ints1d, n_nodes: int, budget: Budget) -> list[list[int]]:
-    """Return the sentences of each node that can be quoted alone, the one for its line first.
+def _first(pool: Pool, n_tokens: Ints1d, node: int, budget: Budget) -> int | None:
+    """Return the first sentence of a node that can be quoted alone and leaves room for others.
 
-    That is the first that takes no more than its part of the budget.
+    If all are too long for that, it is the shortest; None if no sentence fits.
     """
-    node, own = pool.node, list[list[int]]()
-    for k in range(n_nodes):
-        fits = (node == k) & pool.own & (n_tokens <= budget.max_tokens)
-        rows = [i for i in np.flatnonzero(fits).tolist() if not pool.needs[i]]
-        short = (i for i in rows if n_tokens[i] * LINES <= budget.max_tokens)
-        first = next(short, rows[0] if rows else None)
-        own.append(sorted(rows, key=lambda i: i != first))
-    return own
+    fits = (pool.node == node) & pool.own & (n_tokens <= budget.max_tokens)
+    rows = [i for i in np.flatnonzero(fits).tolist() if not pool.needs[i]]
+    short = (i for i in rows if n_tokens[i] * LINES <= budget.max_tokens)
+    return next(short, min(rows, key=lambda i: n_tokens[i], default=None))
 
 
-def _central(pool: Pool, own: Sequence[Sequence[int]], embedder: Embedder) -> Floats1d:
+def _central(pool: Pool, first: Sequence[int | None], embedder: Embedder) -> Floats1d:
     """Return how central the first sentence of each node is; -inf for nodes that have none."""
-    weights, told = np.full(len(own), -np.inf), [k for k, rows in enumerate(own) if rows]
-    if told:
-        S = embedder.embed([pool.sentences[own[k][0]].text for k in told])  # (n_told, n_dims)
-        weights[told] = centroid_similarity(S)
+    weights, rows = np.full(len(first), -np.inf), [i for i in first if i is not None]
+    if rows:
+        S = embedder.embed([pool.sentences[i].text for i in rows])  # (n_rows, n_dims)
+        weights[[i is not None for i in first]] = centroid_similarity(S)
     return weights
 
 
-def _line(node: NodeWithScore, lead: str, pool: Pool, sentences: Sequence[int]) -> list[Passage]:
-    """Return the passages of a line, the first with its lead; of a part without sentences, that."""
-    quotes = [pool.sentences[i].quote for i in sorted(sentences)]
-    if not quotes:
-        quote = next(iter(NodeRecord.from_metadata(node.metadata).quotes), None)
-        return [Passage("", quote and citation_of(quote, quote), lead.removesuffix(":"))]
-    return [
-        Passage(pool.sentences[i].text, citation_of(quote, quote), "" if at else lead)
-        for at, (i, quote) in enumerate(zip(sorted(sentences), quotes, strict=True))
-    ]
+def _line(node: NodeWithScore, lead: str, pool: Pool, sentence: int | None) -> Passage:
+    """Return a line; if no sentence of the node can be quoted, only its title is shown."""
+    if sentence is not None:
+        quote = pool.sentences[sentence].quote
+        return Passage(pool.sentences[sentence].text, citation_of(quote, quote), lead)
+    quotes = NodeRecord.from_metadata(node.metadata).quotes
+    citation = citation_of(quotes[0], quotes[0]) if quotes else None
+    return Passage("", citation, lead.removesuffix(":"))
 
 
 def _lead(node: NodeWithScore, share: float | None) -> str:
