@@ -1,7 +1,6 @@
 """Passages of nodes that answer a question, without a language model."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
@@ -12,13 +11,14 @@ from hierindex.core.context import places_of
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.passages import relevance, select_passages, word_weights, words_around
 from hierindex.core.ranking import reading_order
-from hierindex.core.relevance import centroid_similarity
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.failures import named_errors
-from hierindex.record import NodeRecord, Quote
+from hierindex.record import NodeRecord
 from hierindex.respond.answer_types import has_what_is_asked_for
 from hierindex.respond.evidence import Asked, has_form_of, words_about, words_of
 from hierindex.respond.legible import Pool
+from hierindex.respond.overview import overview
+from hierindex.respond.quoted import NOTHING, Extract, Passage, citation_of
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.summarize.extractive import fitting_sentences
 from hierindex.summarize.sentences import Sentence, telling
@@ -27,34 +27,10 @@ from hierindex.summarize.summary import Budget
 MOST_EMBEDDED = 12  # sentences; each takes about as long as a search
 
 
-class Passage(NamedTuple):
-    """Consecutive sentences as they stand in their document, and where.
-
-    `citation` is a span as JSON, with those of copies as `also`, or None if it is not known.
-    """
-
-    text: str
-    citation: dict[str, Any] | None
-
-
-class Extract(NamedTuple):
-    """The passages that answer best, in reading order, and the best of their sentences.
-
-    `score` in [0, 1] tells how well it answers, see `ExtractiveSynthesizer`.
-    """
-
-    passages: list[Passage]
-    best: str
-    score: float
-
-
-NOTHING = Extract([], "", 0.0)
-
-
 def extract(
     query: QueryBundle, nodes: Sequence[NodeWithScore], embedder: Embedder, budget: Budget
 ) -> Extract:
-    """Find the passages of nodes that answer a question.
+    """Find the passages of nodes that answer a question, or an `overview` if it asks for one.
 
     Parameters
     ----------
@@ -74,8 +50,9 @@ def extract(
     if not pool.sentences:
         return NOTHING
     model, q, asked = embedder.embed_model, _embedded(query, embedder), Asked.of(query.query_str)
-    whole = about_the_whole(q, model)
-    has = _has(() if whole.decided else asked.words, pool.sentences, asked.is_lookup)
+    if about_the_whole(q, model).decided:
+        return overview(nodes, pool, n_tokens, embedder, budget)
+    has = _has(asked.words, pool.sentences, asked.is_lookup)
     weights = word_weights(has)
     words = words_around(has, pool.node) @ weights
     of_type = np.array([has_what_is_asked_for(query.query_str, s.text) for s in pool.sentences])
@@ -91,7 +68,7 @@ def extract(
     Q, A, _ = known_vectors(model)
     shares = Scale.of(Q @ A.T).shares(S @ q)
     likeness = np.full(len(place), shares.min())
-    likeness[near] = centroid_similarity(S) if whole.decided else shares
+    likeness[near] = shares
     scores = scored(likeness)
     runs, room = list[tuple[int, int]](), budget.max_tokens
     while room > 0:
@@ -108,7 +85,7 @@ def extract(
     return Extract(
         _passages(pool, runs, scores),
         pool.sentences[max(chosen, key=lambda i: scores[i])].text,
-        min(whole.score, 1.0) if whole.decided else asked.score(float(shares.max()), told),
+        asked.score(float(shares.max()), told),
     )
 
 
@@ -152,15 +129,3 @@ def _passages(pool: Pool, runs: Sequence[tuple[int, int]], scores: Floats1d) -> 
         Passage(pool.text(*runs[i]), citation_of(*ends[i]))
         for i in reading_order(best, document, start)
     ]
-
-
-def citation_of(first: Quote, last: Quote) -> dict[str, Any] | None:
-    """Return the span from one quote to another, with those of copies as `also`."""
-    spans = [
-        start._replace(end=end.end).to_json()
-        for start, end in zip(first.sources, last.sources, strict=False)
-        if start.document == end.document and start.start <= end.end
-    ]
-    if not spans:
-        return None
-    return {**spans[0], "also": spans[1:]} if spans[1:] else spans[0]
