@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_piece, print_result
+from hierindex.cli.output import print_note, print_piece, print_result
 
 if TYPE_CHECKING:
     from hierindex.settings import Settings
@@ -46,20 +46,20 @@ def query(
         from hierindex.cli.where import known_filters, note_if_empty
         from hierindex.errors import InputError
         from hierindex.index import HierarchicalIndex
-        from hierindex.respond.engine import EXTRACTIVE, choose_mode
+        from hierindex.respond.engine import EXTRACTIVE, choose_mode, taken_by
 
         if stream and as_json:
             raise InputError("--stream and --json cannot be combined; omit one of them.")
         model = served_llm_of(settings)
-        quotes = choose_mode(settings.response_mode, model) == EXTRACTIVE
-        streams = stream and not quotes
+        mode = choose_mode(settings.response_mode, model)
+        streams = stream and mode != EXTRACTIVE
         opened = HierarchicalIndex.open(index)
         answer = opened.ask(
             question,
             llm=model,
             response_mode=settings.response_mode,
             show=print_piece if streams else None,
-            synthesizer={"min_score": settings.min_score} if quotes else {},
+            synthesizer=taken_by(mode, {"min_score": settings.min_score, "before": _note_cost}),
             filters=known_filters(where, opened.store.snapshot()),
             **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
         )
@@ -105,6 +105,15 @@ def compare(
     answers = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]
     if answers and all(attempt.error for attempt in answers):
         raise typer.Exit(1)
+
+
+def _note_cost(most: int, first: int, tokens: int) -> None:
+    """Print what an answer of several prompts costs before they are sent."""
+    if most > 1:
+        print_note(
+            f"note: Sending at most {most:,} prompts, the first {first:,} with about "
+            f"{tokens:,} tokens."
+        )
 
 
 @contextmanager
