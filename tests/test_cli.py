@@ -1390,6 +1390,8 @@ def test_an_llm_that_fails_in_the_middle_is_one_sentence(
         assert len(server.requests) > 1
     assert (found, out) == (status, "")
     said = "cannot be used|is busy|failed to answer"
+    cost, err = err.split("\n", 1)
+    assert cost.startswith("hierindex: note: Sending at most ")
     assert re.fullmatch(rf"hierindex: LLM 'm' ({said})[: ][^\n]+\.\n", err)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_piece, print_result
+from hierindex.cli.output import print_note, print_piece, print_result
 
 if TYPE_CHECKING:
     from hierindex.index import HierarchicalIndex
@@ -104,17 +104,26 @@ def options_of_ask(
     """Return the options of `HierarchicalIndex.ask` that settings and filters stand for."""
     from hierindex.cli.llm import served_llm_of
     from hierindex.cli.where import known_filters
-    from hierindex.respond.engine import EXTRACTIVE, choose_mode
+    from hierindex.respond.engine import choose_mode, taken_by
 
     model = served_llm_of(settings)
     mode = choose_mode(settings.response_mode, model)
     return {
         "llm": model,
         "response_mode": mode,
-        "synthesizer": {"min_score": settings.min_score} if mode == EXTRACTIVE else {},
+        "synthesizer": taken_by(mode, {"min_score": settings.min_score, "before": _note_cost}),
         "filters": known_filters(where, opened.store.snapshot()),
         **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
     }
+
+
+def _note_cost(most: int, first: int, tokens: int) -> None:
+    """Print what an answer of several prompts costs before they are sent."""
+    if most > 1:
+        print_note(
+            f"note: Sending at most {most:,} prompts, the first {first:,} with about "
+            f"{tokens:,} tokens."
+        )
 
 
 @contextmanager

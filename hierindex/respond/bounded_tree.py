@@ -1,7 +1,8 @@
 """Tree summarise along the index's tree, with a bounded number of calls."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+import math
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -48,6 +49,9 @@ class BoundedTreeSummarize(TreeSummarize):
     store : HierarchyStore, optional
         The store of the nodes. If given, a summary is read instead of its children if all of them
         were found and it saves a prompt.
+    before : callable, optional
+        Called before prompts are sent, with how many are sent at most, how many of them in the
+        first round, and about how many tokens those have together.
     **options
         As in `TreeSummarize`, except `multimodal`. `use_async` has no effect.
 
@@ -66,6 +70,7 @@ class BoundedTreeSummarize(TreeSummarize):
         *,
         concurrency: int | None = None,
         store: HierarchyStore | None = None,
+        before: Callable[[int, int, int], object] | None = None,
         **options: Any,
     ) -> None:
         within = concurrency is None or is_whole(concurrency, 1)
@@ -76,6 +81,7 @@ class BoundedTreeSummarize(TreeSummarize):
         options.setdefault("callback_manager", llm.callback_manager)
         super().__init__(llm=served(llm, concurrency=concurrency), **options)
         self._store = store
+        self._before = before
 
     def synthesize(
         self,
@@ -116,7 +122,9 @@ class BoundedTreeSummarize(TreeSummarize):
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
         n_threads = service_of(llm).limit.most
-        going = rounds(window, passages or list(map(Passage, text_chunks)))
+        passages = passages or list(map(Passage, text_chunks))
+        self._tell(window, passages)
+        going = rounds(window, passages)
         try:
             shown = next(going)
             while True:
@@ -139,7 +147,9 @@ class BoundedTreeSummarize(TreeSummarize):
         calls = calls or Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
-        going = rounds(window, passages or list(map(Passage, text_chunks)))
+        passages = passages or list(map(Passage, text_chunks))
+        self._tell(window, passages)
+        going = rounds(window, passages)
         try:
             shown = next(going)
             while True:
@@ -149,6 +159,15 @@ class BoundedTreeSummarize(TreeSummarize):
             last = end.value
         method, given = self._last(template)
         return _checked(await getattr(llm, f"a{method}")(*given, context_str=last), calls)
+
+    def _tell(self, window: Window, passages: Sequence[Passage]) -> None:
+        """Call `before`, if there is one."""
+        if self._before is not None:
+            first = next(rounds(window, passages), [])
+            shown, n = first or passages, max(len(first), 1)
+            most = math.ceil(2 * n + math.log2(n)) if n > 1 else 1
+            frame = window.length(window.template.format(llm=window.llm, context_str=""))
+            self._before(most, n, n * frame + sum(window.length(p.text) for p in shown))
 
     def _last(self, template: BasePromptTemplate) -> tuple[str, tuple[Any, ...]]:
         """Return the method of the model for the last prompt, and its arguments."""

@@ -2,10 +2,12 @@
 
 import asyncio
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import NodeWithScore
 
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.failures import named_errors
@@ -39,3 +41,11 @@ async def choose(search: Search, model: BaseEmbedding) -> Choice:
     if is_whole:
         return Choice(True, f"all levels for an outline: {said}, at least {THRESHOLD}")
     return Choice(False, f"level 0 by {search.by}: {said}, below {THRESHOLD}")
+
+
+def why_and_shares(
+    found: Sequence[NodeWithScore], choice: Choice | None
+) -> tuple[str | None, dict[str, float]]:
+    """Return the reason of "auto", and the shares of the nodes of an outline, by id."""
+    outlined = found if choice and choice.outline else ()
+    return choice and choice.why, {node.node_id: node.get_score() for node in outlined}

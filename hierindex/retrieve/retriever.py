@@ -16,7 +16,7 @@ from hierindex.embed.failures import named_errors
 from hierindex.embed.load import load_reranker
 from hierindex.embed.model_identity import check_same_model
 from hierindex.errors import InputError
-from hierindex.retrieve.auto import Choice, choose
+from hierindex.retrieve.auto import Choice, choose, why_and_shares
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
@@ -125,7 +125,7 @@ class HierarchyRetriever(BaseRetriever):
     by "context"       standard deviations above the mean of the candidates
     with `rerank`      standard deviations from the mean of the candidates
     `whole_documents`  cosine similarity of the document's summary
-    an outline         share of the text that the node stands for, see `outline`
+    an outline         share of the text that the node tells of
     =================  ======================================================
     """
 
@@ -204,7 +204,7 @@ class HierarchyRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         search = self.search(query_bundle)
         found, choice = wait_for(self._results(search))
-        told = _why_and_shares(found, choice)
+        told = why_and_shares(found, choice)
         for postprocessor in self.postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
         return [*wait_for(placed(found, search.snapshot, *told))]
@@ -218,7 +218,7 @@ class HierarchyRetriever(BaseRetriever):
             )
         search = await self._search(query_bundle, embedding)
         found, choice = await self._results(search)
-        told = _why_and_shares(found, choice)
+        told = why_and_shares(found, choice)
         for postprocessor in self.postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
         return [*await placed(found, search.snapshot, *told)]
@@ -286,14 +286,6 @@ class HierarchyRetriever(BaseRetriever):
                 return await search.best(n)
         cut = await cut_of(search.snapshot, self.levels or (0,))
         return await search.best(n, cut.filters, highest_of=cut.highest_of)
-
-
-def _why_and_shares(
-    found: Sequence[NodeWithScore], choice: Choice | None
-) -> tuple[str | None, dict[str, float]]:
-    """Return the reason of "auto", and the shares of the nodes of an outline, by id."""
-    shares = {node.node_id: node.get_score() for node in found} if choice and choice.outline else {}
-    return choice and choice.why, shares
 
 
 def _check_question(query_bundle: QueryBundle) -> None:

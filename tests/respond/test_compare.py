@@ -211,7 +211,7 @@ def test_json_is_of_one_shape(index, server):
         assert {*source} == known
     extractive, failed, refine = comparison["modes"]
     common = ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
-    assert [*extractive] == [*common, "score", "refused", "summaries"]
+    assert [*extractive] == [*common, "score", "best", "refused", "summaries"]
     assert [*refine] == [*common, "refused", "summaries"]
     assert min(extractive["seconds"], refine["seconds"]) >= 0
     assert (extractive["answer_kind"], refine["answer_kind"]) == ("extractive", "llm")

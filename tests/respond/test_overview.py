@@ -3,12 +3,15 @@ import re
 import pytest
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from respond.asking import count_tokens, serve
+from test_doubles import llm_of
 
 from hierindex import SemanticHierarchy
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.load import load_embed_model
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
+from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
 from hierindex.retrieve.known_questions import about_the_whole
 
@@ -137,3 +140,18 @@ def test_questions_about_the_whole_are_told_from_others(is_whole):
     for question in ABOUT_THE_WHOLE if is_whole else ABOUT_A_PART:
         (q,) = unit_vectors([model.get_query_embedding(question)])
         assert about_the_whole(q.astype(float), model).decided == is_whole, question
+
+
+@pytest.mark.parametrize("n", [1, 400])
+def test_the_cost_is_told_before_the_prompts_are_sent(n):
+    told = []
+    with serve() as server:
+        before = lambda *cost: told.append((*cost, len(server.requests)))  # noqa: E731
+        synthesizer = BoundedTreeSummarize(llm_of(server), before=before)
+        synthesizer.get_response("Who met?", ["The anchor met the yeast at dawn.  " * 9] * n)
+        ((most, first, tokens, sent),) = told
+        assert sent == 0
+        assert first <= len(server.requests) <= most
+        assert (first > 1) == (n > 1)
+        prompts = [count_tokens(request.prompt) for request in server.requests]
+        assert tokens == pytest.approx(sum(sorted(prompts)[-first:]), rel=0.2)
