@@ -121,11 +121,13 @@ def _read(text: str, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, 
 
 
 def _follows(sentence: Sentence, last: Sentence) -> bool:
-    """Return whether a sentence directly follows another, in a node or in their document."""
+    """Return whether a sentence directly follows another, on the same page and in its section."""
     source, before = sentence.quote.source, last.quote.source
     if source is None or before is None:
         return sentence.child == last.child and source is before
+    if source._replace(start=0, end=0) != before._replace(start=0, end=0):
+        return False
+    between = source.start - before.end
     if sentence.child == last.child:
-        between = sentence.quote.at - last.quote.to
-        return source.document == before.document and source.start - before.end == between
-    return source.document == before.document and 0 <= source.start - before.end <= BETWEEN
+        return between == sentence.quote.at - last.quote.to
+    return 0 <= between <= BETWEEN
