@@ -25,7 +25,7 @@ LABEL = re.compile(  # of a speaker, a note, a claim
 )
 ITEM = re.compile(r"\s*(?:[-*+\u2022]|\(?(?:\d{1,3}|[a-z])[.)])\s")
 ROW = re.compile(r"\s*[|+]|\s*\S[^\t\n]*\t")
-RULE = re.compile(r"[\s|:+=-]*")  # below the head of a table
+RULE = re.compile(r"[\s|:+=`~-]*")  # below the head of a table, or around code
 ANNOUNCES = (":", "\uff1a")
 OPENING = "\"'([*_\u201c\u2018\u2014-"
 REFERS = re.compile(  # to the sentence before
@@ -103,7 +103,11 @@ def _read(text: str, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, 
         is_row = not block.prose and ROW.match(sentence.text) is not None
         is_item = block.prose and ITEM.match(sentence.text) is not None
         head = (i if head is None else head) if is_row else None
-        needs = {begins} if block.prose and LABEL.match(sentences[begins].text) else set[int]()
+        needs = (
+            {begins}
+            if block.prose and LABEL.match(text, sentences[begins].quote.at)
+            else set[int]()
+        )
         if is_item or not block.prose:
             needs |= {each for each in (head, announced) if each is not None}
         elif i and REFERS.match(sentence.text.lstrip(OPENING)):
@@ -117,7 +121,7 @@ def _read(text: str, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, 
         yield sentence, says, sorted((i - each for each in needs - {i}), reverse=True)
         if sentence.text.endswith(ANNOUNCES):
             announced = i
-        elif block.prose and not is_item:
+        elif block.prose and not is_item and not RULE.fullmatch(sentence.text):
             announced = None
 
 
