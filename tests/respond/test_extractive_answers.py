@@ -212,8 +212,8 @@ def test_sentences_stand_once_and_in_their_order(synthesizer, text, quoted):
 
 
 def test_the_document_of_the_best_sentence_comes_first(synthesizer):
-    good, best = "Some lantern met one falcon in a meadow.", "One lantern met one falcon."
-    response = synthesizer.synthesize("one lantern met one falcon", texts(good, best))
+    good, best = "Barley grew in every meadow.", "One lantern met one falcon."
+    response = synthesizer.synthesize("lantern falcon barley meadow", texts(good, best))
     assert str(response) == numbered([best, good])
 
 
