@@ -128,6 +128,8 @@ def sourced(answer: dict[str, Any]) -> str:
     if answer["citations"]:
         lines += [f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1)]
         lines.append("")
+    if answer.get("missing"):
+        lines += [_wrapped(f"Not found: {', '.join(answer['missing'])}"), ""]
     if "why" in answer:
         lines += [_wrapped(f"Searched {answer['why']}."), ""]
     cited = {citation["node"] for citation in answer["citations"] if citation and NODE in citation}

@@ -25,6 +25,10 @@ MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
 LOOKED_UP = 0.9  # least score if the question is nothing but words that a text has
 N_BEST = 5  # texts that are searched for numbers and names
 
+QUOTED = re.compile(
+    r"[\"\u201c\u201e\u00ab\u300c](\w[^\"\u201c\u201d\u00bb\u300d]*)[\"\u201c\u201d\u00bb\u300d]"
+)
+NUMBERED = re.compile(r"([^\W\d_]{2,})\W{1,2}(\d\w*)")  # as "station 12"
 NAME = re.compile(r"(?<=\S\s)[^\W\d_a-z]\w*")  # a capital that does not begin the question
 
 
@@ -32,14 +36,16 @@ NAME = re.compile(r"(?<=\S\s)[^\W\d_a-z]\w*")  # a capital that does not begin t
 class Asked:
     """The words of a question.
 
-    `words` are those that do not merely ask, `numbers` and `names` are among them. `is_lookup`
-    tells that there are no others, as in "Jack Ruby" or "chapter-3.md".
+    `words` are those that do not merely ask, `numbers` and `names`, which include what is in
+    quotation marks, are among them. `is_lookup` tells that there are no others, as in "Jack Ruby"
+    or "chapter-3.md". `numbered` are numbers with the word before them, as "station 12".
     """
 
     words: tuple[str, ...]
     numbers: frozenset[str]
     names: frozenset[str]
     is_lookup: bool
+    numbered: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, question: str) -> Self:
@@ -52,10 +58,32 @@ class Asked:
         every = words_of(question)
         words = tuple(word for word in every if word not in QUESTION_WORDS)
         is_german = not GERMAN_QUESTION_WORDS.isdisjoint(every)
-        named = {} if is_german else words_of(" ".join(NAME.findall(question)))
+        found = ["".join(each) for each in QUOTED.findall(question)] + (
+            [] if is_german else NAME.findall(question)
+        )
+        named = words_of(" ".join(found))
         numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
         names = frozenset(words).intersection(named) - numbers
-        return cls(words or tuple(every), numbers, names, len(words) == len(every) > 0)
+        pairs = NUMBERED.findall(question.lower())
+        numbered = frozenset(pair for pair in pairs if pair[0] not in QUESTION_WORDS)
+        is_lookup = len(words) == len(every) > 0
+        return cls(words or tuple(every), numbers, names, is_lookup, numbered)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The numbers and names, in order."""
+        return tuple(word for word in self.words if word in self.numbers | self.names)
+
+    def has_another_number(self, text: str) -> bool:
+        """Return whether a text has another number where the question has one.
+
+        >>> asked = Asked.of("Why did station 12 fail?")
+        >>> asked.has_another_number("Station 15 failed at 12."), asked.has_another_number("Why?")
+        (True, False)
+        """
+        pairs = {*NUMBERED.findall(text.lower())} if self.numbered else set[tuple[str, str]]()
+        of_same = {pair for pair in pairs if pair[0] in dict(self.numbered)}
+        return bool(of_same) and of_same.isdisjoint(self.numbered)
 
     def score(self, likeness: float, told: Sequence[set[str]]) -> float:
         """Return the probability that texts answer the question.
@@ -84,7 +112,12 @@ class Asked:
 
 def words_of(text: str) -> dict[str, None]:
     """Return the distinct words of a text in lower case, in order."""
-    return dict.fromkeys(re.findall(TOKEN, text.lower()))
+    return words_in(text.lower())
+
+
+def words_in(text: str) -> dict[str, None]:
+    """Return the distinct words of a text as they are, in order."""
+    return dict.fromkeys(re.findall(TOKEN, text))
 
 
 def words_about(node: NodeWithScore) -> set[str]:

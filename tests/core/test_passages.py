@@ -205,6 +205,7 @@ def scored(n, **changed):
         "likeness": np.full(n, 0.5),
         "words": np.full(n, 0.5),
         "of_type": np.zeros(n, dtype=bool),
+        "another": np.zeros(n, dtype=bool),
         "place": np.zeros(n, dtype=np.int64),
         "node": np.arange(n),
     }
@@ -217,6 +218,7 @@ def scored(n, **changed):
         ("likeness", [0.9, 0.5, 0.1]),
         ("words", [1.0, 0.5, 0.0]),
         ("of_type", [True, False]),
+        ("another", [False, True]),
         ("place", [0, 1, 2]),
     ],
 )

@@ -51,6 +51,39 @@ def test_names_of_a_question(question, names):
 
 
 @pytest.mark.parametrize(
+    "question", ['Who said "a worn seal"?', "Who said “a worn seal”?", "Wer sagt „worn seal“?"]
+)
+def test_quoted_words_count_as_names(question):
+    assert Asked.of(question).names == {"worn", "seal"}
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("Station 15 failed at 12 o'clock.", True),
+        ("STATION-15", True),
+        ("Station: 15", True),
+        ("Station 12 failed, and so did station 15.", False),
+        ("Ticket 15", False),
+        ("No station failed.", False),
+        ("It was in 15 stations.", False),
+    ],
+)
+def test_another_number_stands_where_the_question_has_one(text, has):
+    assert Asked.of("Why did station 12 fail in 7 hours?").has_another_number(text) == has
+    assert not Asked.of("Why did the station fail in 12 hours?").has_another_number(text)
+
+
+def test_numbers_and_names_are_needed_in_order():
+    assert Asked.of("Did Ada repair pump 12 in Dover in 1963?").needed == (
+        "ada",
+        "12",
+        "dover",
+        "1963",
+    )
+
+
+@pytest.mark.parametrize(
     ("question", "words"),
     [
         ("What is the pump?", ("pump",)),

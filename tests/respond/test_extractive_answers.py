@@ -211,10 +211,62 @@ def test_sentences_stand_once_and_in_their_order(synthesizer, text, quoted):
     assert str(response) == numbered([" ".join(text[i] for i in quoted)])
 
 
+def test_what_cannot_be_read_within_the_budget_is_quoted_in_pieces():
+    text = f"Note: {'lantern ' * 30}.\n\nNote: {'falcon ' * 30}. The barley grew here."
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(), answer_tokens=20, min_score=None)
+    assert str(synthesizer.synthesize("barley", texts(text))) == "The barley grew here. [1]"
+
+
 def test_the_document_of_the_best_sentence_comes_first(synthesizer):
     good, best = "Barley grew in every meadow.", "One lantern met one falcon."
     response = synthesizer.synthesize("lantern falcon barley meadow", texts(good, best))
     assert str(response) == numbered([best, good])
+
+
+TICKETS = [
+    f"Ticket {n + 40}. Station {n} was dark. The pump at station {n} failed because of {cause}."
+    for n, cause in ((12, "weed"), (15, "ice"), (23, "a fuse"))
+]
+WHY = "Why did the pump at station {} fail?"
+
+
+@pytest.mark.parametrize("joined", [False, True], ids=["one of each", "one of all"])
+@pytest.mark.parametrize(("n", "ticket"), [(12, 0), (15, 1), (23, 2)])
+def test_a_number_of_the_question_decides_between_paragraphs(joined, n, ticket):
+    nodes = texts("\n\n".join(TICKETS)) if joined else texts(*TICKETS)
+    response = ExtractiveSynthesizer(load_embed_model()).synthesize(WHY.format(n), nodes)
+    assert str(response) == f"{TICKETS[ticket]} [1]"
+    assert response.metadata["missing"] == []
+
+
+def test_a_number_in_a_title_counts():
+    text = "The pump failed because of weed."
+    other, metadata = {"title": "Station 15"}, {"title": "Station 12"}
+    nodes = found(
+        TextNode(text=text.replace("weed", "ice"), metadata=other),
+        TextNode(text=text, metadata=metadata),
+    )
+    response = ExtractiveSynthesizer(HashingEmbedding(), min_score=0).synthesize(
+        WHY.format(12), nodes
+    )
+    assert str(response) == f"{text} [1]"
+    assert response.metadata["missing"] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        (WHY.format(77), ["77"]),
+        ("Why did Ada close pump 12 in Dover?", ["Ada", "Dover"]),
+        ('Did "Weed" close it?', []),
+        ("Why did the anchor fail?", []),
+    ],
+)
+@pytest.mark.parametrize("min_score", [0, 1])
+def test_an_answer_tells_which_numbers_and_names_it_has_not(question, missing, min_score):
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(), min_score=min_score)
+    response = synthesizer.synthesize(question, texts(*TICKETS))
+    assert response.metadata["missing"] == missing
 
 
 def test_a_citation_is_that_of_the_first_find(synthesizer):
@@ -249,7 +301,8 @@ def test_a_node_whose_place_is_not_known_is_quoted_without_a_citation(synthesize
 def test_where_nothing_was_found_it_says_so(synthesizer, embed_model, nodes):
     response = synthesizer.synthesize(QUESTION, nodes)
     assert str(response) == NO_ANSWER
-    assert response.metadata == {"citations": [], "best": "", "score": 0.0, "refused": True}
+    nothing = {"citations": [], "best": "", "score": 0.0, "refused": True, "missing": []}
+    assert response.metadata == nothing
     assert response.source_nodes == nodes
     assert embed_model.batches == embed_model.queries == []
 

@@ -55,6 +55,13 @@ def test_a_label_that_is_split_off_is_quoted():
     assert [*found.values()] == [[], ["Speculation."], ["Speculation."]]
 
 
+def test_a_few_words_before_a_paragraph_are_its_label():
+    found = needs("Ticket 12. The pump failed at night. Nobody repaired the pump.")
+    assert [*found.values()] == [[], ["Ticket 12."], ["Ticket 12."]]
+    found = needs("was closed. The pump failed at night.")  # the end of a cut sentence
+    assert not any(found.values())
+
+
 def test_a_label_ends_with_its_paragraph():
     text = "Speculation.--The rifle was old.\n\nNobody ever sold one of them."
     assert needs(text)["Nobody ever sold one of them."] == []
@@ -217,6 +224,18 @@ def test_what_a_sentence_needs_is_before_it_in_its_text(nodes):
         assert list(needs) == sorted(set(needs))
         assert all(j < i and pool.node[j] == pool.node[i] for j in needs)
         assert pool.text(i, i) == pool.sentences[i].text
+
+
+def test_a_paragraph_has_the_headings_above_it():
+    pool = pool_of(
+        "# Ticket 12\n\nStation: 7\n\nThe pump failed. It was old.\n\nThe end came.", "x y z."
+    )
+    assert np.diff(pool.paragraph).tolist() == [0, 0, 0, 1, 1]
+
+
+def test_a_sentence_costs_what_it_needs_as_well():
+    pool = pool_of("Note: The pump is old. Nobody knows it.")
+    assert pool.sums(np.array([5, 3])).tolist() == [5, 8]
 
 
 def test_pieces_are_quoted_one_by_one():
