@@ -1,7 +1,6 @@
 """The managed index: build, open and ask a tree in one folder."""
 
 from collections.abc import Callable, Sequence
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,14 +13,14 @@ from hierindex.llm.record import Calls
 from hierindex.llm.served import served
 from hierindex.respond.answer import Answer, answered, retrieved
 from hierindex.respond.engine import NEED_LLM, can_stream, choose_mode, query_engine
-from hierindex.respond.llama_index_names import renamed, separated
+from hierindex.respond.llama_index_names import separated
 from hierindex.retrieve.levels import Level, check_levels, levels_of
-from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.retrieve.stored_tree import StoredTree
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
+    from llama_index.core.chat_engine.types import BaseChatEngine
     from llama_index.core.node_parser import NodeParser
 
     from hierindex.build import BuildReport, Source
@@ -152,25 +151,6 @@ class HierarchicalIndex(StoredTree):
         store.snapshot().require()
         return cls(store, embed_model)
 
-    def as_retriever(self, **options: Any) -> HierarchyRetriever:
-        """Return a retriever with the given options of `HierarchyRetriever`.
-
-        LlamaIndex's names `similarity_top_k` and `node_postprocessors` are accepted, too.
-
-        Raises
-        ------
-        InputError
-            If an option does not exist or options cannot be combined.
-        """
-        options = renamed(options)
-        known = signature(HierarchyRetriever).parameters.keys() - {"store", "embed_model"}
-        for name in options.keys() - known:
-            raise InputError(
-                f"There is no option {name!r}; the retriever's are {', '.join(sorted(known))}, and "
-                "those of response modes go into synthesizer={...}."
-            )
-        return HierarchyRetriever(self.store, self.embed_model, **options)
-
     def as_query_engine(
         self,
         *,
@@ -211,6 +191,32 @@ class HierarchicalIndex(StoredTree):
         made = self.as_retriever(level=level, **retriever)
         wait_for(made.check_budget())
         return query_engine(made, self.embed_model, llm=llm, response_mode=mode, **answering)
+
+    def as_chat_engine(
+        self, *, llm: LLM | None = None, chat_mode: str = "condense_plus_context", **options: Any
+    ) -> "BaseChatEngine":
+        """Return a chat engine of LlamaIndex, which remembers the conversation.
+
+        Answers in mode "condense_question" are those of `as_query_engine`, with citations in
+        `response.sources[0].raw_output.metadata`. Those of the other modes cite nothing.
+
+        Parameters
+        ----------
+        llm : LLM
+            It is required; LlamaIndex's `Settings.llm` is ignored.
+        chat_mode : {"condense_plus_context", "context", "condense_question"}
+        **options
+            Options of the chat engine, such as `memory`, `chat_history` and prompts, and those of
+            `as_retriever`, or in mode "condense_question" of `as_query_engine`.
+
+        Raises
+        ------
+        InputError
+            If no LLM is given, or the options cannot be combined.
+        """
+        from hierindex.respond.chat import chat_engine
+
+        return chat_engine(self.as_retriever, self.as_query_engine, llm, chat_mode, options)
 
     def ask(
         self,

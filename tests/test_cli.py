@@ -1,5 +1,6 @@
 """The command line, as its users meet it: flags in, text or JSON and an exit status out."""
 
+import io
 import json
 import os
 import re
@@ -37,6 +38,7 @@ from hierindex.settings import Settings
 from hierindex.store.filters import holds
 
 pytestmark = pytest.mark.usefixtures("models_read_once")
+SOURCE = {"id", "level", "score", "raw_score", "text", "citations", "path", "title"}
 TEXT = "\n\n".join(
     f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
     for i in range(12)
@@ -108,7 +110,7 @@ def test_build_info_query_show(hierindex, folder, method) -> None:
     assert answer["answer_kind"] == "extractive"
     assert set(answer["seconds"]) == {"embed", "search", "respond"}
     for source in answer["sources"]:
-        assert set(source) == {"id", "level", "score", "text", "citations", "path", "title"}
+        assert set(source) == SOURCE
         assert source["level"] == 1
         assert source["path"][-1:] in ([], info["roots"][:1])
         for c in source["citations"]:
@@ -205,7 +207,7 @@ def test_outline(hierindex, index, folder) -> None:
     assert len(outline["nodes"]) > 1
     assert 0 < outline["tokens"] <= 600
     for node in outline["nodes"]:
-        assert set(node) == {"id", "level", "score", "text", "citations", "path", "title"}
+        assert set(node) == SOURCE
         for c in node["citations"]:
             assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in node["text"]
 
@@ -1167,6 +1169,203 @@ def test_compare_names_its_modes(hierindex, index) -> None:
         status, out, err = hierindex(*question)
     assert (status, err) == (0, "")
     assert out.endswith("\n\nno_text\nThe answer is empty.\n")
+
+
+@pytest.fixture
+def chat(hierindex, index, monkeypatch):
+    """Runs a chat whose input is a pipe with these lines."""
+
+    def run(*lines: str, flags: tuple[object, ...] = ("--min-score", 0)) -> tuple[int, str, str]:
+        piped = "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped), "utf-8"))
+        return hierindex("chat", "--index", index, *flags)
+
+    return run
+
+
+def answers_or_rewrites(prompt: str) -> str:
+    if "Standalone question" in prompt:
+        return f"What did the calm mend?{EVIL}"
+    return cites_last(prompt)
+
+
+def test_a_chat_answers_each_line(hierindex, index, chat) -> None:
+    status, out, err = chat(STORM, "", "  \t", "What did the calm mend?")
+    assert status == 0
+    assert re.fullmatch(r"hierindex: note: Without --llm, each question [^\n]+\n", err)
+    asked = ("--index", index, "--min-score", 0, "--json")
+    expected = list[str]()
+    for question in (STORM, "What did the calm mend?"):
+        answer = json.loads(hierindex("query", question, *asked)[1])
+        expected.append(f"{answer['answer']}\n\n[1] ")
+    first, second = expected
+    assert out.startswith(first)
+    assert f"\n\n{second}" in out
+    assert chat() == (0, "", err)
+
+
+def test_a_chat_with_a_model_knows_what_was_said_before(chat, terminal) -> None:
+    with LoopbackServer(reply=answers_or_rewrites) as server:
+        flags = ("--top-k", 4, *llm_at(server))
+        terminal(1000)
+        status, out, err = chat(STORM, "And then?", "/why", "/quit", STORM, flags=flags)
+        prompts = [request.prompt for request in server.requests]
+        assert [bool(r.body.get("stream")) for r in server.requests] == [True, False, True]
+    assert (status, err) == (0, "")
+    assert STORM in prompts[1]
+    assert "And then?" in prompts[1]
+    assert "What did the calm mend?" in prompts[2]
+    first, _, second, _, why = out.strip().split("\n\n")
+    assert re.fullmatch(r"On day \d+ [^\n]+ \[1\]\. Whales sing all night \[2\]\.", first)
+    assert first in prompts[1]
+    assert second != first
+    assert why.startswith(f"The question was searched for as: What did the calm mend?{SHOWN}\n")
+    assert "\nSearched level 0 by context: " in why
+
+
+def test_the_level_of_a_chat_can_be_changed(chat) -> None:
+    def levels_of(out: str) -> set[str]:
+        return {*re.findall(r"(?m)^\d\.\d{3}  level (\d+)  ", out)}
+
+    asked = (STORM, "/sources", "/why")
+    for words, said, found in (("chunks", "chunks", {"0"}), ("top", "top", {"3"})):
+        status, out, err = chat(f"/level {words}", *asked)
+        assert (status, err.count("\n")) == (0, 1)
+        assert out.startswith(f"Searching level {said}.\n\n")
+        assert out.endswith(f"\n\nSearched level {said}.\n\n")
+        assert levels_of(out) == found
+    _, out, _ = chat("/level 0 top", *asked, flags=("--mode", "collapsed", *ALL_CHUNKS[2:]))
+    assert levels_of(out) == {"0", "3"}
+    assert out.endswith("\n\nSearched level 0, top.\n\n")
+    _, out, _ = chat("/level 1", "/level", *asked, flags=("--mode", "collapsed"))
+    assert "Searching in mode collapsed.\n" in out
+    assert out.endswith("\n\nSearched in mode collapsed.\n\n")
+    _, out, _ = chat(*asked)
+    assert "\n\nSearched level 0 by context: " in out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/level 99", r"The index has levels 0 to \d, got level 99\."),
+        ("/level x", r"level is invalid: it must be a whole number, top, [^\n]*, got \['x'\]\."),
+        ("/level top sections", r"level 'documents' or 'sections' stands alone[^\n]*\."),
+        ("/sources", r"There is no answer yet; ask a question first\."),
+        ("/why", r"There is no answer yet; ask a question first\."),
+        ("/lvl 1", r"There is no command '/lvl'; there are /level, /sources, /why, [^\n]*\."),
+    ],
+)
+def test_an_error_does_not_end_a_chat(chat, line, said) -> None:
+    _, expected, note = chat(STORM)
+    status, out, err = chat(line, STORM)
+    assert (status, out) == (0, f"\n{expected}")
+    assert re.fullmatch(rf"{re.escape(note)}hierindex: {said}\n", err)
+
+
+def test_a_refusal_in_a_chat_has_sources_unless_nothing_is_found(chat) -> None:
+    _, out, _ = chat(STORM, "/sources", flags=("--min-score", 1))
+    assert out.startswith("Nothing in the index answers this. The best answer has a score of ")
+    assert re.search(r"(?m)^\d\.\d{3}  level 0  \w{12}  ", out)
+    nothing = ("--where", "file_name=none")
+    _, out, err = chat(STORM, "/sources", "/why", flags=nothing)
+    assert out.startswith("Nothing in the index answers this.\n\n")
+    assert out.endswith("\n\nSearched in mode auto.\n\n")
+    assert "note: Nothing was found with --where 'file_name=none'.\n" in err
+    assert "Nothing was found for the last question, so it has no sources.\n" in err
+
+
+def test_a_model_that_fails_does_not_end_a_chat(chat, monkeypatch) -> None:
+    monkeypatch.setattr("hierindex.llm.served.WAIT", wait_none())
+    faults = {0: Fault(401), 1: Fault(dropped=True)}
+    with LoopbackServer(cites_last, faults.get) as server:
+        status, out, err = chat("Lost?", "Lost, too?", STORM, flags=llm_at(server))
+        assert len(server.requests) == 3  # nothing to rewrite
+        assert "Lost" not in server.requests[2].prompt
+    assert status == 0
+    assert re.fullmatch(r"(hierindex: LLM 'm' (cannot be used|failed to answer)[^\n]+\.\n){2}", err)
+    assert out.rstrip().splitlines()[-1].startswith("[2] ")
+
+
+def test_a_chat_goes_on_with_the_tree_that_is_built_meanwhile(
+    hierindex, index, folder, monkeypatch
+) -> None:
+    (new := folder / "new").mkdir()
+    (new / "heron.txt").write_text("A heron stood on the jetty until the fog came.")
+
+    def lines():
+        yield from (STORM, "/sources")
+        HierarchicalIndex.build(new, index, chunk_size=64)
+        yield from ("Where did the heron stand?", "/sources", "/quit")
+
+    typed = lines()
+    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
+    _, out, _ = hierindex("chat", "--index", index, "--min-score", 0)
+    before, _, after = out.partition("A heron stood on the jetty")
+    assert "storm.txt" in before
+    assert "heron.txt" in after
+    assert "storm" not in after
+
+
+@pytest.mark.parametrize("stop", [EOFError, KeyboardInterrupt])
+def test_a_chat_in_a_terminal_has_a_prompt_and_is_left_politely(
+    hierindex, index, terminal, monkeypatch, stop
+) -> None:
+    terminal(100)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    prompts = list[str]()
+
+    def typed(prompt: str) -> str:
+        prompts.append(prompt)
+        if len(prompts) == 2:
+            raise stop
+        return "/help"
+
+    monkeypatch.setattr("builtins.input", typed)
+    status, out, err = hierindex("chat", "--index", index)
+    assert (status, err.count("\n")) == (0, 1)
+    assert prompts == ["> ", "> "]
+    greeting, *helped = out.splitlines()
+    assert greeting == "Type a question, or /help for the commands."
+    assert {line.split()[0] for line in helped if line} == {
+        "/level",
+        "/sources",
+        "/why",
+        "/help",
+        "/quit",
+    }
+
+
+def test_ctrl_c_leaves_a_chat_that_is_answering(hierindex, chat, monkeypatch) -> None:
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(HierarchicalIndex, "ask", interrupted)
+    status, out, err = chat(STORM, STORM)
+    assert (status, out) == (0, "")
+    assert "Interrupted" not in err
+
+
+def test_a_chat_loads_a_cross_encoder_once(chat, monkeypatch) -> None:
+    class Backwards:
+        def rank(self, question, texts):
+            return [-float(i) for i in range(len(texts))]
+
+    loaded = list[str]()
+
+    def load(name):
+        loaded.append(name)
+        return Backwards()
+
+    monkeypatch.setattr("hierindex.embed.load.load_reranker", load)
+    status, _, err = chat(STORM, STORM, flags=("--rerank", "some/model"))
+    assert (status, err.count("\n")) == (0, 1)
+    assert loaded == ["some/model"]
+
+
+def test_a_question_of_a_chat_that_is_not_utf8_is_asked(chat) -> None:
+    status, out, err = chat("What did the \udcff storm break?")
+    assert (status, err.count("\n")) == (0, 1)
+    assert "[1] " in out
 
 
 @pytest.mark.parametrize("command", ["query", "compare"])

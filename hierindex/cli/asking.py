@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from hierindex.cli import options
 from hierindex.cli.output import print_piece, print_result
 
 if TYPE_CHECKING:
+    from hierindex.index import HierarchicalIndex
     from hierindex.settings import Settings
 
 RETRIEVAL = "mode level by rerank partial_summaries top_k token_budget"
@@ -41,28 +42,18 @@ def query(
     In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
     """
     with _without_garbage_collection():
-        from hierindex.cli.llm import served_llm_of
         from hierindex.cli.text import answered, sourced
-        from hierindex.cli.where import known_filters, note_if_empty
+        from hierindex.cli.where import note_if_empty
         from hierindex.errors import InputError
         from hierindex.index import HierarchicalIndex
-        from hierindex.respond.engine import EXTRACTIVE, choose_mode
+        from hierindex.respond.engine import EXTRACTIVE
 
         if stream and as_json:
             raise InputError("--stream and --json cannot be combined; omit one of them.")
-        model = served_llm_of(settings)
-        quotes = choose_mode(settings.response_mode, model) == EXTRACTIVE
-        streams = stream and not quotes
         opened = HierarchicalIndex.open(index)
-        answer = opened.ask(
-            question,
-            llm=model,
-            response_mode=settings.response_mode,
-            show=print_piece if streams else None,
-            synthesizer={"min_score": settings.min_score} if quotes else {},
-            filters=known_filters(where, opened.store.snapshot()),
-            **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
-        )
+        asked = options_of_ask(opened, settings, where)
+        streams = stream and asked["response_mode"] != EXTRACTIVE
+        answer = opened.ask(question, show=print_piece if streams else None, **asked)
     if streams:
         print_piece("\n\n")
     print_result(answer.to_json(), as_json, sourced if streams else answered)
@@ -105,6 +96,25 @@ def compare(
     answers = [attempt for attempt in comparison.attempts if attempt.mode in NEED_LLM]
     if answers and all(attempt.error for attempt in answers):
         raise typer.Exit(1)
+
+
+def options_of_ask(
+    opened: "HierarchicalIndex", settings: "Settings", where: list[str] | None
+) -> dict[str, Any]:
+    """Return the options of `HierarchicalIndex.ask` that settings and filters stand for."""
+    from hierindex.cli.llm import served_llm_of
+    from hierindex.cli.where import known_filters
+    from hierindex.respond.engine import EXTRACTIVE, choose_mode
+
+    model = served_llm_of(settings)
+    mode = choose_mode(settings.response_mode, model)
+    return {
+        "llm": model,
+        "response_mode": mode,
+        "synthesizer": {"min_score": settings.min_score} if mode == EXTRACTIVE else {},
+        "filters": known_filters(where, opened.store.snapshot()),
+        **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
+    }
 
 
 @contextmanager

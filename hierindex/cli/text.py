@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from hierindex.record import TITLES_BETWEEN
+from hierindex.summarize.markup_blocks import split_blocks
 
 NOTHING = "The answer is empty."
 CITED = "⟦", "⟧"  # marks around a cited passage
@@ -123,25 +124,32 @@ def answered(answer: dict[str, Any]) -> str:
 
 
 def sourced(answer: dict[str, Any]) -> str:
-    """Format the citations and source nodes of an answer, the nodes that it cites first."""
-    lines = list[str]()
-    if answer["citations"]:
-        lines += [f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1)]
-        lines.append("")
-    if answer.get("missing"):
-        lines += [_wrapped(f"Not found: {', '.join(answer['missing'])}"), ""]
-    if "why" in answer:
-        lines += [_wrapped(f"Searched {answer['why']}."), ""]
+    """Format the citations and source nodes of an answer."""
+    missing = _wrapped(f"Not found: {', '.join(answer['missing'])}") if answer["missing"] else ""
+    why = _wrapped(f"Searched {answer['why']}.") if "why" in answer else ""
+    usage = _usage(answer["usage"]) if answer["usage"]["llm_calls"] else ""
+    parts = places_cited(answer), missing, why, nodes_found(answer), usage
+    return "\n\n".join(filter(None, parts))
+
+
+def replied(answer: dict[str, Any]) -> str:
+    """Format an answer with its citations alone."""
+    return "\n\n".join(filter(None, [_text_of(answer), places_cited(answer)]))
+
+
+def places_cited(answer: dict[str, Any]) -> str:
+    """Format the citations of an answer by their numbers."""
+    return "\n".join(f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1))
+
+
+def nodes_found(answer: dict[str, Any]) -> str:
+    """Format the source nodes of an answer, the nodes that it cites first."""
     cited = {citation["node"] for citation in answer["citations"] if citation and NODE in citation}
-    for source in sorted(answer["sources"], key=lambda source: source["id"] not in cited):
-        places = _places(source["citations"])
-        lines.append(
-            f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
-            f"{source['title']}  {places}"
-        )
-    if answer["usage"]["llm_calls"]:
-        lines += ["", _usage(answer["usage"])]
-    return "\n".join(lines)
+    return "\n".join(
+        f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
+        f"{source['title']}  {_places(source['citations'])}"
+        for source in sorted(answer["sources"], key=lambda source: source["id"] not in cited)
+    )
 
 
 def compared(comparison: dict[str, Any]) -> str:
@@ -190,9 +198,8 @@ def _passage(passage: dict[str, Any]) -> list[str]:
     """Format a cited passage between marks in its context, in colour if the terminal has any."""
     at, to = CITED
     text = _wrapped(f"{passage['before']}{at}{passage['text']}{to}{passage['after']}")
-    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
-        lines = re.escape(at) + "(.*)" + re.escape(to)
-        text = re.sub(lines, lambda cited: typer.style(cited[0], bold=True), text, flags=re.DOTALL)
+    lines = re.escape(at) + "(.*)" + re.escape(to)
+    text = re.sub(lines, lambda cited: _bold(cited[0]), text, flags=re.DOTALL)
     return ["", _place(passage), "", text]
 
 
@@ -214,13 +221,32 @@ def exported(report: dict[str, Any]) -> str:
 
 
 def _text_of(answer: dict[str, Any]) -> str:
-    """Return the text without single line breaks inside quotes, and the score of a refusal."""
-    text = answer["answer"]
+    """Return the text, the best sentence in bold type, and the score of a refusal."""
+    text, best = answer["answer"], answer.get("best", "")
     if answer["answer_kind"] == "extractive":
-        text = re.sub(r"(?<=\S)[ \t]*\n[ \t]*(?=\S)", " ", text)
+        text, best = _in_lines(text), _in_lines(best)
     if answer["refused"] and (score := answer.get("score")):
         text += f" The best answer has a score of {score:.2f}; a lower --min-score prints it."
-    return _wrapped(text) or NOTHING
+    text = _wrapped(text)
+    words = r"\s+".join(map(re.escape, best.split()))
+    return re.sub(words, lambda found: _bold(found[0]), text, count=1) if best else text or NOTHING
+
+
+def _in_lines(text: str) -> str:
+    """Return a text whose paragraphs are one line each; rows and code stay as they are."""
+    parts, end = list[str](), 0
+    for block in split_blocks(text):
+        inside = text[block.at : block.to]
+        parts += [text[end : block.at], " ".join(inside.split()) if block.prose else inside]
+        end = block.to
+    return "".join([*parts, text[end:]])
+
+
+def _bold(text: str) -> str:
+    """Return a text in bold type, if the terminal has it."""
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return text
+    return "\n".join(typer.style(line, bold=True) for line in text.split("\n"))
 
 
 def _wrapped(text: str) -> str:

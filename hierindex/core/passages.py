@@ -13,7 +13,7 @@ ANOTHER = 0.6  # lost by a sentence about another number, as station 15 for stat
 OWN = 0.7  # weight of a sentence's own likeness beside that of the likelier neighbour
 AROUND = {1: 0.5, -1: 0.3, 2: 0.25}  # weight of a word by how many sentences before it stands
 KNOWN = 0.4  # share of the weight of words that lose it once a chosen sentence has them
-WEAKER = 0.4  # a sentence that is so much less relevant than the best is not chosen
+WEAKER = 0.5  # a sentence that is so much less relevant than the best is not chosen
 MOST_PASSAGES = 3
 
 Mask = NDArray[np.bool_]

@@ -24,6 +24,7 @@ from hierindex.record import NodeRecord
 from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores
 from hierindex.respond.extractive_synthesizer import (
+    BEST,
     CITATIONS,
     MISSING,
     NO_ANSWER,
@@ -71,12 +72,12 @@ class Answer:
     """An answer to a question.
 
     `[n]` in the text refers to `citations[n - 1]`; see `CitationCheck` for the answers of a
-    language model and `ExtractiveSynthesizer` for others, which have a `score`. `why` is the
-    reason for searching chunks or for an outline, if mode "auto" chose. `refused` is True if
-    nothing in the index answers. `missing` are the numbers, names and quoted words of the question
-    that an extractive answer has not. `summaries` are the ids of summaries that a language model
-    read instead of their children, which are among the sources. `calls` are the prompts sent to a
-    language model, with its answers.
+    language model and `ExtractiveSynthesizer` for others, which have a `score` and the `best` of
+    their sentences. `why` is the reason for searching chunks or for an outline, if mode "auto"
+    chose. `refused` is True if nothing in the index answers. `missing` are the numbers, names and
+    quoted words of the question that an extractive answer has not. `summaries` are the ids of
+    summaries that a language model read instead of their children, which are among the sources.
+    `calls` are the prompts sent to a language model, with its answers.
     """
 
     answer: str
@@ -87,6 +88,7 @@ class Answer:
     seconds: dict[str, float]
     why: str | None = None
     score: float | None = None
+    best: str | None = None
     refused: bool = False
     missing: list[str] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
@@ -175,6 +177,7 @@ def answered(
         seconds={**found.seconds, **_seconds(watch)},
         why=found.why,
         score=metadata.get(SCORE),
+        best=metadata.get(BEST) or None,
         refused=metadata.get(REFUSED, not found.nodes),
         missing=metadata.get(MISSING, []),
         summaries=metadata.get(SUMMARIES, []),

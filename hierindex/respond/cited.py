@@ -21,9 +21,9 @@ from hierindex.core.arguments import require
 from hierindex.embed.embedder import Embedder
 from hierindex.record import NodeRecord, Quote
 from hierindex.respond.cited_text import Citation, CitedText, Part, written
-from hierindex.respond.extract import citation_of
 from hierindex.respond.extractive_synthesizer import CITATIONS
 from hierindex.respond.numbered import Passages
+from hierindex.respond.quoted import citation_of
 from hierindex.summarize.grounding import EmbeddingGrounding
 from hierindex.summarize.sentences import Sentence, is_telling, split_sentences, telling
 

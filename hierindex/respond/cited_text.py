@@ -2,20 +2,24 @@
 
 import re
 from collections.abc import Container, Iterable, Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 MOST = 10_000  # numbers below this are citations
 YEARS = 1_000  # numbers from this are citations only if a passage has them
 LONGEST = 100  # characters between brackets
 
+# Blanks and brackets are limited, so that a search takes linear time.
 NUMBER = r"\d{1,4}"
 RANGE = rf"{NUMBER}(?:\s*[-\u2010-\u2014]\s*{NUMBER})?"
 RANGES = rf"{RANGE}(?:\s*[,;]\s*{RANGE})*"
 NUMBERS = re.compile(rf"\s*(?:passages?\s|sources?\s|[#^])?\s*({RANGES})\s*", re.I)
+# What is removed: "[1.5]", "[3a]", "[n]", "[source]"; other words in brackets are text.
 LIKE_NUMBERS = r"(?=.*\d)[\d\s.,;:?!*#^&~\u2010-\u2014-]*[a-z]?"
 MALFORMED = re.compile(rf"{LIKE_NUMBERS}|n|(?:passage|source)s?.{{,9}}", re.I)
 INSIDE = rf"[^\[\]\n`]{{,{LONGEST}}}"
 BRACKETS = rf"[ \t]{{,9}}\[(?P<inside>{INSIDE})(?P<end>\]|(?=\n|\Z))"
+# At the end of a line, a bracket may lack its other half.
 TOKEN = re.compile(rf"(?P<code>\n|`+)|{BRACKETS}")
 UNFINISHED = re.compile(rf"(?:`{{1,9}}|[ \t]{{1,9}}|[ \t]{{,9}}\[{INSIDE})\Z")
 CUT = re.compile(r"\s{,9}\[[\d\s,;-]{,99}\Z")
@@ -96,21 +100,22 @@ numbers=(7,)), '.']
         unfinished = UNFINISHED.search(text)
         end = unfinished.start() if unfinished else len(text)
         self._held = text[end:]
-        return self._add(text[:end])
+        return self._add(text, end)
 
     def end(self) -> list[Part]:
         """Return the rest of the parts, at the end of the text."""
         text, self._held = self._held, ""
-        return self._add(text)
+        return self._add(text, len(text))
 
-    def _add(self, text: str) -> list[Part]:
-        parts = [part for part in self._parse(text) if part]
+    def _add(self, text: str, end: int) -> list[Part]:
+        parts = [part for part in self._parse(text, end) if part]
         self.parts += parts
         return parts
 
-    def _parse(self, text: str) -> Iterator[Part]:
+    def _parse(self, text: str, end: int) -> Iterator[Part]:
+        """Yield the parts of `text[:end]`; what follows tells whether a bracket is closed."""
         at = 0
-        for token in TOKEN.finditer(text):
+        for token in takewhile(lambda token: token.start() < end, TOKEN.finditer(text)):
             if token["code"]:
                 self._mark_code(token["code"])
                 continue
@@ -120,7 +125,7 @@ numbers=(7,)), '.']
             if part.numbers:
                 yield part
             at = token.end()
-        yield text[at:]
+        yield text[at:end]
 
     def _mark_code(self, mark: str) -> None:
         """Begin or end code; a line break ends code within a line."""

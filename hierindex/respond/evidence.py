@@ -1,7 +1,7 @@
 """How well texts answer a question, from 0 to 1, by their meaning and their words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import Self
@@ -9,11 +9,13 @@ from typing import Self
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from Stemmer import Stemmer
 
 from hierindex.core.calibration import Scale
 from hierindex.core.ranking import cosines
 from hierindex.core.stop_words import GERMAN_QUESTION_WORDS, QUESTION_WORDS
 from hierindex.embed.embedder import unit_vectors
+from hierindex.record import NodeRecord
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.rows import matched_words
@@ -22,7 +24,8 @@ from hierindex.summarize.sentences import TOKEN
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
 LIKENESS, WORDS, NUMBER, NAMES, INTERCEPT = 4.6, 3.2, -4.1, -4.7, -4.4
 MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
-LOOKED_UP = 0.9  # least score if the question is nothing but words that a text has
+LOOKED_UP = 0.9  # least score if the question is nothing but words that one text has
+N_SAME = 3  # letters that forms of a word share at least
 N_BEST = 5  # texts that are searched for numbers and names
 
 QUOTED = re.compile(
@@ -66,7 +69,7 @@ class Asked:
         names = frozenset(words).intersection(named) - numbers
         pairs = NUMBERED.findall(question.lower())
         numbered = frozenset(pair for pair in pairs if pair[0] not in QUESTION_WORDS)
-        is_lookup = len(words) == len(every) > 0
+        is_lookup = len(words) == len(every) or len(question.split()) == 1
         return cls(words or tuple(every), numbers, names, is_lookup, numbered)
 
     @property
@@ -107,22 +110,42 @@ class Asked:
             + NAMES * len(self.names - best) / max(len(self.names), 1)
         )
         score = 1 / (1 + exp(-logit))
-        return max(score, LOOKED_UP) if self.is_lookup and covered == 1 else score
+        looked_up = self.is_lookup and any(
+            all(has_form_of(word, words) for word in self.words) for words in told
+        )
+        return max(score, LOOKED_UP) if looked_up else score
+
+
+def has_form_of(word: str, words: Collection[str]) -> bool:
+    """Return whether a word, or another with the same English stem, is among words.
+
+    The index finds words by the same stemmer.
+
+    >>> has_form_of("obtainable", ["they", "obtained"]), has_form_of("firm", ["first"])
+    (True, False)
+    """
+    if word in words:
+        return True
+    alike = [each for each in words if each.startswith(word[:N_SAME])]
+    stemmer = Stemmer("english")
+    return stemmer.stemWord(word) in stemmer.stemWords(alike)
 
 
 def words_of(text: str) -> dict[str, None]:
-    """Return the distinct words of a text in lower case, in order."""
+    """Return the distinct words of a text in lower case, in order; "_" is between words."""
     return words_in(text.lower())
 
 
 def words_in(text: str) -> dict[str, None]:
-    """Return the distinct words of a text as they are, in order."""
-    return dict.fromkeys(re.findall(TOKEN, text))
+    """Return the distinct words of a text as they are written, in order."""
+    return dict.fromkeys(re.findall(TOKEN, text.replace("_", " ")))
 
 
 def words_about(node: NodeWithScore) -> set[str]:
-    """Return the words of a node's text, titles, section and file names."""
-    return {*words_of(matched_words(node.metadata, node.get_content(MetadataMode.NONE)))}
+    """Return the words of a node's text, titles, section, file names and documents."""
+    words = matched_words(node.metadata, node.get_content(MetadataMode.NONE))
+    documents = NodeRecord.from_metadata(node.metadata).documents
+    return {*words_of(" ".join([words, *documents]))}
 
 
 async def scores(

@@ -36,6 +36,11 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     time or name that is asked for, and by the rank of their node. The document with the best
     passage comes first, and passages of one document are in reading order.
 
+    A question about the whole ("What is this about?") is answered by an overview: a paragraph for
+    each node in reading order, with its title, its share of the text if the nodes are an outline,
+    and a sentence of it, as in "Weather (50%): It rained all week. [1]". If not all nodes fit,
+    those of the smallest shares are only counted.
+
     `response.metadata` has `citations`, one `{document, start, end}` per passage, or None if
     its position is unknown, with a list `also` of other places that say the same, if there are
     any; `best`, the sentence that answers best; `score`; `refused`, which is True if nothing
@@ -53,8 +58,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         the probability that the nodes answer, from the similarity of the question to the nearest
         sentence, the share of its words that a node has, and whether its numbers and names stand
         in one of the best five. A question that is nothing but words which a node has is never
-        refused. A question about the whole ("What is this about?") has the score of
-        `about_the_whole`, and is answered by the most central sentences.
+        refused, nor is a question about the whole.
 
     Raises
     ------
@@ -91,14 +95,14 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         refused = not found.passages or found.score < self._min_score
         passages = [] if refused else found.passages
         return Response(
-            "\n\n".join(f"{p.text} [{i}]" for i, p in enumerate(passages, start=1)) or NO_ANSWER,
+            NO_ANSWER if refused else found.answer(),
             source_nodes=[*nodes, *(additional_source_nodes or ())],
             metadata={
                 CITATIONS: [passage.citation for passage in passages],
                 BEST: "" if refused else found.best,
                 SCORE: found.score,
                 REFUSED: refused,
-                MISSING: found.missing,
+                MISSING: [*found.missing],
             },
         )
 
@@ -116,8 +120,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
         """Return the passages that answer, from texts without sources."""
         nodes = [NodeWithScore(node=TextNode(text=text)) for text in text_chunks]
         found = extract(QueryBundle(query_str), nodes, self._embedder, self._budget)
-        refused = found.score < self._min_score
-        return "\n\n".join(p.text for p in found.passages if not refused) or NO_ANSWER
+        refused = not found.passages or found.score < self._min_score
+        return NO_ANSWER if refused else found.answer(numbered=False)
 
     async def aget_response(self, query_str: str, text_chunks: Sequence[str], **kwargs: Any) -> str:
         """Do what `get_response` does, in a thread."""

@@ -57,19 +57,17 @@ class Pool(NamedTuple):
 
     @classmethod
     def of(cls, texts: Texts) -> "Pool":
-        """Split texts into sentences; each counts as one's own where it stands first."""
+        """Split texts into sentences."""
         read, sentences, own = list[str](), list[Sentence](), list[bool]()
-        joined, needs, known = list[bool](), list[tuple[int, ...]](), set[str]()
-        begins = list[bool]()
+        joined, needs, begins = list[bool](), list[tuple[int, ...]](), list[bool]()
         for child, (text, quotes) in enumerate(texts):
             read.append(text)
             split = [replace(each, child=child) for each in split_sentences(text, quotes)]
             for each, says, before, first in _read(text, split):
                 begins.append(first)
-                own.append(says and each.text not in known)
+                own.append(says)
                 joined.append(bool(sentences) and _follows(each, sentences[-1]))
                 needs.append(tuple(len(sentences) - back for back in before))
-                known.add(each.text)
                 sentences.append(each)
         masks = np.array(own, dtype=bool), np.array(joined, dtype=bool)
         return cls(read, sentences, *masks, needs, np.cumsum(begins, dtype=np.int64))
@@ -84,11 +82,6 @@ class Pool(NamedTuple):
     def node(self) -> Ints1d:
         """The index of each sentence's node, (n_sentences,)."""
         return np.array([sentence.child for sentence in self.sentences], dtype=np.int64)
-
-    def sums(self, n_tokens: Ints1d) -> Ints1d:
-        """Return the tokens of each sentence with those that it needs."""
-        sums = [n_tokens[[i, *needs]].sum() for i, needs in enumerate(self.needs)]
-        return np.array(sums, dtype=np.int64)
 
     def text(self, first: int, last: int) -> str:
         """Return the text of joined sentences as it stands in their nodes."""

@@ -9,33 +9,10 @@ from llama_index.core.response_synthesizers import ResponseMode
 from hierindex.errors import InputError
 from hierindex.respond.engine import SYNTHESIZERS, choose_mode, options_of
 
-OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", LlamaIndex's default
 IGNORED = {*ANSWERING, "summary_template", "simple_template", "use_async", "verbose"}
 """Ignored by modes that do not have them, as in LlamaIndex."""
 SYNTHESIZER = {*IGNORED, "streaming", "output_cls"}
-
-
-def renamed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a retriever's options under our names.
-
-    Raises
-    ------
-    InputError
-        If an option is given under both names.
-
-    Examples
-    --------
-    >>> renamed({"similarity_top_k": 3, "level": 0})
-    {'top_k': 3, 'level': 0}
-    """
-    for theirs, name in OURS.items():
-        if theirs in options and name in options:
-            raise InputError(f"{theirs} and {name} are the same option; pass one of them.")
-    given = {OURS.get(name, name): option for name, option in options.items()}
-    if given.get("postprocessors", ()) is None:  # LlamaIndex's default
-        del given["postprocessors"]
-    return given
 
 
 def separated(

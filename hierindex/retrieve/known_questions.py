@@ -29,8 +29,36 @@ ABOUT_THE_WHOLE = (
     "Describe the content in a few sentences.",
     "What is the gist of it?",
     "What happened overall?",
+    "What is in here?",
+    "What can be learned from this?",
+    "What should a reader know about this?",
+    "What does it say, in brief?",
+    "Tell me about these files.",
+    "What did they find out in the end?",
+    "What kind of documents are these?",
+    "What do all of these texts tell us?",
+    "Give the short version.",
+    "What are the big ideas?",
+    "tl;dr",
 )
 """Questions that are similar to no sentence and can be answered from any text."""
+
+ABOUT_A_PART = (
+    "What is in the box?",
+    "What is this function for?",
+    "What is the main entrance?",
+    "How are the documents kept?",
+    "Which documents does a visa need?",
+    "Which folder has the logs?",
+    "What did they find in the drawer?",
+    "How do I list the files of a folder?",
+    "How many items does the collection of the museum have?",
+    "Which features and data are used?",
+    "Which version is the newest?",
+    "What does the word mean?",
+    "Who is the author of the book?",
+)
+"""Questions with words of those about the whole."""
 
 THRESHOLD = 0.9  # of the score of `about_the_whole`; chosen on two thirds of the evaluation data
 
@@ -61,13 +89,13 @@ How does the drug work?
 Summarize the discussion about the price.
     They agreed that it should cost no more than a dozen euros.
 """,
-    beside=ABOUT_THE_WHOLE,
+    beside=(*ABOUT_THE_WHOLE, *ABOUT_A_PART),
 )
 """Each on its own topic, so that no answer fits another question."""
 
 
 def known_vectors(model: BaseEmbedding) -> list[Floats2d]:
-    """Return the vectors of the known questions, their answers and those about the whole.
+    """Return the vectors of the known questions, of their answers, and of those without answers.
 
     They are embedded as texts, in one batch instead of a request each, once for each model.
     """
@@ -82,9 +110,9 @@ class AboutTheWhole(NamedTuple):
     """Whether a question is about the whole, and its score.
 
     The score is the similarity to the nearest question about the whole, on a scale where 0 is
-    that of a question about a detail and 1 that of another question about the whole. It is NaN
-    if the model does not tell them apart: if their means are not as far apart as their standard
-    deviations.
+    that of a question about a detail and 1 that of another question about the whole; it is at
+    most 0 if a question of `ABOUT_A_PART` is nearer. It is NaN if the model does not tell them
+    apart: if their means are not as far apart as their standard deviations.
     """
 
     decided: bool
@@ -101,11 +129,15 @@ def about_the_whole(question: Floats1d, model: BaseEmbedding) -> AboutTheWhole:
     model : BaseEmbedding
         The model of the vector.
     """
-    details, _, whole = known_vectors(model)
+    details, _, beside = known_vectors(model)
+    whole, part = np.split(beside, [len(ABOUT_THE_WHOLE)])
     others = whole @ whole.T - 2 * np.eye(len(whole))  # no question is its own nearest
     chance, pairs = (details @ whole.T).max(axis=1), others.max(axis=1)
     if pairs.mean() - pairs.std() < chance.mean() + chance.std():
         return AboutTheWhole(False, math.nan)
     scale = Scale(chance.mean(), pairs.mean())
-    score = float(scale.shares((whole @ question).max(keepdims=True))[0])
+    nearest = (whole @ question).max(keepdims=True)
+    score = float(scale.shares(nearest)[0])
+    if (part @ question).max() > nearest[0]:
+        score = min(score, 0.0)
     return AboutTheWhole(score >= THRESHOLD, score)

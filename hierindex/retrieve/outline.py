@@ -67,7 +67,7 @@ async def outline(
     -------
     list[NodeWithScore]
         In reading order, documents in the order of their ids. A score is the share of the text
-        that the node stands for.
+        that the node stands for; of the text that passes the filters, if any of it does.
 
     Raises
     ------
@@ -97,7 +97,11 @@ async def outline(
     if search.filters is not None:
         partial = search.partial_summaries
         passing = await snapshot.ids(search.filters, where, partial_summaries=partial)
-        value[~_is_in(tree.ids, passing)] = 0.0
+        passes = _is_in(tree.ids, passing)
+        value[~passes] = 0.0
+        text = np.where(tree.forest.is_text & passes, share, 0.0)
+        if text.any():
+            share = tree.forest.summed(text) / text.sum()
     found = await _fitting(snapshot, tree, share, value, budget, most)
     return await without_copies(found, search)
 

@@ -18,6 +18,8 @@ class RetrievedNode(NodeWithScore):
         Ids from the strongest parent up to the root; empty for a root.
     why : str, optional
         Why mode "auto" chose chunks or an outline.
+    share : float, optional
+        In an outline, the share of the text that the node stands for.
     snapshot : Snapshot, optional
         Version of the table that the node was found in.
     """
@@ -26,6 +28,7 @@ class RetrievedNode(NodeWithScore):
 
     path: list[str] = Field(default_factory=list)
     why: str | None = None
+    share: float | None = None
     snapshot: Snapshot | None = Field(default=None, exclude=True, repr=False)
 
     @property
@@ -35,9 +38,12 @@ class RetrievedNode(NodeWithScore):
 
 
 async def placed(
-    nodes: Sequence[NodeWithScore], snapshot: Snapshot, why: str | None = None
+    nodes: Sequence[NodeWithScore],
+    snapshot: Snapshot,
+    why: str | None = None,
+    shares: Mapping[str, float] | None = None,
 ) -> list[RetrievedNode]:
-    """Add their paths to nodes of a snapshot."""
+    """Add their paths, and their shares by id, to nodes of a snapshot."""
     parents = await snapshot.parents_of_summaries()
     return [
         RetrievedNode(
@@ -45,6 +51,7 @@ async def placed(
             score=found.score,
             path=_path_to_root(found.node, parents),
             why=why,
+            share=(shares or {}).get(found.node_id),
             snapshot=snapshot,
         )
         for found in nodes

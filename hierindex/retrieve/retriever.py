@@ -16,7 +16,7 @@ from hierindex.embed.failures import named_errors
 from hierindex.embed.load import load_reranker
 from hierindex.embed.model_identity import check_same_model
 from hierindex.errors import InputError
-from hierindex.retrieve.auto import choose
+from hierindex.retrieve.auto import Choice, choose
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
@@ -125,7 +125,7 @@ class HierarchyRetriever(BaseRetriever):
     by "context"       standard deviations above the mean of the candidates
     with `rerank`      standard deviations from the mean of the candidates
     `whole_documents`  cosine similarity of the document's summary
-    an outline         share of the text that the node tells of
+    an outline         share of the text that the node stands for, see `outline`
     =================  ======================================================
     """
 
@@ -203,10 +203,11 @@ class HierarchyRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         search = self.search(query_bundle)
-        found, why = wait_for(self._results(search))
+        found, choice = wait_for(self._results(search))
+        told = _why_and_shares(found, choice)
         for postprocessor in self.postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
-        return [*wait_for(placed(found, search.snapshot, why))]
+        return [*wait_for(placed(found, search.snapshot, *told))]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
@@ -216,10 +217,11 @@ class HierarchyRetriever(BaseRetriever):
                 questions
             )
         search = await self._search(query_bundle, embedding)
-        found, why = await self._results(search)
+        found, choice = await self._results(search)
+        told = _why_and_shares(found, choice)
         for postprocessor in self.postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
-        return [*await placed(found, search.snapshot, why)]
+        return [*await placed(found, search.snapshot, *told)]
 
     async def _search(self, query_bundle: QueryBundle, embedding: list[float]) -> Search:
         """Prepare a search of the current snapshot."""
@@ -237,8 +239,8 @@ class HierarchyRetriever(BaseRetriever):
             self.partial_summaries,
         )
 
-    async def _results(self, search: Search) -> tuple[list[NodeWithScore], str | None]:
-        """Return the results, best first, and the reason for the way of "auto"."""
+    async def _results(self, search: Search) -> tuple[list[NodeWithScore], Choice | None]:
+        """Return the results, best first, and the choice of "auto"."""
         choice = None
         if self.mode == "auto":
             choice = await choose(search, self._embed_model)
@@ -246,8 +248,7 @@ class HierarchyRetriever(BaseRetriever):
                 budget = self._token_budget or TOKEN_BUDGET
                 found = await outline(search, budget, most=self._top_k, question=False)
                 found.sort(key=NodeWithScore.get_score, reverse=True)
-                found = selected(found, self._top_k, self._token_budget)
-                return found, choice.why
+                return selected(found, self._top_k, self._token_budget), choice
         found = await self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)
@@ -257,7 +258,7 @@ class HierarchyRetriever(BaseRetriever):
             found = await diverse(found, search, self._mmr)
         top_k = None if self._whole_documents else self._top_k or TOP_K
         found = selected(await without_copies(found, search), top_k, self._token_budget)
-        return found, choice and choice.why
+        return found, choice
 
     async def _found(self, search: Search) -> list[NodeWithScore]:
         """Return the best nodes with their copies, and spare ones if some may be dropped."""
@@ -285,6 +286,14 @@ class HierarchyRetriever(BaseRetriever):
                 return await search.best(n)
         cut = await cut_of(search.snapshot, self.levels or (0,))
         return await search.best(n, cut.filters, highest_of=cut.highest_of)
+
+
+def _why_and_shares(
+    found: Sequence[NodeWithScore], choice: Choice | None
+) -> tuple[str | None, dict[str, float]]:
+    """Return the reason of "auto", and the shares of the nodes of an outline, by id."""
+    shares = {node.node_id: node.get_score() for node in found} if choice and choice.outline else {}
+    return choice and choice.why, shares
 
 
 def _check_question(query_bundle: QueryBundle) -> None:

@@ -15,6 +15,7 @@ from hierindex.retrieve.outline import check_arguments, ids_of, outline
 from hierindex.retrieve.question import Search
 from hierindex.retrieve.retrieved import RetrievedNode, placed
 from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.retriever_options import retriever_options
 from hierindex.retrieve.sources import SourcePassage, source_passages
 from hierindex.store.description import describe, overview
 from hierindex.store.vector_store import HierarchyStore
@@ -49,6 +50,19 @@ class StoredTree:
                     "loaded by name; pass it as embed_model=."
                 ) from error
         return self._embed_model
+
+    def as_retriever(self, **options: Any) -> HierarchyRetriever:
+        """Return a retriever with the given options of `HierarchyRetriever`.
+
+        LlamaIndex's names `similarity_top_k` and `node_postprocessors` are accepted, too.
+
+        Raises
+        ------
+        InputError
+            If an option does not exist or options cannot be combined.
+        """
+        given = retriever_options(options)  # fails before the embedding model is loaded
+        return HierarchyRetriever(self.store, self.embed_model, **given)
 
     def outline(
         self,

@@ -108,7 +108,6 @@ def test_words_of_a_question(question, words):
         ("水泵", True),
         ("What is a pump?", False),
         ("the pump", False),
-        ("", False),
     ],
 )
 def test_nothing_but_words_is_a_lookup(question, is_lookup):

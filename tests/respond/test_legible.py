@@ -202,11 +202,6 @@ def test_rewritten_sentences_follow_each_other_in_their_text():
     assert joined((text, ())) == [False, True]
 
 
-def test_a_copy_says_nothing_more():
-    pool = pool_of("The pump failed. It was old.", "The pump failed. The valve is new.")
-    assert pool.own.tolist() == [True, True, False, True]
-
-
 LINES = (
     "The pump failed.|It was old.|# Parts|It has:|- A valve closes it.||x|a\tb|    close(valve)"
     "|Note: It is new.|Ada: Why?|```|他很高兴。"
@@ -231,11 +226,6 @@ def test_a_paragraph_has_the_headings_above_it():
         "# Ticket 12\n\nStation: 7\n\nThe pump failed. It was old.\n\nThe end came.", "x y z."
     )
     assert np.diff(pool.paragraph).tolist() == [0, 0, 0, 1, 1]
-
-
-def test_a_sentence_costs_what_it_needs_as_well():
-    pool = pool_of("Note: The pump is old. Nobody knows it.")
-    assert pool.sums(np.array([5, 3])).tolist() == [5, 8]
 
 
 def test_pieces_are_quoted_one_by_one():

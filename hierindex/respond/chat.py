@@ -1,0 +1,142 @@
+"""Conversations over an index: LlamaIndex's chat engines, and questions that follow others."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from inspect import signature
+from typing import Any, NamedTuple
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.llms.generic_utils import messages_to_history_str
+from llama_index.core.chat_engine import (
+    CondensePlusContextChatEngine,
+    CondenseQuestionChatEngine,
+    ContextChatEngine,
+)
+from llama_index.core.chat_engine.condense_question import DEFAULT_PROMPT
+from llama_index.core.chat_engine.types import BaseChatEngine
+from llama_index.core.llms import LLM, ChatMessage
+from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
+
+from hierindex.errors import InputError
+from hierindex.llm.record import Calls
+from hierindex.llm.served import served
+from hierindex.respond.answer import Answer
+from hierindex.respond.engine import choose_mode
+
+CONDENSE_QUESTION = "condense_question"
+CHAT_ENGINES: dict[str, Any] = {
+    "condense_plus_context": CondensePlusContextChatEngine,
+    "context": ContextChatEngine,
+    CONDENSE_QUESTION: CondenseQuestionChatEngine,
+}
+NOT_TAKEN = frozenset(
+    {"retriever", "query_engine", "llm", "node_postprocessors", "memory_cls", "kwargs"}
+)
+"""Parameters of LlamaIndex's `from_defaults` that are passed separately, or to the retriever."""
+HISTORY = 0.25  # of the model's window; passages and the answer need the rest
+
+
+def chat_engine(
+    retriever: Callable[..., BaseRetriever],
+    query_engine: Callable[..., BaseQueryEngine],
+    llm: LLM | None,
+    chat_mode: str,
+    options: Mapping[str, Any],
+) -> BaseChatEngine:
+    """Return a chat engine of LlamaIndex over a retriever or a query engine.
+
+    Parameters
+    ----------
+    retriever, query_engine : callable
+        Make the retriever, or in mode "condense_question" the query engine, from the options that
+        are not the chat engine's.
+    llm : LLM
+        A copy with retries is used, see `served`.
+    chat_mode : {"condense_plus_context", "context", "condense_question"}
+        Or LlamaIndex's `ChatMode` of this name.
+    options : mapping
+        See `HierarchicalIndex.as_chat_engine`.
+
+    Raises
+    ------
+    InputError
+        If there is no LLM or no such mode, or the options cannot be combined.
+    """
+    mode = str(getattr(chat_mode, "value", chat_mode))
+    if mode not in CHAT_ENGINES:
+        raise InputError(f"chat_mode must be one of {', '.join(CHAT_ENGINES)}, got {mode!r}.")
+    if llm is None:
+        raise InputError("A chat engine needs an LLM; pass llm=, or ask each question with ask().")
+    choose_mode(None, llm)  # checks the type
+    kind, llm = CHAT_ENGINES[mode], served(llm)
+    known = signature(kind.from_defaults).parameters.keys() - NOT_TAKEN
+    given = {name: option for name, option in options.items() if name in known}
+    others = {name: option for name, option in options.items() if name not in known}
+    history = given.pop("chat_history", None)
+    given["memory"] = given.get("memory") or memory_for(llm, history)
+    if mode == CONDENSE_QUESTION:
+        given["query_engine"] = query_engine(llm=llm, **others)
+    else:
+        given["retriever"] = retriever(**others)
+    try:
+        engine: BaseChatEngine = kind.from_defaults(llm=llm, **given)
+    except (NotImplementedError, ValueError) as error:
+        reason = str(error).rstrip(".")
+        raise InputError(f"chat_mode {mode!r} rejects its options: {reason}.") from error
+    return engine
+
+
+def memory_for(llm: LLM, history: Sequence[ChatMessage] | None = None) -> BaseMemory:
+    """Return a memory that keeps the last messages, at most a quarter of a model's window.
+
+    LlamaIndex's `Memory`, which its chat engines use by default, keeps messages in an SQLite
+    database that it never closes, and lets them fill the window.
+    """
+    limit = max(1, int(HISTORY * llm.metadata.context_window))
+    return ChatMemoryBuffer.from_defaults(chat_history=[*(history or ())], token_limit=limit)
+
+
+class Turn(NamedTuple):
+    """A question, as it was put and as it was searched for, with its answer."""
+
+    question: str
+    searched: str
+    answer: Answer
+
+
+class Conversation:
+    """Questions to an index, each of which may refer to those before it if there is an LLM.
+
+    The LLM rewrites a question that follows others with the prompt of LlamaIndex's
+    `CondenseQuestionChatEngine`, so that it can be understood alone. Without an LLM, questions are
+    searched for as they are. A question whose answer fails is not remembered.
+
+    Parameters
+    ----------
+    ask : callable
+        `HierarchicalIndex.ask`.
+    llm : LLM, optional
+    """
+
+    def __init__(self, ask: Callable[..., Answer], llm: LLM | None = None) -> None:
+        self._ask, self._llm = ask, llm
+        self._memory = None if llm is None else memory_for(llm)
+
+    def ask(self, question: str, **options: Any) -> Turn:
+        """Ask the next question, with the options of `HierarchicalIndex.ask` except `llm`.
+
+        The usage and the calls of the answer include those for rewriting the question.
+        """
+        if self._llm is None or self._memory is None:
+            return Turn(question, question, self._ask(question, **options))
+        calls = Calls()
+        llm, searched = served(self._llm, calls), question
+        if history := self._memory.get(input=question):
+            said = messages_to_history_str(history)
+            rewritten = llm.predict(DEFAULT_PROMPT, question=question, chat_history=said)
+            searched = rewritten.strip() or question
+        answer = self._ask(searched, llm=llm, **options)
+        self._memory.put(ChatMessage(role="user", content=question))
+        self._memory.put(ChatMessage(role="assistant", content=answer.answer))
+        return Turn(question, searched, replace(answer, usage=calls.usage, calls=calls.made))

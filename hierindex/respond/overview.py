@@ -1,0 +1,124 @@
+"""Overviews without a language model: a line for each of the parts that were found."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from llama_index.core.schema import NodeWithScore
+
+from hierindex.core.membership import Floats1d, Ints1d
+from hierindex.core.relevance import centroid_similarity
+from hierindex.embed.embedder import Embedder
+from hierindex.record import NodeRecord
+from hierindex.respond.legible import Pool
+from hierindex.respond.quoted import Extract, Passage, citation_of
+from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.summarize.summary import Budget
+
+LINES = 5  # in a budget, if the parts have short sentences
+
+
+def overview(
+    nodes: Sequence[NodeWithScore],
+    pool: Pool,
+    n_tokens: Ints1d,
+    embedder: Embedder,
+    budget: Budget,
+) -> Extract:
+    """Return a line for each node: its title, its share of the text, and its first sentence.
+
+    Parameters
+    ----------
+    nodes : sequence of NodeWithScore
+        In the order of the lines. If the lines exceed the budget, those of the largest shares are
+        kept. Without shares, which only nodes of an outline have, the line of the most central
+        sentence counts for most.
+    pool : Pool
+        The sentences of the nodes.
+    n_tokens : (n_sentences,) int
+    embedder : Embedder
+        Of the sentences, unless there are shares.
+    budget : Budget
+        Of all lines.
+    """
+    first = [_first(pool, n_tokens, k, budget) for k in range(len(nodes))]
+    shares = [node.share if isinstance(node, RetrievedNode) else None for node in nodes]
+    known = [share for share in shares if share is not None]
+    are_known = len(known) == len(nodes)
+    weights = np.array(known) if are_known else _central(pool, first, embedder)
+    leads = [_lead(node, share) for node, share in zip(nodes, shares, strict=True)]
+    lead_tokens = budget.count([*leads, _more(len(nodes), 1.0)])
+    room = budget.max_tokens - (int(lead_tokens[-1]) if len(nodes) > 1 else 0)
+    best_first, chosen = np.argsort(-weights, kind="stable").tolist(), list[int]()
+    for k in best_first:
+        i = first[k]
+        cost = int(lead_tokens[k]) + (0 if i is None else int(n_tokens[i]))
+        if cost <= room or not chosen:
+            chosen.append(k)
+            room -= cost
+    best = first[chosen[0]]
+    left = set(range(len(nodes))).difference(chosen)
+    return Extract(
+        [_line(nodes[k], leads[k], pool, first[k]) for k in sorted(chosen)],
+        "" if best is None else pool.sentences[best].text,
+        1.0,
+        _more(len(left), sum(known[k] for k in left) if are_known else None),
+    )
+
+
+def _first(pool: Pool, n_tokens: Ints1d, node: int, budget: Budget) -> int | None:
+    """Return the first sentence of a node that can be quoted alone and leaves room for others.
+
+    If all are too long for that, it is the shortest; None if no sentence fits.
+    """
+    fits = (pool.node == node) & pool.own & (n_tokens <= budget.max_tokens)
+    rows = [i for i in np.flatnonzero(fits).tolist() if not pool.needs[i]]
+    short = (i for i in rows if n_tokens[i] * LINES <= budget.max_tokens)
+    return next(short, min(rows, key=lambda i: n_tokens[i], default=None))
+
+
+def _central(pool: Pool, first: Sequence[int | None], embedder: Embedder) -> Floats1d:
+    """Return how central the first sentence of each node is; -inf for nodes that have none."""
+    weights, rows = np.full(len(first), -np.inf), [i for i in first if i is not None]
+    if rows:
+        S = embedder.embed([pool.sentences[i].text for i in rows])  # (n_rows, n_dims)
+        weights[[i is not None for i in first]] = centroid_similarity(S)
+    return weights
+
+
+def _line(node: NodeWithScore, lead: str, pool: Pool, sentence: int | None) -> Passage:
+    """Return a line; if no sentence of the node can be quoted, only its title is shown."""
+    if sentence is not None:
+        quote = pool.sentences[sentence].quote
+        return Passage(pool.sentences[sentence].text, citation_of(quote, quote), lead)
+    quotes = NodeRecord.from_metadata(node.metadata).quotes
+    citation = citation_of(quotes[0], quotes[0]) if quotes else None
+    return Passage("", citation, lead.removesuffix(":"))
+
+
+def _lead(node: NodeWithScore, share: float | None) -> str:
+    """Return a node's title and share, as in "Weather (50%):"."""
+    title = " ".join(NodeRecord.from_metadata(node.metadata).title.split())
+    known = "" if share is None else f"({_percent(share)})"
+    lead = " ".join(filter(None, (title, known)))
+    return f"{lead}:" if lead else ""
+
+
+def _percent(share: float) -> str:
+    """Format a share.
+
+    >>> _percent(0.234), _percent(0.002)
+    ('23%', 'less than 1%')
+    """
+    return f"{share:.0%}" if share >= 0.005 else "less than 1%"
+
+
+def _more(n: int, share: float | None) -> str:
+    """Return how many parts are left out, and their share.
+
+    >>> _more(2, 0.234)
+    'and 2 more parts (23%)'
+    """
+    if not n:
+        return ""
+    known = "" if share is None else f" ({_percent(share)})"
+    return f"and {n:,} more part{'' if n == 1 else 's'}{known}"

@@ -1,0 +1,139 @@
+import re
+
+import pytest
+from llama_index.core.schema import Document, NodeWithScore, TextNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+
+from hierindex import SemanticHierarchy
+from hierindex.embed.embedder import unit_vectors
+from hierindex.embed.load import load_embed_model
+from hierindex.index import HierarchicalIndex
+from hierindex.record import NodeRecord
+from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
+from hierindex.retrieve.known_questions import about_the_whole
+
+WHOLE = "What topics do these documents cover?"
+LINE = re.compile(r"(?P<title>[^\n]+?) \((?P<share>\d+)%\): (?P<text>.+?) \[(?P<n>\d+)\]")
+MORE = re.compile(r"and \d+ more parts? \((\d+)%\)")
+THINGS = {"ships": "anchor sail rudder", "bread": "flour oven dough", "birds": "nest wing feather"}
+ABOUT_THE_WHOLE = (
+    "What are the main conclusions?",
+    "Give me an overview.",
+    "What's in here?",
+    "Can you give me the short version?",
+    "What should I know about this?",
+    "What did they find out?",
+    "What kind of text is this?",
+    "Tell me what I can learn from this.",
+    "tl;dr",
+)
+ABOUT_A_PART = (
+    "How many items are in the costume collection of the museum?",
+    "What kind of documents does a visa need?",
+    "How are documents stored?",
+    "What is the main function?",
+    "Why did the pump at station 12 fail?",
+)
+
+
+def text_of(name, n_sentences=12):
+    things = THINGS[name].split()
+    return "  ".join(
+        f"On day {i} the {name} keeper met the {things[i % 3]} near the {things[(i + 1) % 3]}."
+        for i in range(n_sentences)
+    )
+
+
+def built(folder, **texts):
+    documents = [
+        Document(id_=f"{name}.md", text=text, metadata={"topic": name})
+        for name, text in texts.items()
+    ]
+    model = load_embed_model()
+    hierarchy = SemanticHierarchy(embed_model=model, summary_tokens=40, max_children=3)
+    return HierarchicalIndex.build(documents, folder, hierarchy=hierarchy, chunk_size=60)
+
+
+def lines(answer, texts):
+    """The lines of an overview, whose sentences stand at the places that are cited."""
+    found = [line.groupdict() for line in LINE.finditer(answer.answer)]
+    assert [int(line["n"]) for line in found] == [*range(1, len(found) + 1)]
+    assert len(found) == len(answer.citations)
+    for line, place in zip(found, answer.citations, strict=True):
+        name = place["document"].removesuffix(".md")
+        assert texts[name][place["start"] : place["end"]] == line["text"]
+    return found
+
+
+def share_told(answer):
+    """The sum of the shares in an overview, in percent."""
+    shares = [
+        *(line["share"] for line in LINE.finditer(answer.answer)),
+        *MORE.findall(answer.answer),
+    ]
+    return sum(map(int, shares))
+
+
+def test_an_overview_is_the_outline_of_what_is_left_and_passes(tmp_path):
+    texts = {name: text_of(name) for name in ("ships", "bread")}
+    index = built(tmp_path, **texts)
+    answer = index.ask(WHOLE, token_budget=200)
+    assert not answer.refused
+    titles = {source.title for source in answer.sources}
+    assert {line["title"] for line in lines(answer, texts)} <= titles
+
+    texts = {"ships": text_of("ships", 8), "birds": text_of("birds", 20)}  # edited, deleted, added
+    index = built(tmp_path, **texts)
+    answer = index.ask(WHOLE, token_budget=200)
+    assert lines(answer, texts)
+    assert "bread" not in answer.answer
+    assert "oven" not in answer.answer
+
+    only = MetadataFilters(filters=[MetadataFilter(key="topic", value="ships")])
+    answer = index.ask(WHOLE, filters=only)
+    assert lines(answer, {"ships": texts["ships"]})
+    assert share_told(answer) == pytest.approx(100, abs=3)  # of what passes
+    assert "birds" not in answer.answer
+
+
+def test_nodes_that_are_no_outline_have_no_shares(tmp_path):
+    index = built(tmp_path, ships=text_of("ships"), bread=text_of("bread"))
+    answer = index.ask(WHOLE, level="top")
+    assert not answer.refused
+    assert answer.citations
+    assert "%" not in answer.answer
+    assert answer.answer.startswith(f"{answer.sources[0].title}: ")
+
+
+def ask(*texts, answer_tokens=150):
+    nodes = [
+        NodeWithScore(node=TextNode(text=text, metadata=NodeRecord(title=title).to_metadata()))
+        for title, text in texts
+    ]
+    return str(
+        ExtractiveSynthesizer(load_embed_model(), answer_tokens=answer_tokens).synthesize(
+            "What is this about?", nodes
+        )
+    )
+
+
+def test_a_part_without_a_sentence_has_its_title():
+    told = ("Rain", "It rained all night.  The river rose.")
+    said = ask(told, ("Figures", "Contents"))
+    assert said == "Rain: It rained all night. [1]\n\nFigures [2]"
+
+
+def test_parts_that_do_not_fit_are_counted():
+    parts = [(f"Part {i}", f"On day {i} it rained in the north.") for i in range(9)]
+    said = ask(*parts, answer_tokens=70)
+    n = said.count("Part")
+    assert 1 < n < 9
+    assert said.endswith(f"\n\nand {9 - n} more parts")
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_questions_about_the_whole_are_told_from_others(is_whole):
+    model = load_embed_model()
+    for question in ABOUT_THE_WHOLE if is_whole else ABOUT_A_PART:
+        (q,) = unit_vectors([model.get_query_embedding(question)])
+        assert about_the_whole(q.astype(float), model).decided == is_whole, question
