@@ -85,7 +85,8 @@ def extract(
     if not runs:  # what they cannot be read without does not fit
         runs = [(int(scores.argmax()),) * 2]
     chosen = [i for first, last in runs for i in range(first, last + 1)]
-    told = [words_about(nodes[i]) for i in best_first]
+    best = [scores[pool.node == i].max(initial=-np.inf) for i in range(len(nodes))]
+    told = [words_about(nodes[i]) for i in np.argsort(best, kind="stable")[::-1]]
     said = words_of("\n".join(about[pool.paragraph[i]] for i in chosen))
     return Extract(
         _passages(pool, runs, scores),

@@ -233,6 +233,14 @@ def test_a_number_of_the_question_decides_between_paragraphs(joined, n, ticket):
     assert response.metadata["missing"] == []
 
 
+def test_a_number_counts_wherever_the_best_passage_stands():
+    others = [f"The pump at station {n} failed because of weed." for n in range(20, 26)]
+    text = "The pump at station 12 failed because of ice."
+    nodes = [NodeWithScore(node=TextNode(text=t), score=-i) for i, t in enumerate([*others, text])]
+    response = ExtractiveSynthesizer(load_embed_model()).synthesize(WHY.format(12), nodes)
+    assert str(response) == f"{text} [1]"
+
+
 def test_a_number_in_a_title_counts():
     text = "The pump failed because of weed."
     other, metadata = {"title": "Station 15"}, {"title": "Station 12"}
