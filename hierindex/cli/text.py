@@ -125,9 +125,11 @@ def answered(answer: dict[str, Any]) -> str:
 
 def sourced(answer: dict[str, Any]) -> str:
     """Format the citations and source nodes of an answer."""
+    missing = _wrapped(f"Not found: {', '.join(answer['missing'])}") if answer["missing"] else ""
     why = _wrapped(f"Searched {answer['why']}.") if "why" in answer else ""
     usage = _usage(answer["usage"]) if answer["usage"]["llm_calls"] else ""
-    return "\n\n".join(filter(None, [places_cited(answer), why, nodes_found(answer), usage]))
+    parts = places_cited(answer), missing, why, nodes_found(answer), usage
+    return "\n\n".join(filter(None, parts))
 
 
 def replied(answer: dict[str, Any]) -> str:

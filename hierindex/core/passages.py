@@ -9,6 +9,7 @@ from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 
 # Chosen by tests/benchmarks/facts.py.
 LIKENESS, WORDS, TYPE, PLACE = 0.25, 0.6, 0.2, 0.015
+ANOTHER = 0.6  # lost by a sentence about another number, as station 15 for station 12
 OWN = 0.7  # weight of a sentence's own likeness beside that of the likelier neighbour
 AROUND = {1: 0.5, -1: 0.3, 2: 0.25}  # weight of a word by how many sentences before it stands
 KNOWN = 0.4  # share of the weight of words that lose it once a chosen sentence has them
@@ -53,7 +54,12 @@ def words_around(has: Mask, node: Ints1d) -> Floats2d:
 
 
 def relevance(
-    likeness: Floats1d, words: Floats1d, of_type: Mask, place: Ints1d, node: Ints1d
+    likeness: Floats1d,
+    words: Floats1d,
+    of_type: Mask,
+    another: Mask,
+    place: Ints1d,
+    node: Ints1d,
 ) -> Floats1d:
     """Score sentences as answers to a question.
 
@@ -65,6 +71,8 @@ def relevance(
         Weight of the question's words in and around a sentence.
     of_type : (n_sentences,) bool
         Whether a sentence has what the question asks for, such as a number.
+    another : (n_sentences,) bool
+        Whether a sentence is about another number than that of the question.
     place : (n_sentences,) int
         Rank of a sentence's node in the search, from 0.
     node : (n_sentences,) int
@@ -77,7 +85,8 @@ def relevance(
     beside = np.maximum(_moved(column, node, 1, -np.inf), _moved(column, node, -1, -np.inf))[:, 0]
     beside = np.where(np.isfinite(beside), beside, likeness)
     near = OWN * likeness + (1 - OWN) * beside
-    return np.asarray(LIKENESS * near + WORDS * words + TYPE * of_type - PLACE * place)
+    lost = ANOTHER * another + PLACE * place
+    return np.asarray(LIKENESS * near + WORDS * words + TYPE * of_type - lost)
 
 
 def select_passages(

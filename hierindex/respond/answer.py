@@ -23,7 +23,14 @@ from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
 from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores
-from hierindex.respond.extractive_synthesizer import BEST, CITATIONS, NO_ANSWER, REFUSED, SCORE
+from hierindex.respond.extractive_synthesizer import (
+    BEST,
+    CITATIONS,
+    MISSING,
+    NO_ANSWER,
+    REFUSED,
+    SCORE,
+)
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.selection import token_counter
 from hierindex.threads import wait_for
@@ -67,9 +74,10 @@ class Answer:
     `[n]` in the text refers to `citations[n - 1]`; see `CitationCheck` for the answers of a
     language model and `ExtractiveSynthesizer` for others, which have a `score` and the `best` of
     their sentences. `why` is the reason for searching chunks or for an outline, if mode "auto"
-    chose. `refused` is True if nothing in the index answers. `summaries` are the ids of summaries
-    that a language model read instead of their children, which are among the sources. `calls` are
-    the prompts sent to a language model, with its answers.
+    chose. `refused` is True if nothing in the index answers. `missing` are the numbers, names and
+    quoted words of the question that an extractive answer has not. `summaries` are the ids of
+    summaries that a language model read instead of their children, which are among the sources.
+    `calls` are the prompts sent to a language model, with its answers.
     """
 
     answer: str
@@ -82,6 +90,7 @@ class Answer:
     score: float | None = None
     best: str | None = None
     refused: bool = False
+    missing: list[str] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list, repr=False)
 
@@ -170,6 +179,7 @@ def answered(
         score=metadata.get(SCORE),
         best=metadata.get(BEST) or None,
         refused=metadata.get(REFUSED, not found.nodes),
+        missing=metadata.get(MISSING, []),
         summaries=metadata.get(SUMMARIES, []),
         calls=calls.made,
     )

@@ -4,8 +4,8 @@ import re
 
 NUMBERS = (
     "one two three four five six seven eight nine ten eleven twelve hundred thousand million half "
-    "third quarter dozen ein eine zwei drei vier f\u00fcnf sechs sieben acht neun zehn hundert "
-    "tausend"
+    "third quarter dozen ein eine zwei drei vier f\u00fcnf sechs sieben acht neun zehn elf "
+    "zw\u00f6lf hundert tausend"
 )
 MONTHS = (
     "January February March April May June July August September October November December "

@@ -28,6 +28,10 @@ LOOKED_UP = 0.9  # least score if the question is nothing but words that one tex
 N_SAME = 3  # letters that forms of a word share at least
 N_BEST = 5  # texts that are searched for numbers and names
 
+QUOTED = re.compile(
+    r"[\"\u201c\u201e\u00ab\u300c](\w[^\"\u201c\u201d\u00bb\u300d]*)[\"\u201c\u201d\u00bb\u300d]"
+)
+NUMBERED = re.compile(r"([^\W\d_]{2,})\W{1,2}(\d\w*)")  # as "station 12"
 NAME = re.compile(r"(?<=\S\s)[^\W\d_a-z]\w*")  # a capital that does not begin the question
 
 
@@ -35,14 +39,16 @@ NAME = re.compile(r"(?<=\S\s)[^\W\d_a-z]\w*")  # a capital that does not begin t
 class Asked:
     """The words of a question.
 
-    `words` are those that do not merely ask, `numbers` and `names` are among them. `is_lookup`
-    tells that there are no others, as in "Jack Ruby" or "chapter-3.md".
+    `words` are those that do not merely ask, `numbers` and `names`, which include what is in
+    quotation marks, are among them. `is_lookup` tells that there are no others, as in "Jack Ruby"
+    or "chapter-3.md". `numbered` are numbers with the word before them, as "station 12".
     """
 
     words: tuple[str, ...]
     numbers: frozenset[str]
     names: frozenset[str]
     is_lookup: bool
+    numbered: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, question: str) -> Self:
@@ -55,11 +61,32 @@ class Asked:
         every = words_of(question)
         words = tuple(word for word in every if word not in QUESTION_WORDS)
         is_german = not GERMAN_QUESTION_WORDS.isdisjoint(every)
-        named = {} if is_german else words_of(" ".join(NAME.findall(question)))
+        found = ["".join(each) for each in QUOTED.findall(question)] + (
+            [] if is_german else NAME.findall(question)
+        )
+        named = words_of(" ".join(found))
         numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
         names = frozenset(words).intersection(named) - numbers
+        pairs = NUMBERED.findall(question.lower())
+        numbered = frozenset(pair for pair in pairs if pair[0] not in QUESTION_WORDS)
         is_lookup = len(words) == len(every) or len(question.split()) == 1
-        return cls(words or tuple(every), numbers, names, is_lookup)
+        return cls(words or tuple(every), numbers, names, is_lookup, numbered)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The numbers and names, in order."""
+        return tuple(word for word in self.words if word in self.numbers | self.names)
+
+    def has_another_number(self, text: str) -> bool:
+        """Return whether a text has another number where the question has one.
+
+        >>> asked = Asked.of("Why did station 12 fail?")
+        >>> asked.has_another_number("Station 15 failed at 12."), asked.has_another_number("Why?")
+        (True, False)
+        """
+        pairs = {*NUMBERED.findall(text.lower())} if self.numbered else set[tuple[str, str]]()
+        of_same = {pair for pair in pairs if pair[0] in dict(self.numbered)}
+        return bool(of_same) and of_same.isdisjoint(self.numbered)
 
     def score(self, likeness: float, told: Sequence[set[str]]) -> float:
         """Return the probability that texts answer the question.
@@ -106,7 +133,12 @@ def has_form_of(word: str, words: Collection[str]) -> bool:
 
 def words_of(text: str) -> dict[str, None]:
     """Return the distinct words of a text in lower case, in order; "_" is between words."""
-    return dict.fromkeys(re.findall(TOKEN, text.lower().replace("_", " ")))
+    return words_in(text.lower())
+
+
+def words_in(text: str) -> dict[str, None]:
+    """Return the distinct words of a text as they are written, in order."""
+    return dict.fromkeys(re.findall(TOKEN, text.replace("_", " ")))
 
 
 def words_about(node: NodeWithScore) -> set[str]:

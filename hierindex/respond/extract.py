@@ -15,11 +15,12 @@ from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.record import NodeRecord
 from hierindex.respond.answer_types import has_what_is_asked_for
-from hierindex.respond.evidence import Asked, has_form_of, words_about, words_of
+from hierindex.respond.evidence import Asked, has_form_of, words_about, words_in, words_of
 from hierindex.respond.legible import Pool
 from hierindex.respond.overview import overview
 from hierindex.respond.quoted import NOTHING, Extract, Passage, citation_of
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
+from hierindex.store.rows import matched_words
 from hierindex.summarize.extractive import fitting_sentences
 from hierindex.summarize.sentences import Sentence, telling
 from hierindex.summarize.summary import Budget
@@ -55,13 +56,16 @@ def extract(
     has = _has(asked.words, pool.sentences, asked.is_lookup)
     weights = word_weights(has)
     words = words_around(has, pool.node) @ weights
+    about = _about(pool, nodes)
+    another = np.array([asked.has_another_number(about[i]) for i in pool.paragraph])
     of_type = np.array([has_what_is_asked_for(query.query_str, s.text) for s in pool.sentences])
     best_first = np.argsort([-(node.score or 0.0) for node in nodes], kind="stable")
     place = np.argsort(best_first)[pool.node]
     says = pool.own & (n_tokens <= budget.max_tokens) & _is_first(pool.sentences, place)
 
     def scored(likeness: Floats1d) -> Floats1d:
-        return np.where(says, relevance(likeness, words, of_type, place, pool.node), -np.inf)
+        scores = relevance(likeness, words, of_type, another, place, pool.node)
+        return np.where(says, scores, -np.inf)
 
     near = np.sort(np.argsort(-scored(np.zeros(len(place))), kind="stable")[:MOST_EMBEDDED])
     S = embedder.embed([pool.sentences[i].text for i in near])  # (n_near, n_dims)
@@ -81,11 +85,18 @@ def extract(
     if not runs:  # what they cannot be read without does not fit
         runs = [(int(scores.argmax()),) * 2]
     chosen = [i for first, last in runs for i in range(first, last + 1)]
-    told = [words_about(nodes[i]) for i in best_first]
+    best = [scores[pool.node == i].max(initial=-np.inf) for i in range(len(nodes))]
+    told = [words_about(nodes[i]) for i in np.argsort(best, kind="stable")[::-1]]
+    said = words_of("\n".join(about[pool.paragraph[i]] for i in chosen))
     return Extract(
         _passages(pool, runs, scores),
         pool.sentences[max(chosen, key=lambda i: scores[i])].text,
         asked.score(float(shares.max()), told),
+        missing=tuple(
+            word
+            for word in words_in(query.query_str)
+            if word.lower() in asked.needed and word.lower() not in said
+        ),
     )
 
 
@@ -97,6 +108,15 @@ def _embedded(query: QueryBundle, embedder: Embedder) -> Floats1d:
     with named_errors(embedder.embed_model):
         vector = query.embedding or embedder.embed_model.get_query_embedding(query.query_str)
     return np.asarray(unit_vectors([vector])[0], dtype=np.float64)
+
+
+def _about(pool: Pool, nodes: Sequence[NodeWithScore]) -> dict[int, str]:
+    """Return the text of each paragraph with the titles and file names above it."""
+    about = dict[int, str]()
+    for paragraph, sentence in zip(pool.paragraph, pool.sentences, strict=True):
+        above = about.get(paragraph) or matched_words(nodes[sentence.child].metadata, "")
+        about[paragraph] = f"{above}\n{sentence.text}"
+    return about
 
 
 def _has(

@@ -22,6 +22,7 @@ CITATIONS = "citations"
 BEST = "best"
 SCORE = "score"
 REFUSED = "refused"
+MISSING = "missing"
 NO_ANSWER = "Nothing in the index answers this."
 
 
@@ -42,8 +43,9 @@ class ExtractiveSynthesizer(BaseSynthesizer):
 
     `response.metadata` has `citations`, one `{document, start, end}` per passage, or None if
     its position is unknown, with a list `also` of other places that say the same, if there are
-    any; `best`, the sentence that answers best; `score`; and `refused`, which is True if nothing
-    answers.
+    any; `best`, the sentence that answers best; `score`; `refused`, which is True if nothing
+    answers; and `missing`, the numbers, names and quoted words of the question that stand neither
+    in the passages nor in the titles above them, which count less the fewer of them they have.
 
     Parameters
     ----------
@@ -100,6 +102,7 @@ class ExtractiveSynthesizer(BaseSynthesizer):
                 BEST: "" if refused else found.best,
                 SCORE: found.score,
                 REFUSED: refused,
+                MISSING: [*found.missing],
             },
         )
 

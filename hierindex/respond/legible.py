@@ -15,6 +15,7 @@ from hierindex.summarize.markup_blocks import Block, split_blocks
 from hierindex.summarize.sentences import (
     Sentence,
     is_sentence,
+    is_telling,
     split_sentences,
     stripped,
 )
@@ -25,7 +26,7 @@ LABEL = re.compile(  # of a speaker, a note, a claim
 )
 ITEM = re.compile(r"\s*(?:[-*+\u2022]|\(?(?:\d{1,3}|[a-z])[.)])\s")
 ROW = re.compile(r"\s*[|+]|\s*\S[^\t\n]*\t")
-RULE = re.compile(r"[\s|:+=-]*")  # below the head of a table
+RULE = re.compile(r"[\s|:+=`~-]*")  # below the head of a table, or around code
 ANNOUNCES = (":", "\uff1a")
 OPENING = "\"'([*_\u201c\u2018\u2014-"
 REFERS = re.compile(  # to the sentence before
@@ -43,7 +44,8 @@ class Pool(NamedTuple):
     """The sentences of nodes in order, and how they depend on each other.
 
     `own` tells which sentences say something on their own, `joined` which directly follow the one
-    before, and `needs` lists the sentences without which each cannot be read.
+    before, `needs` lists the sentences without which each cannot be read, and `paragraph` numbers
+    the paragraphs of all nodes, each with the headings above it.
     """
 
     texts: list[str]
@@ -51,27 +53,30 @@ class Pool(NamedTuple):
     own: NDArray[np.bool_]
     joined: NDArray[np.bool_]
     needs: list[tuple[int, ...]]
+    paragraph: Ints1d
 
     @classmethod
     def of(cls, texts: Texts) -> "Pool":
         """Split texts into sentences."""
         read, sentences, own = list[str](), list[Sentence](), list[bool]()
-        joined, needs = list[bool](), list[tuple[int, ...]]()
+        joined, needs, begins = list[bool](), list[tuple[int, ...]](), list[bool]()
         for child, (text, quotes) in enumerate(texts):
             read.append(text)
             split = [replace(each, child=child) for each in split_sentences(text, quotes)]
-            for each, says, before in _read(text, split):
+            for each, says, before, first in _read(text, split):
+                begins.append(first)
                 own.append(says)
                 joined.append(bool(sentences) and _follows(each, sentences[-1]))
                 needs.append(tuple(len(sentences) - back for back in before))
                 sentences.append(each)
-        return cls(read, sentences, np.array(own, dtype=bool), np.array(joined, dtype=bool), needs)
+        masks = np.array(own, dtype=bool), np.array(joined, dtype=bool)
+        return cls(read, sentences, *masks, needs, np.cumsum(begins, dtype=np.int64))
 
     def in_pieces(self, sentences: Sequence[Sentence]) -> "Pool":
         """Return a pool of some of the sentences, or of pieces, that are quoted one by one."""
         n = len(sentences)
         apart = np.zeros(n, dtype=bool)
-        return Pool(self.texts, [*sentences], ~apart, apart, [()] * n)
+        return Pool(self.texts, [*sentences], ~apart, apart, [()] * n, np.arange(n))
 
     @property
     def node(self) -> Ints1d:
@@ -87,22 +92,26 @@ class Pool(NamedTuple):
         )
 
 
-def _read(text: str, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, bool, list[int]]]:
-    """Yield the sentences of a node, whether each says something, and how far back its needs are.
+def _read(
+    text: str, sentences: Sequence[Sentence]
+) -> Iterator[tuple[Sentence, bool, list[int], bool]]:
+    """Yield the sentences of a node, whether each says something, how far back its needs are.
 
-    A sentence needs the first of its paragraph if that begins with a label, and the one before if
-    it refers to it. A row needs the head of its table; a row, an item and code need the sentence
-    that announces them.
+    Last comes whether it begins a paragraph with its headings. A sentence needs the first of its
+    paragraph if that begins with a label or is one, as "Ticket 12.", and the one before if it
+    refers to it. A row needs the head of its table; a row, an item and code need the sentence that
+    announces them.
     """
     blocks, block = split_blocks(text), Block(0, 0, prose=True)
-    begins, head, announced = 0, None, None
+    begins, head, announced, says = 0, None, None, True
     for i, sentence in enumerate(sentences):
         while sentence.quote.at >= block.to and (after := next(blocks, None)):
             block, begins = after, i
+        first = not i or (i == begins and says)
         is_row = not block.prose and ROW.match(sentence.text) is not None
         is_item = block.prose and ITEM.match(sentence.text) is not None
         head = (i if head is None else head) if is_row else None
-        needs = {begins} if block.prose and LABEL.match(sentences[begins].text) else set[int]()
+        needs = {begins} if block.prose and _is_label(text, sentences[begins]) else set[int]()
         if is_item or not block.prose:
             needs |= {each for each in (head, announced) if each is not None}
         elif i and REFERS.match(sentence.text.lstrip(OPENING)):
@@ -113,11 +122,17 @@ def _read(text: str, sentences: Sequence[Sentence]) -> Iterator[tuple[Sentence, 
             says = is_sentence(sentence.text)
         else:
             says = (sentence.quote.at, sentence.quote.to) == stripped(text, block.at, block.to)
-        yield sentence, says, sorted((i - each for each in needs - {i}), reverse=True)
+        yield sentence, says, sorted((i - each for each in needs - {i}), reverse=True), first
         if sentence.text.endswith(ANNOUNCES):
             announced = i
-        elif block.prose and not is_item:
+        elif block.prose and not is_item and not RULE.fullmatch(sentence.text):
             announced = None
+
+
+def _is_label(text: str, first: Sentence) -> bool:
+    """Return whether a paragraph's first sentence begins with a label, or is one."""
+    stub = first.text[0].isupper() and not (is_telling(first.text) or is_sentence(first.text))
+    return stub or LABEL.match(text, first.quote.at) is not None
 
 
 def _follows(sentence: Sentence, last: Sentence) -> bool:

@@ -29,13 +29,15 @@ class Extract(NamedTuple):
     """The passages that answer best, in reading order, and the best of their sentences.
 
     `score` in [0, 1] tells how well it answers, see `ExtractiveSynthesizer`. `more` says what an
-    overview leaves out.
+    overview leaves out. `missing` are the numbers, names and quoted words of the question that
+    stand neither in the paragraphs of the passages nor in titles above them.
     """
 
     passages: list[Passage]
     best: str
     score: float
     more: str = ""
+    missing: tuple[str, ...] = ()
 
     def answer(self, *, numbered: bool = True) -> str:
         """Return the passages, each with its number in brackets, and what is left out."""

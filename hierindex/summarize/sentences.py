@@ -59,8 +59,10 @@ END = re.compile(  # the marks of many scripts, with closing marks and notes; Th
 )
 STUB = re.compile(r"\d\w*|_+|[a-zA-Z]")  # a token that is no word
 LINK = re.compile(r"!?\[[^\]]*\]\([^)\s]*\)|<?\w+://\S+")
-NO_PROSE = re.compile(  # rows, lines under headings, and dots before the number of a page
-    r"\t|\s\|\s|^\||\.{5,}|(?:\s\.){4,}|^\s*([=\-~^*_+\"])\1{2,}\s*$", re.MULTILINE
+NO_PROSE = re.compile(  # rows, lines under headings, dots before a page's number, lines of an index
+    r"\t|\s\|\s|^\||\.{5,}|(?:\s\.){4,}|\bVol\.\s\w+,\sp+\.\s?\d[\d, -]*\.?$"
+    r"|^\s*([=\-~^*_+\"])\1{2,}\s*$",
+    re.MULTILINE,
 )
 ITEM_MARK = re.compile(r"(?<!\S)\w\)|[:;]-?[()]")  # a bracket that is not one of two
 

@@ -217,6 +217,60 @@ def test_the_document_of_the_best_sentence_comes_first(synthesizer):
     assert str(response) == numbered([best, good])
 
 
+TICKETS = [
+    f"Ticket {n + 40}. Station {n} was dark. The pump at station {n} failed because of {cause}."
+    for n, cause in ((12, "weed"), (15, "ice"), (23, "a fuse"))
+]
+WHY = "Why did the pump at station {} fail?"
+
+
+@pytest.mark.parametrize("joined", [False, True], ids=["one of each", "one of all"])
+@pytest.mark.parametrize(("n", "ticket"), [(12, 0), (15, 1), (23, 2)])
+def test_a_number_of_the_question_decides_between_paragraphs(joined, n, ticket):
+    nodes = texts("\n\n".join(TICKETS)) if joined else texts(*TICKETS)
+    response = ExtractiveSynthesizer(load_embed_model()).synthesize(WHY.format(n), nodes)
+    assert str(response) == f"{TICKETS[ticket]} [1]"
+    assert response.metadata["missing"] == []
+
+
+def test_a_number_counts_wherever_the_best_passage_stands():
+    others = [f"The pump at station {n} failed because of weed." for n in range(20, 26)]
+    text = "The pump at station 12 failed because of ice."
+    nodes = [NodeWithScore(node=TextNode(text=t), score=-i) for i, t in enumerate([*others, text])]
+    response = ExtractiveSynthesizer(load_embed_model()).synthesize(WHY.format(12), nodes)
+    assert str(response) == f"{text} [1]"
+
+
+def test_a_number_in_a_title_counts():
+    text = "The pump failed because of weed."
+    other, metadata = {"title": "Station 15"}, {"title": "Station 12"}
+    nodes = found(
+        TextNode(text=text.replace("weed", "ice"), metadata=other),
+        TextNode(text=text, metadata=metadata),
+    )
+    response = ExtractiveSynthesizer(HashingEmbedding(), min_score=0).synthesize(
+        WHY.format(12), nodes
+    )
+    assert str(response) == f"{text} [1]"
+    assert response.metadata["missing"] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        (WHY.format(77), ["77"]),
+        ("Why did Ada close pump 12 in Dover?", ["Ada", "Dover"]),
+        ('Did "Weed" close it?', []),
+        ("Why did the anchor fail?", []),
+    ],
+)
+@pytest.mark.parametrize("min_score", [0, 1])
+def test_an_answer_tells_which_numbers_and_names_it_has_not(question, missing, min_score):
+    synthesizer = ExtractiveSynthesizer(HashingEmbedding(), min_score=min_score)
+    response = synthesizer.synthesize(question, texts(*TICKETS))
+    assert response.metadata["missing"] == missing
+
+
 def test_a_citation_is_that_of_the_first_find(synthesizer):
     def at(start):
         text = "Lantern met falcon here."
@@ -249,7 +303,8 @@ def test_a_node_whose_place_is_not_known_is_quoted_without_a_citation(synthesize
 def test_where_nothing_was_found_it_says_so(synthesizer, embed_model, nodes):
     response = synthesizer.synthesize(QUESTION, nodes)
     assert str(response) == NO_ANSWER
-    assert response.metadata == {"citations": [], "best": "", "score": 0.0, "refused": True}
+    nothing = {"citations": [], "best": "", "score": 0.0, "refused": True, "missing": []}
+    assert response.metadata == nothing
     assert response.source_nodes == nodes
     assert embed_model.batches == embed_model.queries == []
 

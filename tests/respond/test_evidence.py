@@ -1,0 +1,222 @@
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from store.trees import NOUNS
+
+from hierindex.embed.load import load_embed_model
+from hierindex.respond.answer import Retrieved, retrieved
+from hierindex.respond.evidence import LOOKED_UP, N_BEST, Asked, scores, words_about, words_of
+from hierindex.retrieve.retriever import HierarchyRetriever
+
+QUESTION = "Did the lantern meet a falcon?"
+WAYS = ("dense", "text", "hybrid", "context")
+
+
+def score(question, *texts, likeness=0.5):
+    return Asked.of(question).score(likeness, [{*words_of(text)} for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("question", "numbers"),
+    [
+        ("Why did the pump at station 12 fail?", {"12"}),
+        ("What changed in version 3.11?", {"3", "11"}),
+        ("What is a B52?", {"b52"}),
+        ("Was kostet Ticket 12?", {"12"}),
+        ("2023年水泵坏了吗?", {"2023"}),
+        ("Why did the pump fail?", set()),
+    ],
+)
+def test_numbers_of_a_question(question, numbers):
+    assert Asked.of(question).numbers == numbers
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Where was Ada Lovelace born?", {"ada", "lovelace"}),
+        ("Where did Ada and Grace meet?", {"ada", "grace"}),
+        ("Pump failures in Dover", {"dover"}),
+        ("Why did the pump fail?", set()),
+        ("Is What in it?", set()),
+        ("Wo ist die Pumpe von Ada?", set()),
+        ("水泵在哪里?", set()),
+    ],
+)
+def test_names_of_a_question(question, names):
+    assert Asked.of(question).names == names
+
+
+@pytest.mark.parametrize(
+    "question", ['Who said "a worn seal"?', "Who said “a worn seal”?", "Wer sagt „worn seal“?"]
+)
+def test_quoted_words_count_as_names(question):
+    assert Asked.of(question).names == {"worn", "seal"}
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        ("Station 15 failed at 12 o'clock.", True),
+        ("STATION-15", True),
+        ("Station: 15", True),
+        ("Station 12 failed, and so did station 15.", False),
+        ("Ticket 15", False),
+        ("No station failed.", False),
+        ("It was in 15 stations.", False),
+    ],
+)
+def test_another_number_stands_where_the_question_has_one(text, has):
+    assert Asked.of("Why did station 12 fail in 7 hours?").has_another_number(text) == has
+    assert not Asked.of("Why did the station fail in 12 hours?").has_another_number(text)
+
+
+def test_numbers_and_names_are_needed_in_order():
+    assert Asked.of("Did Ada repair pump 12 in Dover in 1963?").needed == (
+        "ada",
+        "12",
+        "dover",
+        "1963",
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("What is the pump?", ("pump",)),
+        ("Wer hat die Pumpe und die Pumpe?", ("pumpe",)),
+        ("水泵坏了", ("水", "泵", "坏", "了")),
+        ("What is it?", ("what", "is", "it")),
+        ("?!", ()),
+        ("", ()),
+    ],
+)
+def test_words_of_a_question(question, words):
+    assert Asked.of(question).words == words
+
+
+@pytest.mark.parametrize(
+    ("question", "is_lookup"),
+    [
+        ("pump", True),
+        ("Ticket 12", True),
+        ("Jack Ruby", True),
+        ("chapter-3.md", True),
+        ("水泵", True),
+        ("What is a pump?", False),
+        ("the pump", False),
+    ],
+)
+def test_nothing_but_words_is_a_lookup(question, is_lookup):
+    assert Asked.of(question).is_lookup == is_lookup
+
+
+@pytest.mark.parametrize("question", ["", "?!", "\N{GRINNING FACE}"])
+def test_a_question_without_words_has_no_answer(question):
+    assert score(question, "The pump failed.", likeness=2) == 0
+
+
+def test_no_text_answers_nothing():
+    assert score(QUESTION, likeness=2) == 0
+
+
+sentences = st.lists(st.sampled_from([*NOUNS, "12", "Ada", "why", "is"]), max_size=6).map(" ".join)
+
+
+@given(sentences, st.lists(sentences, max_size=7), st.floats(-2, 3), st.floats(-2, 3))
+def test_a_score_is_in_0_to_1_and_grows_with_the_likeness(question, texts, a, b):
+    low, high = (score(question, *texts, likeness=likeness) for likeness in sorted([a, b]))
+    assert 0 <= low <= high <= 1
+
+
+@given(sentences, st.lists(sentences, min_size=1, max_size=4), sentences)
+def test_a_text_more_never_answers_less(question, texts, more):
+    assert score(question, *texts, more) >= score(question, *texts)
+
+
+@pytest.mark.parametrize(
+    ("question", "other"),
+    [
+        ("Why did the pump at station 12 fail?", "Why did the pump at station 15 fail?"),
+        ("Why did the pump in Dover fail?", "Why did the pump in Calais fail?"),
+    ],
+    ids=["a number", "a name"],
+)
+def test_a_number_or_a_name_that_is_not_met_counts_more_than_a_word(question, other):
+    text = "The pump at station 12 in Dover did fail."
+    met, missing, word = (
+        score(q, text) for q in (question, other, "Why did the pump at station fail slowly?")
+    )
+    assert met > 0.5 > missing
+    assert missing < word
+
+
+def test_numbers_are_met_by_any_of_the_best_five_texts():
+    question, texts = "Why did pump 12 fail?", ["The pump did fail."] * (N_BEST - 1)
+    assert score(question, *texts, "It is 12.") > score(question, *texts)
+    assert score(question, *texts, "So.", "It is 12.") == score(question, *texts)
+
+
+def test_what_is_looked_up_and_found_is_never_refused():
+    assert score("Ticket 12", "See ticket 12 for more.", likeness=-1) >= LOOKED_UP
+    assert score("Ticket 12", "See ticket 13 for more.", likeness=-1) < 0.1
+    assert score("What is in ticket 12?", "See ticket 12 for more.", likeness=-1) < LOOKED_UP
+
+
+def test_titles_and_file_names_are_words_of_a_node():
+    metadata = {"title": "The Bridge", "file_name": "log-7.md", "section": "Repairs", "page": 99}
+    node = NodeWithScore(node=TextNode(text="It was closed.", metadata=metadata))
+    assert words_about(node) >= {"bridge", "log", "7", "md", "repairs", "closed"}
+    assert "99" not in words_about(node)
+
+
+def found_by(store, embed_model, by, question=QUESTION):
+    found = HierarchyRetriever(store, embed_model, level=0, by=by, top_k=100, token_budget=None)
+    return retrieved(question, found, embed_model)
+
+
+def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
+    first, *others = (found_by(store, embed_model, by) for by in WAYS)
+    assert len(first.scores) == len(first.nodes) > 3
+    assert len({*first.scores.values()}) > 2
+    assert all(0 <= each <= 1 for each in first.scores.values())
+    for other in others:
+        shared = first.scores.keys() & other.scores.keys()
+        assert shared
+        assert {i: other.scores[i] for i in shared} == {i: first.scores[i] for i in shared}
+
+
+@pytest.mark.parametrize("by", WAYS)
+def test_a_source_has_both_scores(store, embed_model, by):
+    found = found_by(store, embed_model, by)
+    for node, source in zip(found.nodes, found.sources(found.nodes), strict=True):
+        assert source.raw_score == round(node.score, 6)
+        assert source.score == round(found.scores[node.node_id], 6)
+
+
+def test_a_node_that_was_not_searched_for_keeps_its_score():
+    node = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
+    source = Retrieved(QueryBundle(QUESTION), [node], {}, {}).sources([node])[0]
+    assert source.score == source.raw_score == 0.7
+
+
+def test_nodes_of_no_index_or_without_the_questions_vector_have_no_scores(store, embed_model):
+    vector = embed_model.get_query_embedding(QUESTION)
+    nodes = [NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)]
+    asked = QueryBundle(QUESTION, embedding=vector)
+    assert asyncio.run(scores(asked, nodes, embed_model)) == {}
+    nodes = found_by(store, embed_model, "dense").nodes
+    assert asyncio.run(scores(QueryBundle(QUESTION), nodes, embed_model)) == {}
+    assert len(asyncio.run(scores(asked, nodes, embed_model))) == len(nodes)
+
+
+def test_nodes_of_an_overview_keep_their_scores_within_0_and_1(store, embed_model):
+    model, question = load_embed_model(), "What is this about?"
+    asked = QueryBundle(question, embedding=model.get_query_embedding(question))
+    nodes = found_by(store, embed_model, "dense").nodes[:3]
+    for node, each in zip(nodes, (-0.1, 0.4, 19.9), strict=True):
+        node.score = each
+    assert [*asyncio.run(scores(asked, nodes, model)).values()] == [0, 0.4, 1]

@@ -1,0 +1,237 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hierindex.record import Quote, Span
+from hierindex.respond.legible import Pool
+
+DOCUMENT = "The pump failed. It was old.\n\nThe valve is new. Nobody saw the keeper that night."
+
+
+def pool_of(*texts):
+    return Pool.of((text, ()) for text in texts)
+
+
+def own(text):
+    pool = pool_of(text)
+    return [s.text for s, says in zip(pool.sentences, pool.own, strict=True) if says]
+
+
+def needs(text):
+    """The sentences that each sentence cannot be read without, by its text."""
+    pool = pool_of(text)
+    texts = [sentence.text for sentence in pool.sentences]
+    return {texts[i]: [texts[j] for j in needs] for i, needs in enumerate(pool.needs)}
+
+
+def part(start, end, document="d", text=DOCUMENT):
+    """A chunk of a document, with its quotes."""
+    return text[start:end], (Quote(0, end - start, Span(document, start, end)),)
+
+
+def joined(*texts):
+    return Pool.of(texts).joined.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Speculation.--The rifle was old. Somebody else bought it.", "Speculation.--The"),
+        ("Speculation.\u2014The rifle was old. Somebody else bought it.", "Speculation.\u2014The"),
+        ("Project Manager: The pump is old. Somebody else bought it.", "Project Manager: The"),
+        ("**Note:** The pump is old. Somebody else bought it.", "**Note:** The"),
+    ],
+    ids=["two hyphens", "a dash", "a speaker", "marked up"],
+)
+def test_a_paragraphs_label_is_quoted_with_each_of_its_sentences(text, label):
+    first, second = needs(text)
+    assert first.startswith(label)
+    assert needs(text) == {first: [], second: [first]}
+
+
+def test_a_label_that_is_split_off_is_quoted():
+    found = needs("Speculation. -- The rifle was old. Somebody else bought it.")
+    assert [*found.values()] == [[], ["Speculation."], ["Speculation."]]
+
+
+def test_a_few_words_before_a_paragraph_are_its_label():
+    found = needs("Ticket 12. The pump failed at night. Nobody repaired the pump.")
+    assert [*found.values()] == [[], ["Ticket 12."], ["Ticket 12."]]
+    found = needs("was closed. The pump failed at night.")  # the end of a cut sentence
+    assert not any(found.values())
+
+
+def test_a_label_ends_with_its_paragraph():
+    text = "Speculation.--The rifle was old.\n\nNobody ever sold one of them."
+    assert needs(text)["Nobody ever sold one of them."] == []
+
+
+def test_the_label_is_that_of_the_own_paragraph():
+    speculation, finding = "Speculation.--It was old.", "Commission finding.--It was new."
+    found = needs(f"{speculation} Nobody sold one.\n\n{finding} Somebody made it.")
+    assert found["Nobody sold one."] == [speculation]
+    assert found["Somebody made it."] == [finding]
+
+
+@pytest.mark.parametrize(
+    ("before", "sentence"),
+    [
+        ("The pump failed.", "This closed the bay."),
+        ("The keeper slept.", "He was tired."),
+        ("The keeper slept.", "“He was tired,” said Ada."),
+        ("The keeper slept.", "However, the pump ran on."),
+        ("Der Wärter schlief.", "Er war müde."),
+        ("昨天下雨。", "这座桥被关闭了。"),
+    ],
+)
+def test_a_sentence_that_refers_back_needs_the_one_before(before, sentence):
+    assert needs(f"Nobody said a word. {before} {sentence}")[sentence] == [before]
+
+
+@pytest.mark.parametrize("sentence", ["The pump ran on.", "Helen was tired.", "Items are old."])
+def test_a_sentence_that_refers_to_nothing_needs_none(sentence):
+    assert needs(f"The keeper slept. {sentence}")[sentence] == []
+
+
+def test_the_first_sentence_needs_none():
+    assert needs("This is all. He slept.") == {"This is all.": [], "He slept.": ["This is all."]}
+
+
+def test_an_item_needs_the_line_that_announces_its_list():
+    line, items = "The pump has these parts:", ["- A valve closes it.", "- A handle turns it."]
+    found = needs("\n".join(["# Parts", "", line, "", *items, "", "Nobody repaired the pump."]))
+    assert [found[item] for item in items] == [[line], [line]]
+    assert found["Nobody repaired the pump."] == []
+
+
+def test_a_list_that_nothing_announces_needs_nothing():
+    text = "The pump is old.\n\n- A valve closes it.\n- A handle turns it."
+    assert not any(needs(text).values())
+
+
+@pytest.mark.parametrize(
+    ("table", "head"),
+    [
+        ("| pump | hours |\n|---|---|\n| north | 12 |\n| south | 13 |", "| pump | hours |"),
+        ("pump\thours\nnorth\t12\nsouth\t13", "pump\thours"),
+    ],
+    ids=["Markdown", "tabs"],
+)
+def test_a_row_needs_the_head_of_its_table(table, head):
+    rows = table.split("\n")
+    assert {row: needs(table)[row] for row in rows[-2:]} == {row: [head] for row in rows[-2:]}
+    assert own(table) == rows[-2:]
+
+
+def test_a_row_needs_what_announces_its_table_and_not_the_head_of_another():
+    line, first, second = "The hours:", "| a | b |\n| 1 | 2 |", "| c | d |\n| 3 | 4 |"
+    found = needs(f"{line}\n\n{first}\n\nThe pump is old.\n\n{second}")
+    assert found["| 1 | 2 |"] == [line, "| a | b |"]
+    assert found["| 3 | 4 |"] == ["| c | d |"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["    close(valve)\n    open(pump)", "close(valve)\nopen(pump)", "```\nclose(valve)\n```"],
+    ids=["indented", "recognised", "fenced"],
+)
+def test_code_is_quoted_whole_and_with_what_announces_it(code):
+    line = "The valve is closed like this:"
+    text = f"{line}\n\n{code}\n\nNothing else is needed."
+    whole = code.strip("`\n ")
+    assert own(text) == [whole, "Nothing else is needed."]
+    assert needs(text)[whole] == [line]
+
+
+def test_a_piece_of_code_that_is_too_long_for_a_sentence_is_not_quoted():
+    code = "\n".join(f"    valve_{i} = close({i})" for i in range(40))
+    assert own(f"It is closed:\n\n{code}\n\nNothing else is needed.") == ["Nothing else is needed."]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# Is the pump closed?",
+        "Repairs of the Pump",
+        "The pump\n========",
+        "The pumps of the harbour .......... 3",
+        "The parts are:",
+        "Home | Valves | Pumps of all kinds.",
+        "|---|---|",
+    ],
+)
+def test_what_is_no_sentence_is_not_quoted_alone(line):
+    assert own(f"{line}\n\nThe keeper slept all night.") == ["The keeper slept all night."]
+
+
+def test_sentences_of_adjoining_chunks_follow_each_other():
+    pool = Pool.of([part(0, 28), part(30, len(DOCUMENT))])
+    assert pool.joined.tolist() == [False, True, True, True]
+    assert pool.text(0, 3) == DOCUMENT
+    assert pool.node.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [part(30, len(DOCUMENT)), part(0, 28)],
+        [part(0, 28), part(30, len(DOCUMENT), "e")],
+        [part(0, 16), part(30, len(DOCUMENT))],
+        [part(0, 28), part(17, len(DOCUMENT))],
+        [part(0, 28), ("The valve is new.", ())],
+        [("The pump failed.", ()), ("The valve is new.", ())],
+    ],
+    ids=["order", "documents", "a gap", "an overlap", "unknown place", "unknown places"],
+)
+def test_sentences_of_other_chunks_do_not(chunks):
+    split = Pool.of(chunks)
+    first_of_second = [*split.node].index(1)
+    assert not split.joined[first_of_second]
+
+
+def test_sentences_of_a_summary_follow_each_other_where_they_do_in_their_document():
+    text = "The pump failed. It was old. Nobody saw the keeper that night."
+    spans = [(0, 16, 0), (17, 28, 17), (29, 62, 48)]
+    quotes = tuple(Quote(at, to, Span("d", start, start + to - at)) for at, to, start in spans)
+    assert joined((text, quotes)) == [False, True, False]
+
+
+def test_rewritten_sentences_follow_each_other_in_their_text():
+    text = "The pump failed. It was old."
+    assert joined((text, ())) == [False, True]
+
+
+LINES = (
+    "The pump failed.|It was old.|# Parts|It has:|- A valve closes it.||x|a\tb|    close(valve)"
+    "|Note: It is new.|Ada: Why?|```|他很高兴。"
+)
+texts = st.lists(st.sampled_from(LINES.split("|")), max_size=12)
+
+
+@given(st.lists(texts, max_size=3))
+def test_what_a_sentence_needs_is_before_it_in_its_text(nodes):
+    pool = pool_of(*("\n\n".join(lines) for lines in nodes))
+    n = len(pool.sentences)
+    assert len(pool.own) == len(pool.joined) == len(pool.needs) == n
+    assert not pool.joined[:1].any()
+    for i, needs in enumerate(pool.needs):
+        assert list(needs) == sorted(set(needs))
+        assert all(j < i and pool.node[j] == pool.node[i] for j in needs)
+        assert pool.text(i, i) == pool.sentences[i].text
+
+
+def test_a_paragraph_has_the_headings_above_it():
+    pool = pool_of(
+        "# Ticket 12\n\nStation: 7\n\nThe pump failed. It was old.\n\nThe end came.", "x y z."
+    )
+    assert np.diff(pool.paragraph).tolist() == [0, 0, 0, 1, 1]
+
+
+def test_pieces_are_quoted_one_by_one():
+    pool = pool_of("The pump failed. It was old.")
+    pieces = pool.in_pieces(pool.sentences[1:])
+    assert np.array_equal(pieces.own, [True])
+    assert not pieces.joined.any()
+    assert pieces.needs == [()]
+    assert pieces.text(0, 0) == "It was old."
