@@ -42,7 +42,7 @@ def query(
     In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
     """
     with _without_garbage_collection():
-        from hierindex.cli.text import answered, sourced
+        from hierindex.cli.answer_text import answered, sourced
         from hierindex.cli.where import note_if_empty
         from hierindex.errors import InputError
         from hierindex.index import HierarchicalIndex
@@ -76,8 +76,8 @@ def compare(
     as_json: options.AsJson = False,
 ) -> None:
     """Compare the answers of several response modes, given the same retrieved nodes."""
+    from hierindex.cli.answer_text import compared
     from hierindex.cli.llm import served_llm_of
-    from hierindex.cli.text import compared
     from hierindex.cli.where import known_filters, note_if_empty
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.engine import NEED_LLM

@@ -67,8 +67,9 @@ def demo(
     ),
 ) -> None:
     """Index the documentation of the installed scikit-learn and query it at three levels."""
+    from hierindex.cli.answer_text import answered
     from hierindex.cli.progress import shown_progress
-    from hierindex.cli.text import answered, built, described
+    from hierindex.cli.text import built, described
     from hierindex.demo import QUESTIONS, demo_documents
     from hierindex.index import HierarchicalIndex
 

@@ -112,7 +112,7 @@ class Chat:
             print_note(str(error))
 
     def _answer(self, question: str) -> None:
-        from hierindex.cli.text import places_cited, replied
+        from hierindex.cli.answer_text import places_cited, replied
         from hierindex.cli.where import note_if_empty
         from hierindex.respond.engine import EXTRACTIVE
 
@@ -139,7 +139,7 @@ class Chat:
         print_piece(f"Searching {_way(asked)}.\n\n")
 
     def _sources(self, words: list[str]) -> None:
-        from hierindex.cli.text import nodes_found
+        from hierindex.cli.answer_text import nodes_found
 
         turn, _ = self._last_turn()
         if not turn.answer.sources:

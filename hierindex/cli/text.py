@@ -11,11 +11,8 @@ from typing import Any
 import typer
 
 from hierindex.record import TITLES_BETWEEN
-from hierindex.summarize.markup_blocks import split_blocks
 
-NOTHING = "The answer is empty."
 CITED = "⟦", "⟧"  # marks around a cited passage
-NODE = "node"  # of a citation
 STATISTICS = {
     "level": "level",
     "nodes": "nodes",
@@ -42,7 +39,7 @@ def built(report: dict[str, Any]) -> str:
         ),
     ]
     if any(report["usage"].values()):
-        lines.append(_usage(report["usage"]))
+        lines.append(usage_of(report["usage"]))
     if report["grounding"] is not None:
         lines.append(f"Mean grounding of rewritten summaries: {report['grounding']:.2f}.")
     lines += [f"Skipped {skipped['path']}: {skipped['reason']}." for skipped in report["skipped"]]
@@ -58,7 +55,7 @@ def estimated(estimate: dict[str, Any]) -> str:
         ("cached summaries", estimate["cached_summaries"]),
         ("price (maximum)", estimate["price"]),
     ]
-    costs = _table(("", "estimate"), ((name, _range(n)) for name, n in rows if n is not None))
+    costs = table(("", "estimate"), ((name, _range(n)) for name, n in rows if n is not None))
     levels = [{"level": x["level"], "nodes": _range(x["nodes"])} for x in estimate["levels"]]
     return f"{_levels(levels)}\n\n{costs}"
 
@@ -76,7 +73,7 @@ def timed(report: dict[str, Any]) -> str:
         (stage, seconds, *(spent.get((stage, level)) for level in (None, *levels)))
         for stage, seconds in report["seconds"].items()
     ]
-    return f"{built(report)}\n\n{_table(('seconds', 'all', 'once', *map(str, levels)), rows)}"
+    return f"{built(report)}\n\n{table(('seconds', 'all', 'once', *map(str, levels)), rows)}"
 
 
 def described(info: dict[str, Any]) -> str:
@@ -99,7 +96,7 @@ def described(info: dict[str, Any]) -> str:
 
 def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
     """Format a table of levels, from the top down, with a column for each key."""
-    return _table(levels[0], (level.values() for level in reversed(levels)))
+    return table(levels[0], (level.values() for level in reversed(levels)))
 
 
 def counted(n: int, noun: str) -> str:
@@ -118,59 +115,6 @@ def _number(value: float | str | None) -> str:
     return f"{round(value, 2) + 0.0:.2f}"  # no -0.00
 
 
-def answered(answer: dict[str, Any]) -> str:
-    """Format an answer with its citations and source nodes."""
-    return f"{_text_of(answer)}\n\n{sourced(answer)}"
-
-
-def sourced(answer: dict[str, Any]) -> str:
-    """Format the citations and source nodes of an answer."""
-    missing = _wrapped(f"Not found: {', '.join(answer['missing'])}") if answer["missing"] else ""
-    why = _wrapped(f"Searched {answer['why']}.") if "why" in answer else ""
-    usage = _usage(answer["usage"]) if answer["usage"]["llm_calls"] else ""
-    parts = places_cited(answer), missing, why, nodes_found(answer), usage
-    return "\n\n".join(filter(None, parts))
-
-
-def replied(answer: dict[str, Any]) -> str:
-    """Format an answer with its citations alone."""
-    return "\n\n".join(filter(None, [_text_of(answer), places_cited(answer)]))
-
-
-def places_cited(answer: dict[str, Any]) -> str:
-    """Format the citations of an answer by their numbers."""
-    return "\n".join(f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1))
-
-
-def nodes_found(answer: dict[str, Any]) -> str:
-    """Format the source nodes of an answer, the nodes that it cites first."""
-    cited = {citation["node"] for citation in answer["citations"] if citation and NODE in citation}
-    return "\n".join(
-        f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
-        f"{source['title']}  {_places(source['citations'])}"
-        for source in sorted(answer["sources"], key=lambda source: source["id"] not in cited)
-    )
-
-
-def compared(comparison: dict[str, Any]) -> str:
-    """Format the cost of each response mode, then the answers."""
-    head = ("mode", "calls", "prompt tokens", "completion tokens", "seconds")
-    rows, answers = list[Sequence[Any]](), list[str]()
-    for attempt in comparison["modes"]:
-        mode, usage = attempt["mode"], attempt.get("usage")
-        text = _wrapped(attempt["error"]) if usage is None else _text_of(attempt)
-        answers.append(f"{mode}\n{text}")
-        if usage is None:
-            rows.append((mode, "failed", None, None, None))
-            continue
-        counts = (usage[key] for key in ("llm_calls", "prompt_tokens", "completion_tokens"))
-        rows.append((mode, *counts, attempt["seconds"]))
-    lines = [f"All modes used the same {counted(len(comparison['sources']), 'node')}."]
-    if "why" in comparison:
-        lines.append(_wrapped(f"Searched {comparison['why']}."))
-    return "\n\n".join([*lines, _table(head, rows), *answers])
-
-
 def node_shown(node: dict[str, Any]) -> str:
     """Format a node with its parents, children and sources."""
     parents = (
@@ -186,9 +130,9 @@ def node_shown(node: dict[str, Any]) -> str:
             f"title     {node['title']}",
             f"parents   {parents}",
             f"children  {children}",
-            f"sources   {', '.join(map(_place, node['citations'])) or 'unknown'}",
+            f"sources   {', '.join(map(place, node['citations'])) or 'unknown'}",
             "",
-            _wrapped(node["text"]),
+            wrapped(node["text"]),
             *passages,
         ]
     )
@@ -197,10 +141,10 @@ def node_shown(node: dict[str, Any]) -> str:
 def _passage(passage: dict[str, Any]) -> list[str]:
     """Format a cited passage between marks in its context, in colour if the terminal has any."""
     at, to = CITED
-    text = _wrapped(f"{passage['before']}{at}{passage['text']}{to}{passage['after']}")
+    text = wrapped(f"{passage['before']}{at}{passage['text']}{to}{passage['after']}")
     lines = re.escape(at) + "(.*)" + re.escape(to)
-    text = re.sub(lines, lambda cited: _bold(cited[0]), text, flags=re.DOTALL)
-    return ["", _place(passage), "", text]
+    text = re.sub(lines, lambda cited: bold(cited[0]), text, flags=re.DOTALL)
+    return ["", place(passage), "", text]
 
 
 def outlined(outline: dict[str, Any]) -> str:
@@ -208,7 +152,7 @@ def outlined(outline: dict[str, Any]) -> str:
     nodes = outline["nodes"]
     parts = [
         f"level {node['level']}  {node['id'][:12]}  {node['title']}  "
-        f"{_places(node['citations'])}\n" + _wrapped(node["text"])
+        f"{places(node['citations'])}\n" + wrapped(node["text"])
         for node in nodes
     ]
     total = f"{counted(len(nodes), 'node')}, {counted(outline['tokens'], 'token')}"
@@ -220,36 +164,14 @@ def exported(report: dict[str, Any]) -> str:
     return f"{counted(report['nodes'], 'node')} as {report['format']}: {report['path']}"
 
 
-def _text_of(answer: dict[str, Any]) -> str:
-    """Return the text, the best sentence in bold type, and the score of a refusal."""
-    text, best = answer["answer"], answer.get("best", "")
-    if answer["answer_kind"] == "extractive":
-        text, best = _in_lines(text), _in_lines(best)
-    if answer["refused"] and (score := answer.get("score")):
-        text += f" The best answer has a score of {score:.2f}; a lower --min-score prints it."
-    text = _wrapped(text)
-    words = r"\s+".join(map(re.escape, best.split()))
-    return re.sub(words, lambda found: _bold(found[0]), text, count=1) if best else text or NOTHING
-
-
-def _in_lines(text: str) -> str:
-    """Return a text whose paragraphs are one line each; rows and code stay as they are."""
-    parts, end = list[str](), 0
-    for block in split_blocks(text):
-        inside = text[block.at : block.to]
-        parts += [text[end : block.at], " ".join(inside.split()) if block.prose else inside]
-        end = block.to
-    return "".join([*parts, text[end:]])
-
-
-def _bold(text: str) -> str:
+def bold(text: str) -> str:
     """Return a text in bold type, if the terminal has it."""
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
         return text
     return "\n".join(typer.style(line, bold=True) for line in text.split("\n"))
 
 
-def _wrapped(text: str) -> str:
+def wrapped(text: str) -> str:
     """Wrap a text to the width of the terminal, if there is one."""
     if not sys.stdout.isatty():
         return text
@@ -260,7 +182,8 @@ def _wrapped(text: str) -> str:
     )
 
 
-def _usage(usage: dict[str, int]) -> str:
+def usage_of(usage: dict[str, int]) -> str:
+    """Format the numbers of calls and tokens."""
     return (
         f"{counted(usage['llm_calls'], 'call')}, {usage['prompt_tokens']:,} prompt tokens, "
         f"{usage['completion_tokens']:,} completion tokens, {usage['cached_summaries']} cached "
@@ -268,20 +191,14 @@ def _usage(usage: dict[str, int]) -> str:
     )
 
 
-def _cited(citation: dict[str, Any] | None) -> str:
-    """Format the places of a citation, and that the passage does not support the answer."""
-    if citation is None or "document" not in citation:
-        return _place(None)
-    unsupported = ", unsupported" if citation.get("supported") is False else ""
-    return _places([citation, *citation.get("also", ())]) + unsupported
-
-
-def _places(citations: Sequence[dict[str, Any]]) -> str:
+def places(citations: Sequence[dict[str, Any]]) -> str:
+    """Return the first two places of citations, and how many there are besides."""
     rest = f" and {len(citations) - 2} more" if len(citations) > 2 else ""
-    return ", ".join(map(_place, citations[:2])) + rest
+    return ", ".join(map(place, citations[:2])) + rest
 
 
-def _place(citation: dict[str, Any] | None) -> str:
+def place(citation: dict[str, Any] | None) -> str:
+    """Return the document of a citation with its anchor, section, page and characters."""
     if citation is None:
         return "unknown location"
     return f"{_named(citation)} ({citation['start']}-{citation['end']})"
@@ -298,7 +215,7 @@ def _named(citation: dict[str, Any]) -> str:
     return f"{place}, page {number}"
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Format a table whose first column is left-aligned and whose others are right-aligned."""
     cells = [[*head], *([_number(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

@@ -14,11 +14,11 @@ from hierindex.record import Quote
 from hierindex.summarize.markup_blocks import Block, split_blocks
 from hierindex.summarize.sentences import (
     Sentence,
-    is_sentence,
     is_telling,
     split_sentences,
     stripped,
 )
+from hierindex.summarize.whole_sentences import is_sentence
 
 BETWEEN = 4  # maximum characters of white space between two chunks
 LABEL = re.compile(  # of a speaker, a note, a claim

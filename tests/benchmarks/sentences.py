@@ -20,7 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from hierindex import read_documents
-from hierindex.summarize.sentences import is_sentence, split_sentences
+from hierindex.summarize.sentences import split_sentences
+from hierindex.summarize.whole_sentences import is_sentence
 
 JUDGED = Path(__file__).with_suffix(".json")
 

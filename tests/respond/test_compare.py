@@ -11,7 +11,7 @@ from store.trees import tree
 from test_doubles import llm_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, ModelError
-from hierindex.cli.text import compared
+from hierindex.cli.answer_text import compared
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.engine import NEED_LLM
 from hierindex.retrieve.retriever import HierarchyRetriever
@@ -211,8 +211,8 @@ def test_json_is_of_one_shape(index, server):
         assert {*source} == known
     extractive, failed, refine = comparison["modes"]
     common = ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
-    assert [*extractive] == [*common, "score", "best", "refused", "summaries"]
-    assert [*refine] == [*common, "refused", "summaries"]
+    assert [*extractive] == [*common, "score", "best", "refused", "missing", "summaries"]
+    assert [*refine] == [*common, "refused", "missing", "summaries"]
     assert min(extractive["seconds"], refine["seconds"]) >= 0
     assert (extractive["answer_kind"], refine["answer_kind"]) == ("extractive", "llm")
     assert extractive["citations"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hierindex.summarize.sentences import is_sentence
+from hierindex.summarize.whole_sentences import is_sentence
 
 SENTENCES = (
     "The pump failed.",

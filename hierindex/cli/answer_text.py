@@ -1,0 +1,94 @@
+"""Texts of answers for a terminal."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from hierindex.cli.text import bold, counted, place, places, table, usage_of, wrapped
+from hierindex.summarize.markup_blocks import split_blocks
+
+NOTHING = "The answer is empty."
+NODE = "node"  # of a citation
+
+
+def answered(answer: dict[str, Any]) -> str:
+    """Format an answer with its citations and source nodes."""
+    return f"{_text_of(answer)}\n\n{sourced(answer)}"
+
+
+def sourced(answer: dict[str, Any]) -> str:
+    """Format the citations and source nodes of an answer."""
+    missing = wrapped(f"Not found: {', '.join(answer['missing'])}") if answer["missing"] else ""
+    why = wrapped(f"Searched {answer['why']}.") if "why" in answer else ""
+    usage = usage_of(answer["usage"]) if answer["usage"]["llm_calls"] else ""
+    parts = places_cited(answer), missing, why, nodes_found(answer), usage
+    return "\n\n".join(filter(None, parts))
+
+
+def replied(answer: dict[str, Any]) -> str:
+    """Format an answer with its citations alone."""
+    return "\n\n".join(filter(None, [_text_of(answer), places_cited(answer)]))
+
+
+def places_cited(answer: dict[str, Any]) -> str:
+    """Format the citations of an answer by their numbers."""
+    return "\n".join(f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1))
+
+
+def nodes_found(answer: dict[str, Any]) -> str:
+    """Format the source nodes of an answer, the nodes that it cites first."""
+    cited = {citation["node"] for citation in answer["citations"] if citation and NODE in citation}
+    return "\n".join(
+        f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
+        f"{source['title']}  {places(source['citations'])}"
+        for source in sorted(answer["sources"], key=lambda source: source["id"] not in cited)
+    )
+
+
+def compared(comparison: dict[str, Any]) -> str:
+    """Format the cost of each response mode, then the answers."""
+    head = ("mode", "calls", "prompt tokens", "completion tokens", "seconds")
+    rows, answers = list[Sequence[Any]](), list[str]()
+    for attempt in comparison["modes"]:
+        mode, usage = attempt["mode"], attempt.get("usage")
+        text = wrapped(attempt["error"]) if usage is None else _text_of(attempt)
+        answers.append(f"{mode}\n{text}")
+        if usage is None:
+            rows.append((mode, "failed", None, None, None))
+            continue
+        counts = (usage[key] for key in ("llm_calls", "prompt_tokens", "completion_tokens"))
+        rows.append((mode, *counts, attempt["seconds"]))
+    lines = [f"All modes used the same {counted(len(comparison['sources']), 'node')}."]
+    if "why" in comparison:
+        lines.append(wrapped(f"Searched {comparison['why']}."))
+    return "\n\n".join([*lines, table(head, rows), *answers])
+
+
+def _text_of(answer: dict[str, Any]) -> str:
+    """Return the text, the best sentence in bold type, and the score of a refusal."""
+    text, best = answer["answer"], answer.get("best", "")
+    if answer["answer_kind"] == "extractive":
+        text, best = _in_lines(text), _in_lines(best)
+    if answer["refused"] and (score := answer.get("score")):
+        text += f" The best answer has a score of {score:.2f}; a lower --min-score prints it."
+    text = wrapped(text)
+    words = r"\s+".join(map(re.escape, best.split()))
+    return re.sub(words, lambda found: bold(found[0]), text, count=1) if best else text or NOTHING
+
+
+def _in_lines(text: str) -> str:
+    """Return a text whose paragraphs are one line each; rows and code stay as they are."""
+    parts, end = list[str](), 0
+    for block in split_blocks(text):
+        inside = text[block.at : block.to]
+        parts += [text[end : block.at], " ".join(inside.split()) if block.prose else inside]
+        end = block.to
+    return "".join([*parts, text[end:]])
+
+
+def _cited(citation: dict[str, Any] | None) -> str:
+    """Format the places of a citation, and that the passage does not support the answer."""
+    if citation is None or "document" not in citation:
+        return place(None)
+    unsupported = ", unsupported" if citation.get("supported") is False else ""
+    return places([citation, *citation.get("also", ())]) + unsupported
