@@ -99,8 +99,7 @@ def test_every_citation_is_found_at_its_place(kind, splitter, found):
     )
     for citation in answer.metadata["citations"]:
         document = source[citation["document"]]
-        cited = document.text[citation["start"] : citation["end"]]
-        assert "".join(cited.split()) in "".join(str(answer).split())  # between chunks it varies
+        assert document.text[citation["start"] : citation["end"]] in str(answer)
         assert citation.get("page") == expected_page(document, citation["start"])
 
 

@@ -18,21 +18,24 @@ def answered(answer: dict[str, Any]) -> str:
 
 def sourced(answer: dict[str, Any]) -> str:
     """Format the citations and source nodes of an answer."""
-    missing = wrapped(f"Not found: {', '.join(answer['missing'])}") if answer["missing"] else ""
     why = wrapped(f"Searched {answer['why']}.") if "why" in answer else ""
     usage = usage_of(answer["usage"]) if answer["usage"]["llm_calls"] else ""
-    parts = places_cited(answer), missing, why, nodes_found(answer), usage
+    parts = places_cited(answer), _missing(answer), why, nodes_found(answer), usage
     return "\n\n".join(filter(None, parts))
 
 
 def replied(answer: dict[str, Any]) -> str:
     """Format an answer with its citations alone."""
-    return "\n\n".join(filter(None, [_text_of(answer), places_cited(answer)]))
+    return "\n\n".join(filter(None, [_text_of(answer), places_cited(answer), _missing(answer)]))
 
 
 def places_cited(answer: dict[str, Any]) -> str:
     """Format the citations of an answer by their numbers."""
     return "\n".join(f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1))
+
+
+def _missing(answer: dict[str, Any]) -> str:
+    return wrapped(f"Not found: {', '.join(answer['missing'])}") if answer["missing"] else ""
 
 
 def nodes_found(answer: dict[str, Any]) -> str:

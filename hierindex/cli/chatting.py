@@ -1,6 +1,7 @@
 """The command that answers one question after the other."""
 
 import io
+import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -102,7 +103,7 @@ class Chat:
                     pass
                 case [name, *words] if name in self._commands:
                     self._commands[name](words)
-                case [name, *_] if name.startswith("/"):
+                case [name, *_] if re.fullmatch(r"/\w+", name):
                     known = ", ".join(self._commands)
                     raise InputError(f"There is no command {name!r}; there are {known}.")
                 case _:

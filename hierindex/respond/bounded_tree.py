@@ -195,6 +195,7 @@ class BoundedTreeSummarize(TreeSummarize):
         snapshot = next(found_in, None) or await self._store.asnapshot()
         read = await condensed(nodes, snapshot, window.n_tokens, window.room)
         if read == nodes:
+            only(nodes)
             return nodes
         n_read, n_found = (
             len(next(rounds(window, list(map(Passage.of, some))), [])) for some in (read, nodes)

@@ -33,6 +33,8 @@ class Citation(NamedTuple):
     numbers: tuple[int, ...]
 
 
+MOST_IN_RANGE = 20
+
 Part = str | Citation
 
 
@@ -169,9 +171,13 @@ def written(parts: Iterable[Part], labels: Iterator[str]) -> str:
 
 
 def _ranges(inside: str) -> list[tuple[int, int]] | None:
-    """Return the first and last numbers of the ranges between brackets; None if malformed."""
+    """Return the first and last numbers of the ranges between brackets; None if malformed.
+
+    A range of more than 20 numbers cites nothing, such as an interval of years.
+    """
     match = NUMBERS.fullmatch(inside)
     if match is None:
         return None
     pairs = [re.findall(NUMBER, part) for part in re.split("[,;]", match[1])]
-    return [(int(pair[0]), int(pair[-1])) for pair in pairs]
+    ranges = [(int(pair[0]), int(pair[-1])) for pair in pairs]
+    return ranges if all(last - first < MOST_IN_RANGE for first, last in ranges) else None

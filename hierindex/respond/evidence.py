@@ -17,22 +17,27 @@ from hierindex.core.stop_words import GERMAN_QUESTION_WORDS, QUESTION_WORDS
 from hierindex.embed.embedder import unit_vectors
 from hierindex.record import NodeRecord
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
+from hierindex.retrieve.question import is_word
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.rows import matched_words
-from hierindex.summarize.sentences import TOKEN
 
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
 LIKENESS, WORDS, NUMBER, NAMES, INTERCEPT = 4.6, 3.2, -4.1, -4.7, -4.4
 MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
 LOOKED_UP = 0.9  # least score if the question is nothing but words that one text has
 N_SAME = 3  # letters that forms of a word share at least
+MOST_NAMES = 3  # words that may all be names
 N_BEST = 5  # texts that are searched for numbers and names
 
 QUOTED = re.compile(
     r"[\"\u201c\u201e\u00ab\u300c](\w[^\"\u201c\u201d\u00bb\u300d]*)[\"\u201c\u201d\u00bb\u300d]"
 )
-NUMBERED = re.compile(r"([^\W\d_]{2,})\W{1,2}(\d\w*)")  # as "station 12"
-NAME = re.compile(r"(?<=\S\s)[^\W\d_a-z]\w*")  # a capital that does not begin the question
+NUMBERED = re.compile(r"([^\W\d_]{2,})\W{1,2}(\d\w*(?:[.,:]\d+)*)")  # as "station 12"
+NAME = re.compile(r"(?<=[^\s.?!:;]\s)[^\W\d_a-z]\w*")  # within a sentence; all but ASCII counts
+WORD = re.compile(  # pairs of characters in scripts without blanks, and numbers such as "3.12"
+    r"(?=([\u3040-\u30ff\u3400-\u9fff]{2}))"
+    r"|(\d\w*(?:[.,:]\d+)+|[^\W\u3040-\u30ff\u3400-\u9fff]+)"
+)
 
 
 @dataclass(frozen=True)
@@ -62,14 +67,16 @@ class Asked:
         words = tuple(word for word in every if word not in QUESTION_WORDS)
         is_german = not GERMAN_QUESTION_WORDS.isdisjoint(every)
         found = ["".join(each) for each in QUOTED.findall(question)] + (
-            [] if is_german else NAME.findall(question)
+            [] if is_german else [name for name in NAME.findall(question) if name[0].isupper()]
         )
         named = words_of(" ".join(found))
         numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
         names = frozenset(words).intersection(named) - numbers
+        if len(words) > MOST_NAMES and len(names) + 1 >= len(words):
+            names = frozenset()  # a title, or all in capitals
         pairs = NUMBERED.findall(question.lower())
         numbered = frozenset(pair for pair in pairs if pair[0] not in QUESTION_WORDS)
-        is_lookup = len(words) == len(every) or len(question.split()) == 1
+        is_lookup = len(words) == len(every) or is_word(question)
         return cls(words or tuple(every), numbers, names, is_lookup, numbered)
 
     @property
@@ -138,7 +145,7 @@ def words_of(text: str) -> dict[str, None]:
 
 def words_in(text: str) -> dict[str, None]:
     """Return the distinct words of a text as they are written, in order."""
-    return dict.fromkeys(re.findall(TOKEN, text.replace("_", " ")))
+    return dict.fromkeys(a or b for a, b in WORD.findall(text.replace("_", " ")))
 
 
 def words_about(node: NodeWithScore) -> set[str]:

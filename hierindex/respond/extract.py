@@ -57,7 +57,8 @@ def extract(
     weights = word_weights(has)
     words = words_around(has, pool.node) @ weights
     about = _about(pool, nodes)
-    another = np.array([asked.has_another_number(about[i]) for i in pool.paragraph])
+    has_another = {i: asked.has_another_number(text) for i, text in about.items()}
+    another = np.array([has_another[i] for i in pool.paragraph])
     of_type = np.array([has_what_is_asked_for(query.query_str, s.text) for s in pool.sentences])
     best_first = np.argsort([-(node.score or 0.0) for node in nodes], kind="stable")
     place = np.argsort(best_first)[pool.node]
@@ -82,8 +83,11 @@ def extract(
         if over <= 0:
             break
         room -= over  # the text between sentences
-    if not runs:  # what they cannot be read without does not fit
-        runs = [(int(scores.argmax()),) * 2]
+    if not runs:  # what the best cannot be read without does not fit
+        alone = np.where([len(needs) > 0 for needs in pool.needs], -np.inf, scores)
+        if np.isneginf(alone.max()):
+            return NOTHING
+        runs = [(int(alone.argmax()),) * 2]
     chosen = [i for first, last in runs for i in range(first, last + 1)]
     best = [scores[pool.node == i].max(initial=-np.inf) for i in range(len(nodes))]
     told = [words_about(nodes[i]) for i in np.argsort(best, kind="stable")[::-1]]

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from hierindex.summarize.sentences import (
 )
 from hierindex.summarize.whole_sentences import is_sentence
 
-BETWEEN = 4  # maximum characters of white space between two chunks
 LABEL = re.compile(  # of a speaker, a note, a claim
     r"\W{0,3}[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}(?::|[.:]?\s?(?:--|\u2014))\s?\S"
 )
@@ -84,12 +82,9 @@ class Pool(NamedTuple):
         return np.array([sentence.child for sentence in self.sentences], dtype=np.int64)
 
     def text(self, first: int, last: int) -> str:
-        """Return the text of joined sentences as it stands in their nodes."""
-        run = self.sentences[first : last + 1]
-        parts = [[*part] for _, part in groupby(run, key=lambda sentence: sentence.child)]
-        return "\n\n".join(
-            self.texts[part[0].child][part[0].quote.at : part[-1].quote.to] for part in parts
-        )
+        """Return the text of joined sentences as it stands in their node."""
+        run = self.sentences[first].quote.at, self.sentences[last].quote.to
+        return self.texts[self.sentences[first].child][slice(*run)]
 
 
 def _read(
@@ -104,6 +99,7 @@ def _read(
     """
     blocks, block = split_blocks(text), Block(0, 0, prose=True)
     begins, head, announced, says = 0, None, None, True
+    before = set[int]()  # what the sentence before needs
     for i, sentence in enumerate(sentences):
         while sentence.quote.at >= block.to and (after := next(blocks, None)):
             block, begins = after, i
@@ -115,13 +111,14 @@ def _read(
         if is_item or not block.prose:
             needs |= {each for each in (head, announced) if each is not None}
         elif i and REFERS.match(sentence.text.lstrip(OPENING)):
-            needs.add(i - 1)
+            needs |= {i - 1, *before}
         if is_row:
             says = i != head and not RULE.fullmatch(sentence.text)
         elif block.prose:
             says = is_sentence(sentence.text)
         else:
             says = (sentence.quote.at, sentence.quote.to) == stripped(text, block.at, block.to)
+        before = needs
         yield sentence, says, sorted((i - each for each in needs - {i}), reverse=True), first
         if sentence.text.endswith(ANNOUNCES):
             announced = i
@@ -136,13 +133,13 @@ def _is_label(text: str, first: Sentence) -> bool:
 
 
 def _follows(sentence: Sentence, last: Sentence) -> bool:
-    """Return whether a sentence directly follows another, on the same page and in its section."""
+    """Return whether a sentence directly follows another, in a node, on a page and in a section.
+
+    The white space between two nodes is not known, so a passage does not go on in the next.
+    """
     source, before = sentence.quote.source, last.quote.source
-    if source is None or before is None:
+    if sentence.child != last.child or source is None or before is None:
         return sentence.child == last.child and source is before
     if source._replace(start=0, end=0) != before._replace(start=0, end=0):
         return False
-    between = source.start - before.end
-    if sentence.child == last.child:
-        return between == sentence.quote.at - last.quote.to
-    return 0 <= between <= BETWEEN
+    return source.start - before.end == sentence.quote.at - last.quote.to

@@ -51,11 +51,10 @@ NOTHING = Extract([], "", 0.0)
 
 def citation_of(first: Quote, last: Quote) -> dict[str, Any] | None:
     """Return the span from one quote to another, with those of copies as `also`."""
-    spans = [
-        start._replace(end=end.end).to_json()
-        for start, end in zip(first.sources, last.sources, strict=False)
-        if start.document == end.document and start.start <= end.end
-    ]
+    pairs = zip(first.sources, last.sources, strict=False)
+    spans = [a._replace(end=b.end) for a, b in pairs if a.document == b.document]
     if not spans:
         return None
-    return {**spans[0], "also": spans[1:]} if spans[1:] else spans[0]
+    length = spans[0].end - spans[0].start  # of a copy, too; what it lacks makes it longer
+    source, *copies = [span.to_json() for span in spans if span.end - span.start == length]
+    return {**source, "also": copies} if copies else source

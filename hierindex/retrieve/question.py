@@ -1,6 +1,7 @@
 """A question against a snapshot: searches of all or part of the tree."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self, get_args
@@ -32,6 +33,7 @@ MODES = {
     "text": VectorStoreQueryMode.TEXT_SEARCH,
 }
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 SHARE_OF_A_WORD = 0.2  # of vectors, if the question is a single word: it is looked up
 
 Part = MetadataFilter | MetadataFilters
@@ -100,7 +102,7 @@ class Search:
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
         rows = united(by_meaning, by_words, columns=COLUMNS)
         question = np.asarray(self.embedding)
-        share = DENSE_SHARE if len(self.question.split()) > 1 else SHARE_OF_A_WORD
+        share = SHARE_OF_A_WORD if is_word(self.question) else DENSE_SHARE
         ranked = rank_in_context(rows, question, lexical, share)
         best = dict(ranked[:n])
         found = await self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
@@ -125,6 +127,15 @@ class Search:
     def by_meaning(self) -> Self:
         """Return the same search scored by cosine similarity, comparable between parts."""
         return replace(self, by="dense")
+
+
+def is_word(question: str) -> bool:
+    """Return whether a question is a single word, in a script with blanks between words.
+
+    >>> is_word("chapter-3.md"), is_word("Jack Ruby"), is_word("\u8c01\u53d1\u660e\u4e86")
+    (True, False, False)
+    """
+    return len(question.split()) == 1 and not UNSPACED.search(question)
 
 
 def cuts(levels: Iterable[int]) -> MetadataFilters:

@@ -55,7 +55,7 @@ def is_sentence(text: str) -> bool:
     return (
         BEGIN.match(body) is not None
         and END.search(body) is not None
-        and not (text[0].islower() and NAME.match(text) is None)
+        and (body != text or not text[0].islower() or NAME.match(text) is not None)
         and MIN_TOKENS <= len(tokens) < 2 * len(words)
         and any(not word[0].isupper() for word in words)
         and _is_balanced(body)

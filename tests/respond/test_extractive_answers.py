@@ -281,6 +281,26 @@ def test_a_citation_is_that_of_the_first_find(synthesizer):
     assert response.metadata["citations"] == [{"document": "d", "start": 40, "end": 64}]
 
 
+def test_a_copy_that_lacks_a_part_of_the_passage_is_not_its_place(synthesizer):
+    one, two = "Lantern met falcon here.", "It met the lantern again."
+    text, n = f"{one} {two}", len(one)
+    copies = Span("copy", 0, n), Span("copy", 90, 90 + len(two))
+    quotes = (
+        Quote(0, n, Span("d", 0, n), beside=copies[:1]),
+        Quote(n + 1, len(text), Span("d", n + 1, len(text)), beside=copies[1:]),
+    )
+    node = TextNode(text=text, metadata=NodeRecord(quotes=quotes).to_metadata())
+    response = synthesizer.synthesize("Which lantern met falcon again?", found(node))
+    assert response.metadata["citations"] == [{"document": "d", "start": 0, "end": len(text)}]
+
+
+def test_a_label_is_not_dropped_for_want_of_tokens(embed_model):
+    text = "Speculation.--The rumour came from abroad. A falcon was found in the lantern room."
+    synthesizer = ExtractiveSynthesizer(embed_model, answer_tokens=14, min_score=None)
+    said = str(synthesizer.synthesize("Was a falcon found in the lantern room?", texts(text)))
+    assert said == "Speculation.--The rumour came from abroad. [1]"
+
+
 def test_a_page_is_cited(synthesizer):
     text = "Lantern met falcon here."
     quotes = (Quote(0, len(text), Span("d.pdf", 5, 5 + len(text), page=3)),)

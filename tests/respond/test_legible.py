@@ -165,11 +165,16 @@ def test_what_is_no_sentence_is_not_quoted_alone(line):
     assert own(f"{line}\n\nThe keeper slept all night.") == ["The keeper slept all night."]
 
 
-def test_sentences_of_adjoining_chunks_follow_each_other():
-    pool = Pool.of([part(0, 28), part(30, len(DOCUMENT))])
-    assert pool.joined.tolist() == [False, True, True, True]
-    assert pool.text(0, 3) == DOCUMENT
+def test_a_passage_does_not_go_on_in_the_next_chunk():
+    pool = Pool.of([part(0, 28), part(30, len(DOCUMENT))])  # the white space is not known
+    assert pool.joined.tolist() == [False, True, False, True]
+    assert [pool.text(0, 1), pool.text(2, 3)] == [DOCUMENT[:28], DOCUMENT[30:]]
     assert pool.node.tolist() == [0, 0, 1, 1]
+
+
+def test_a_reference_needs_what_the_sentence_before_needs():
+    pool = Pool.of([("The rifle was found. It was old. It had a sling.", ())])
+    assert pool.needs == [(), (0,), (0, 1)]
 
 
 @pytest.mark.parametrize(
