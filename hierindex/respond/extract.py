@@ -53,10 +53,13 @@ def extract(
     model, q, asked = embedder.embed_model, _embedded(query, embedder), Asked.of(query.query_str)
     if about_the_whole(q, model).decided:
         return overview(nodes, pool, n_tokens, embedder, budget)
-    has = _has(asked.words, pool.sentences, asked.is_lookup)
+    about = _about(pool, nodes)
+    texts = [s.text for s in pool.sentences]
+    if asked.is_lookup:  # also of titles and file names
+        texts = [about[i] for i in pool.paragraph]
+    has = _has(asked.words, texts, asked.is_lookup)
     weights = word_weights(has)
     words = words_around(has, pool.node) @ weights
-    about = _about(pool, nodes)
     has_another = {i: asked.has_another_number(text) for i, text in about.items()}
     another = np.array([has_another[i] for i in pool.paragraph])
     of_type = np.array([has_what_is_asked_for(query.query_str, s.text) for s in pool.sentences])
@@ -78,8 +81,8 @@ def extract(
     runs, room = list[tuple[int, int]](), budget.max_tokens
     while room > 0:
         runs = select_passages(scores, has, weights, n_tokens, pool.needs, pool.joined, budget=room)
-        texts = [pool.text(*run) for run in runs]
-        over = int(budget.count(["\n\n".join(texts)])[0]) - budget.max_tokens
+        joined = "\n\n".join(pool.text(*run) for run in runs)
+        over = int(budget.count([joined])[0]) - budget.max_tokens
         if over <= 0:
             break
         room -= over  # the text between sentences
@@ -123,15 +126,13 @@ def _about(pool: Pool, nodes: Sequence[NodeWithScore]) -> dict[int, str]:
     return about
 
 
-def _has(
-    words: Sequence[str], sentences: Sequence[Sentence], in_any_form: bool
-) -> NDArray[np.bool_]:
-    told = [words_of(sentence.text) for sentence in sentences]
+def _has(words: Sequence[str], texts: Sequence[str], in_any_form: bool) -> NDArray[np.bool_]:
+    told = [*map(words_of, texts)]
     has = [
         [word in each or (in_any_form and has_form_of(word, each)) for word in words]
         for each in told
     ]
-    return np.array(has, dtype=bool).reshape(len(sentences), len(words))
+    return np.array(has, dtype=bool).reshape(len(texts), len(words))
 
 
 def _is_first(sentences: Sequence[Sentence], place: Ints1d) -> NDArray[np.bool_]:

@@ -24,6 +24,7 @@ LABEL = re.compile(  # of a speaker, a note, a claim
 )
 ITEM = re.compile(r"\s*(?:[-*+\u2022]|\(?(?:\d{1,3}|[a-z])[.)])\s")
 ROW = re.compile(r"\s*[|+]|\s*\S[^\t\n]*\t")
+RECORD = re.compile(r"[^\n:;]{1,60}: [^\n;]+(?:;\s[^\n:;]{1,60}: [^\n;]+)+")  # of keys and values
 RULE = re.compile(r"[\s|:+=`~-]*")  # below the head of a table, or around code
 ANNOUNCES = (":", "\uff1a")
 OPENING = "\"'([*_\u201c\u2018\u2014-"
@@ -115,7 +116,7 @@ def _read(
         if is_row:
             says = i != head and not RULE.fullmatch(sentence.text)
         elif block.prose:
-            says = is_sentence(sentence.text)
+            says = is_sentence(sentence.text) or RECORD.fullmatch(sentence.text) is not None
         else:
             says = (sentence.quote.at, sentence.quote.to) == stripped(text, block.at, block.to)
         before = needs

@@ -9,11 +9,14 @@ from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.relevance import centroid_similarity
 from hierindex.embed.embedder import Embedder
 from hierindex.record import NodeRecord
+from hierindex.respond.evidence import words_of
 from hierindex.respond.legible import Pool
 from hierindex.respond.quoted import Extract, Passage, citation_of
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.summarize.summary import Budget
 
+MIN_WORDS = 6  # of a sentence that tells something, a speaker's name included
+ASKS, CLOSING = ("?", "\uff1f"), "\"')]*_\u201d\u2019"
 LINES = 5  # in a budget, if the parts have short sentences
 
 
@@ -68,12 +71,18 @@ def overview(
 def _first(pool: Pool, n_tokens: Ints1d, node: int, budget: Budget) -> int | None:
     """Return the first sentence of a node that can be quoted alone and leaves room for others.
 
-    If all are too long for that, it is the shortest; None if no sentence fits.
+    One of a few words, and a question, are only taken if there are no others. If all are too long,
+    it is the shortest; None if no sentence fits.
     """
     fits = (pool.node == node) & pool.own & (n_tokens <= budget.max_tokens)
     rows = [i for i in np.flatnonzero(fits).tolist() if not pool.needs[i]]
-    short = (i for i in rows if n_tokens[i] * LINES <= budget.max_tokens)
-    return next(short, min(rows, key=lambda i: n_tokens[i], default=None))
+    tells = [i for i in rows if _tells(pool.sentences[i].text)] or rows
+    short = (i for i in tells if n_tokens[i] * LINES <= budget.max_tokens)
+    return next(short, min(tells, key=lambda i: n_tokens[i], default=None))
+
+
+def _tells(text: str) -> bool:
+    return len(words_of(text)) >= MIN_WORDS and not text.rstrip(CLOSING).endswith(ASKS)
 
 
 def _central(pool: Pool, first: Sequence[int | None], embedder: Embedder) -> Floats1d:

@@ -24,6 +24,7 @@ END = re.compile(  # the marks of many scripts, with closing marks and notes; Th
     r"(?:[\"'*_`)\]>\u00ab\u00bb\u2018-\u201d\u300b\u300d\u300f\uff09\u00b9\u00b2\u00b3]|\[\^?\d+\])*$"
 )
 STUB = re.compile(r"\d\w*|_+|[a-zA-Z]")  # a token that is no word
+IN_NUMBER = re.compile(r"(?<=\d)[.,:](?=\d)")
 LINK = re.compile(r"!?\[[^\]]*\]\([^)\s]*\)|<?\w+://\S+")
 NO_PROSE = re.compile(  # rows, lines under headings, dots before a page's number, lines of an index
     r"\t|\s\|\s|^\||\.{5,}|(?:\s\.){4,}|\bVol\.\s\w+,\sp+\.\s?\d[\d, -]*\.?$"
@@ -49,7 +50,7 @@ def is_sentence(text: str) -> bool:
     """
     text = text.strip()
     body = LABEL.sub("", text, count=1)
-    prose = LINK.sub("", body)
+    prose = IN_NUMBER.sub("", LINK.sub("", body))
     tokens = re.findall(TOKEN, prose)
     words = [token for token in tokens if not STUB.fullmatch(token)]
     return (

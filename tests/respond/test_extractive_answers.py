@@ -294,6 +294,20 @@ def test_a_copy_that_lacks_a_part_of_the_passage_is_not_its_place(synthesizer):
     assert response.metadata["citations"] == [{"document": "d", "start": 0, "end": len(text)}]
 
 
+def test_a_record_is_quoted_beside_prose(synthesizer):
+    record = "name: Dora Lind; office: Works; salary: 52000"
+    nodes = texts(record, "The register is kept by the office of works. It is old.")
+    assert f"{record} [" in str(synthesizer.synthesize("What is the salary of Dora Lind?", nodes))
+
+
+def test_a_file_name_alone_is_answered_from_the_file(synthesizer):
+    other = TextNode(text="The staff met here. It was late that day.")
+    own = TextNode(text="A lantern was bought by them.", metadata={"file_name": "staff.csv"})
+    response = synthesizer.synthesize("staff.csv", found(other, own))
+    assert str(response) == "A lantern was bought by them. [1]"
+    assert not response.metadata["refused"]
+
+
 def test_a_label_is_not_dropped_for_want_of_tokens(embed_model):
     text = "Speculation.--The rumour came from abroad. A falcon was found in the lantern room."
     synthesizer = ExtractiveSynthesizer(embed_model, answer_tokens=14, min_score=None)

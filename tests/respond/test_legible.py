@@ -165,6 +165,11 @@ def test_what_is_no_sentence_is_not_quoted_alone(line):
     assert own(f"{line}\n\nThe keeper slept all night.") == ["The keeper slept all night."]
 
 
+def test_a_record_says_something():
+    pool = Pool.of([("name: Ada; office: Works\n\n\nname: Bo; office: Law", ()), ("Name: Ada", ())])
+    assert pool.own.tolist() == [True, True, False]
+
+
 def test_a_passage_does_not_go_on_in_the_next_chunk():
     pool = Pool.of([part(0, 28), part(30, len(DOCUMENT))])  # the white space is not known
     assert pool.joined.tolist() == [False, True, False, True]

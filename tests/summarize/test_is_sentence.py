@@ -14,6 +14,8 @@ SENTENCES = (
     "He said that it had been repaired (Vol. V, p. 561).",
     "(b) The keeper shall write a log.",
     "3. Open the valve.",
+    "Repairs cost 1,250,000 euros.",
+    "a) The pump must be stopped first.",
     "- make the log shorter.",
     "Fig. 3: The pump is on the left.",
     "Q. Did you see the keeper that night?",
