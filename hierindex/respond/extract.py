@@ -58,8 +58,7 @@ def extract(
     if asked.is_lookup:  # also of titles and file names
         texts = [about[i] for i in pool.paragraph]
     has = _has(asked.words, texts, asked.is_lookup)
-    weights = word_weights(has)
-    words = words_around(has, pool.node) @ weights
+    words = words_around(has, pool.node) @ word_weights(has)
     has_another = {i: asked.has_another_number(text) for i, text in about.items()}
     another = np.array([has_another[i] for i in pool.paragraph])
     of_type = np.array([has_what_is_asked_for(query.query_str, s.text) for s in pool.sentences])
@@ -78,19 +77,9 @@ def extract(
     likeness = np.full(len(place), shares.min())
     likeness[near] = shares
     scores = scored(likeness)
-    runs, room = list[tuple[int, int]](), budget.max_tokens
-    while room > 0:
-        runs = select_passages(scores, has, weights, n_tokens, pool.needs, pool.joined, budget=room)
-        joined = "\n\n".join(pool.text(*run) for run in runs)
-        over = int(budget.count([joined])[0]) - budget.max_tokens
-        if over <= 0:
-            break
-        room -= over  # the text between sentences
-    if not runs:  # what the best cannot be read without does not fit
-        alone = np.where([len(needs) > 0 for needs in pool.needs], -np.inf, scores)
-        if np.isneginf(alone.max()):
-            return NOTHING
-        runs = [(int(alone.argmax()),) * 2]
+    runs = _runs(pool, scores, has, n_tokens, budget)
+    if not runs:
+        return NOTHING
     chosen = [i for first, last in runs for i in range(first, last + 1)]
     best = [scores[pool.node == i].max(initial=-np.inf) for i in range(len(nodes))]
     told = [words_about(nodes[i]) for i in np.argsort(best, kind="stable")[::-1]]
@@ -105,6 +94,29 @@ def extract(
             if word.lower() in asked.needed and word.lower() not in said
         ),
     )
+
+
+def _runs(
+    pool: Pool, scores: Floats1d, has: NDArray[np.bool_], n_tokens: Ints1d, budget: Budget
+) -> list[tuple[int, int]]:
+    """Choose the runs of sentences to quote, the text between their sentences counted, too.
+
+    If what the best cannot be read without does not fit, the best that needs nothing is alone;
+    empty if there is none.
+    """
+    weights, room = word_weights(has), budget.max_tokens
+    while room > 0:
+        runs = select_passages(scores, has, weights, n_tokens, pool.needs, pool.joined, budget=room)
+        joined = "\n\n".join(pool.text(*run) for run in runs)
+        over = int(budget.count([joined])[0]) - budget.max_tokens
+        if runs and over <= 0:
+            return runs
+        if not runs:
+            break
+        room -= over
+    alone = np.where([len(needs) > 0 for needs in pool.needs], -np.inf, scores)
+    best = int(alone.argmax())
+    return [] if np.isneginf(alone[best]) else [(best, best)]
 
 
 def _text(node: NodeWithScore) -> str:
