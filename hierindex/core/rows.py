@@ -11,6 +11,7 @@ from hierindex.errors import InputError
 
 UNIT = 1e-3  # tolerance of the length; half precision is off by 5e-4
 NO_HEADINGS: Ints1d = np.zeros(0, dtype=np.int64)
+ALL_NEW: Ints1d = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Rows:
     `X` is (n_rows, n_dims) unit vectors, `n_tokens` (n_rows,) token counts. `document` (n_rows,)
     is equal for rows of one document, and negative and unique for a row of several. `level` is 0
     for the leaves. `heading` (n_rows,) is the level of the highest heading between a row and the
-    one before it, 1 for the highest there is and 0 for none.
+    one before it, 1 for the highest there is and 0 for none. `before` (n_rows,) is the node of an
+    earlier tree that a row continues, -1 for none, see `hierindex.core.revision.Earlier`.
     """
 
     X: Floats2d
@@ -28,14 +30,19 @@ class Rows:
     document: Ints1d
     level: int = 0
     heading: Ints1d = field(default_factory=lambda: NO_HEADINGS)
+    before: Ints1d = field(default_factory=lambda: ALL_NEW)
 
     def __post_init__(self) -> None:
         if self.heading is NO_HEADINGS:
             object.__setattr__(self, "heading", np.zeros(len(self.X), dtype=np.int64))
-        if not len(self.X) == len(self.n_tokens) == len(self.document) == len(self.heading):
+        if self.before is ALL_NEW:
+            object.__setattr__(self, "before", np.full(len(self.X), -1))
+        columns = self.X, self.n_tokens, self.document, self.heading, self.before
+        if len({*map(len, columns)}) > 1:
             raise InputError(
                 f"Arrays must have the same length, got {len(self.X)} vectors, {len(self.n_tokens)}"
-                f" token counts, {len(self.document)} documents, {len(self.heading)} headings."
+                f" token counts, {len(self.document)} documents, {len(self.heading)} headings, "
+                f"{len(self.before)} earlier nodes."
             )
         object.__setattr__(self, "X", unit_rows(self.X))
         if len(wrong := np.flatnonzero(~(self.n_tokens >= 0))):
@@ -48,7 +55,7 @@ class Rows:
 
     def __getitem__(self, rows: Ints1d | slice) -> "Rows":
         columns = self.X[rows], self.n_tokens[rows], self.document[rows]
-        return Rows(*columns, self.level, self.heading[rows])
+        return Rows(*columns, self.level, self.heading[rows], self.before[rows])
 
 
 def unit_rows(X: NDArray[Any]) -> Floats2d:

@@ -12,7 +12,8 @@ from hierindex.core.groupers import ByMixture, BySegment
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.optimal import STRETCH, WORTH_A_SEGMENT, Optimal
 from hierindex.core.tree import Grouper
-from hierindex.hierarchy.growth import Recipe, headings_between
+from hierindex.hierarchy.growth import Recipe
+from hierindex.hierarchy.level_rows import headings_between
 from hierindex.llm.usage import Usage
 from hierindex.summarize.summary import Summarizer
 

@@ -7,7 +7,6 @@ sync and the async driver run the same code.
 import json
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -15,19 +14,20 @@ from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 
 from hierindex.cache.texts import TextCache
 from hierindex.core.identity import digest
-from hierindex.core.membership import Floats2d, Ints1d, Membership, centroids, groups_of
+from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import LevelStatistics, level_statistics
 from hierindex.core.tree import Grouper, grow_tree
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.model_identity import identity
 from hierindex.errors import InputError
+from hierindex.hierarchy.earlier import EarlierTree
+from hierindex.hierarchy.level_rows import headings_between, level_rows
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
 from hierindex.hierarchy.titles import note_titles
 from hierindex.hierarchy.whole_documents import leaves_of_one_document, note_whole_documents
 from hierindex.llm.usage import Usage
-from hierindex.record import SECTION, shared_section, titles_of
 from hierindex.summarize.sentences import split_all
 from hierindex.summarize.summary import Budget, Group, Summary
 from hierindex.timing import Stopwatch, Timing
@@ -70,6 +70,7 @@ class Recipe:
     summarize_single_documents: bool
     namespace: str
     metadata_rules: Mapping[str, Merge]
+    earlier: EarlierTree
     is_rehearsal: bool  # an estimate: summaries are placeholders and are not cached
 
 
@@ -117,7 +118,8 @@ def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | N
                 drafts += [parent for parent in parents if parent.record.level == level]
                 usage += cost
                 first = [group[0] for group in groups_of(M)]
-                current, rows = parents, _rows(parents, X, level, rows.heading[first])
+                before = recipe.earlier.continued(M, rows.before, current, parents)
+                current, rows = parents, level_rows(parents, X, level, rows.heading[first], before)
                 levels.append(rows)
             with watch("cluster", level + 1):
                 M = growth.send(rows)
@@ -152,34 +154,7 @@ def _embedded(leaves: Sequence[Draft], recipe: Recipe) -> Generator[Work, Any, R
     for i, vector in zip(new, vectors, strict=True):
         nodes[i].embedding = vector.tolist()
     X = unit_vectors([node.get_embedding() for node in nodes])
-    return _rows(leaves, X, 0, headings_between(nodes))
-
-
-def headings_between(chunks: Sequence[BaseNode]) -> Ints1d:
-    """Return the level of the highest heading between each chunk and the one before it.
-
-    >>> paths = ["Results", "Results › Timing", "Results › Timing", "Outlook", ""]
-    >>> headings_between([TextNode(metadata={"section": path}) for path in paths]).tolist()
-    [1, 2, 0, 1, 1]
-    """
-    known = [chunk.metadata.get(SECTION) for chunk in chunks]
-    sections = [section if isinstance(section, str) else "" for section in known]
-    levels = [
-        0 if before == after else 1 + len(titles_of(shared_section([before, after])))
-        for before, after in pairwise(["", *sections])
-    ]
-    return np.array(levels, dtype=np.int64)
-
-
-def _rows(drafts: Sequence[Draft], X: Floats2d, level: int, heading: Ints1d) -> Rows:
-    records = [draft.record for draft in drafts]
-    number = {d: i for i, d in enumerate(dict.fromkeys(d for r in records for d in r.documents))}
-    document = [
-        number[record.documents[0]] if len(record.documents) == 1 else -1 - i
-        for i, record in enumerate(records)
-    ]
-    n_tokens = np.array([record.n_tokens for record in records])
-    return Rows(X, n_tokens, np.array(document), level, heading)
+    return level_rows(leaves, X, 0, headings_between(nodes), recipe.earlier.before(leaves))
 
 
 def _parents(

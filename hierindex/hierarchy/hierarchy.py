@@ -23,6 +23,7 @@ from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Models, adrive, drive
+from hierindex.hierarchy.earlier import NONE, EarlierTree
 from hierindex.hierarchy.expected import Expected, expected_trees
 from hierindex.hierarchy.growth import Grown, Growth, ParentEmbedding, Recipe, grow_nodes
 from hierindex.hierarchy.metadata import Merge
@@ -165,6 +166,7 @@ class Hierarchy(TransformComponent):
         nodes: Sequence[BaseNode],
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
+        earlier: EarlierTree = NONE,
     ) -> Grown:
         """Grow a tree like `__call__` and also return its usage, statistics and timings.
 
@@ -175,8 +177,12 @@ class Hierarchy(TransformComponent):
             Vectors and texts of earlier builds, to which new ones are added; see `open_cache`.
         progress : Progress, optional
             Replaces the hierarchy's own callback.
+        earlier : EarlierTree, optional
+            The tree before an edit, whose groups above documents stay as far as they can; see
+            `Revised`.
         """
-        return drive(self._begin(nodes, cache), self._models(cache), progress or self.progress)
+        growth = self._begin(nodes, cache, earlier)
+        return drive(growth, self._models(cache), progress or self.progress)
 
     @dispatcher.span
     async def agrow(
@@ -250,9 +256,11 @@ class Hierarchy(TransformComponent):
     def _by_mixture(self) -> ByMixture:
         return ByMixture(self.seed, self._caps(), self.mixture)
 
-    def _begin(self, nodes: Sequence[BaseNode], cache: Cache) -> Growth:
+    def _begin(
+        self, nodes: Sequence[BaseNode], cache: Cache, earlier: EarlierTree = NONE
+    ) -> Growth:
         known = not self._compares_vectors or self.embedder.fingerprint is not None
-        return grow_nodes(nodes, self._recipe(), cache.texts if known else None)
+        return grow_nodes(nodes, self._recipe(earlier), cache.texts if known else None)
 
     def _cache(self) -> AbstractContextManager[Cache]:
         if self.cache is None:
@@ -270,7 +278,7 @@ class Hierarchy(TransformComponent):
         """Whether the grounding of summaries may depend on the embedding model."""
         return self._summarizer.to_dict().get("grounding") is not None
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, earlier: EarlierTree = NONE) -> Recipe:
         shaped_by: dict[str, Any] = {
             "summarizer": self._summarizer.to_dict(),
             "summary_tokens": self.summary_tokens,
@@ -280,7 +288,7 @@ class Hierarchy(TransformComponent):
             shaped_by["compared_by"] = self.embedder.fingerprint
         return Recipe(
             method=self.method,
-            groupers=self._groupers(),
+            groupers=[earlier.revised(grouper) for grouper in self._groupers()],
             embedder=self.embedder,
             summarizer=self._summarizer.name,
             shaped_by=json.dumps(shaped_by, sort_keys=True),
@@ -290,5 +298,6 @@ class Hierarchy(TransformComponent):
             summarize_single_documents=self.method == "document",
             namespace=self.namespace,
             metadata_rules=self.metadata_rules,
+            earlier=earlier,
             is_rehearsal=self._is_rehearsal,
         )

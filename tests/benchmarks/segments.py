@@ -47,8 +47,8 @@ from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import Rule
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.intervals import interval
-from hierindex.hierarchy.growth import headings_between
 from hierindex.hierarchy.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
+from hierindex.hierarchy.level_rows import headings_between
 from hierindex.read.markdown import read_markdown
 from hierindex.record import HEADINGS, Heading
 
