@@ -24,7 +24,7 @@ from hierindex import HierarchicalIndex
 from hierindex.evaluate import Question, read_dataset
 from hierindex.read.documents import read_documents
 from hierindex.summarize.markup_blocks import is_code
-from hierindex.summarize.sentences import END
+from hierindex.summarize.whole_sentences import END
 
 MOST = 60
 AROUND = 300  # characters of the document before and after a passage
