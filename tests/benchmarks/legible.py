@@ -122,7 +122,7 @@ def main(data: Path, corpora: Path, folder: Path, names: list[str]) -> None:
         ]
         for question, kind, case in faults:
             print(f"{name}: {kind}: {question}\n    {case}")
-        counts = Counter(kind for kind, _ in faults)
+        counts = Counter(kind for _, kind, _ in faults)
         cells = [name, len(questions), sum(n for n, _ in found), *(counts[kind] for kind in FAULTS)]
         table.append(f"| {' | '.join(map(str, cells))} |")
     print("\n" + "\n".join(table))
