@@ -10,22 +10,25 @@ from numpy.typing import NDArray
 
 from hierindex.core.membership import Ints1d
 from hierindex.record import Quote
-from hierindex.summarize.markup_blocks import Block, split_blocks
+from hierindex.summarize.markup_blocks import ITEM_MARK, Block, split_blocks
 from hierindex.summarize.sentences import (
     Sentence,
     is_telling,
     split_sentences,
     stripped,
 )
-from hierindex.summarize.whole_sentences import is_sentence
+from hierindex.summarize.whole_sentences import END, is_sentence
 
 LABEL = re.compile(  # of a speaker, a note, a claim
     r"\W{0,3}[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}(?::|[.:]?\s?(?:--|\u2014))\s?\S"
 )
-ITEM = re.compile(r"\s*(?:[-*+\u2022]|\(?(?:\d{1,3}|[a-z])[.)])\s")
+ITEM = re.compile(rf"\s*{ITEM_MARK}\s")
 ROW = re.compile(r"\s*[|+]|\s*\S[^\t\n]*\t")
 RECORD = re.compile(r"[^\n:;]{1,60}: [^\n;]+(?:;\s[^\n:;]{1,60}: [^\n;]+)+")  # of keys and values
 RULE = re.compile(r"[\s|:+=`~-]*")  # below the head of a table, or around code
+LAYOUT = re.compile(  # commands of LaTeX
+    r"(?:\\(?:begin|caption|centering|end|includegraphics|label)\b[^\n]*\s*)+"
+)
 ANNOUNCES = (":", "\uff1a")
 OPENING = "\"'([*_\u201c\u2018\u2014-"
 REFERS = re.compile(  # to the sentence before
@@ -95,8 +98,8 @@ def _read(
 
     Last comes whether it begins a paragraph with its headings. A sentence needs the first of its
     paragraph if that begins with a label or is one, as "Ticket 12.", and the one before if it
-    refers to it. A row needs the head of its table; a row, an item and code need the sentence that
-    announces them.
+    refers to it or if that does not end, as a long one that is cut. A row needs the head of its
+    table; a row, an item and code need the sentence that announces them.
     """
     blocks, block = split_blocks(text), Block(0, 0, prose=True)
     begins, head, announced, says = 0, None, None, True
@@ -113,12 +116,15 @@ def _read(
             needs |= {each for each in (head, announced) if each is not None}
         elif i and REFERS.match(sentence.text.lstrip(OPENING)):
             needs |= {i - 1, *before}
+        if block.prose and i > begins and not END.search(sentences[i - 1].text):
+            needs |= {i - 1, *before}
         if is_row:
             says = i != head and not RULE.fullmatch(sentence.text)
         elif block.prose:
             says = is_sentence(sentence.text) or RECORD.fullmatch(sentence.text) is not None
         else:
-            says = (sentence.quote.at, sentence.quote.to) == stripped(text, block.at, block.to)
+            is_whole = (sentence.quote.at, sentence.quote.to) == stripped(text, block.at, block.to)
+            says = is_whole and not LAYOUT.fullmatch(sentence.text)
         before = needs
         yield sentence, says, sorted((i - each for each in needs - {i}), reverse=True), first
         if sentence.text.endswith(ANNOUNCES):

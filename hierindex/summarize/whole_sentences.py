@@ -2,14 +2,14 @@
 
 import re
 
-from hierindex.summarize.markup_blocks import is_code
+from hierindex.summarize.markup_blocks import ITEM_MARK, is_code
 from hierindex.summarize.sentences import TOKEN
 
 MIN_TOKENS = 3  # of a sentence that can be quoted
 
 LABEL = re.compile(  # of items, sections and captions
-    r"(?:[-*+\u2022\u2023\u25e6\u25aa\u2013]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s+"
-    r"|\d+(?:\.\d+)+\.?\s+|(?:Fig(?:ure)?|Tab(?:le)?|Abb(?:ildung)?|Tabelle|[\u56fe\u5716\u8868])"
+    rf"(?:(?i:{ITEM_MARK})\s+|\u2013\s+|\d+(?:\.\d+)+\.?\s+"
+    r"|(?:Fig(?:ure)?|Tab(?:le)?|Abb(?:ildung)?|Tabelle|[\u56fe\u5716\u8868])"
     r"[.\s]*\d[\d.-]*[.:\uff1a]\s*)*"
 )
 BEGIN = re.compile(  # a word, a name such as ".NET" or an option, also quoted or marked up
@@ -31,7 +31,7 @@ NO_PROSE = re.compile(  # rows, lines under headings, dots before a page's numbe
     r"|^\s*([=\-~^*_+\"])\1{2,}\s*$",
     re.MULTILINE,
 )
-ITEM_MARK = re.compile(r"(?<!\S)\w\)|[:;]-?[()]")  # a bracket that is not one of two
+LONE_BRACKET = re.compile(r"(?<!\S)\w\)|[:;]-?[()]")  # a bracket that is not one of two
 
 
 def is_sentence(text: str) -> bool:
@@ -68,7 +68,7 @@ def is_sentence(text: str) -> bool:
 def _is_balanced(text: str) -> bool:
     """Return whether every bracket is closed, and none is closed that was not opened."""
     depth = 0
-    for bracket in re.findall(r"[()\[\]]", ITEM_MARK.sub("", text)):
+    for bracket in re.findall(r"[()\[\]]", LONE_BRACKET.sub("", text)):
         depth += 1 if bracket in "([" else -1
         if depth < 0:
             return False

@@ -94,12 +94,20 @@ def test_a_sentence_that_refers_to_nothing_needs_none(sentence):
     assert needs(f"The keeper slept. {sentence}")[sentence] == []
 
 
+def test_the_rest_of_a_sentence_that_was_cut_needs_its_beginning():
+    first, second = needs(f"In short, {'it was said that ' * 40}well-known pumps failed.").items()
+    assert second[0].endswith("well-known pumps failed.")
+    assert (first[1], second[1]) == ([], [first[0]])
+
+
 def test_the_first_sentence_needs_none():
     assert needs("This is all. He slept.") == {"This is all.": [], "He slept.": ["This is all."]}
 
 
-def test_an_item_needs_the_line_that_announces_its_list():
-    line, items = "The pump has these parts:", ["- A valve closes it.", "- A handle turns it."]
+@pytest.mark.parametrize("marks", ["-*", ["1.", "(2)"], ["(i)", "(ii)"], "\u2022\u25aa"])
+def test_an_item_needs_the_line_that_announces_its_list(marks):
+    line, parts = "The pump has these parts:", ["A valve closes it.", "A handle turns it."]
+    items = [f"{mark} {part}" for mark, part in zip(marks, parts, strict=True)]
     found = needs("\n".join(["# Parts", "", line, "", *items, "", "Nobody repaired the pump."]))
     assert [found[item] for item in items] == [[line], [line]]
     assert found["Nobody repaired the pump."] == []
@@ -159,6 +167,7 @@ def test_a_piece_of_code_that_is_too_long_for_a_sentence_is_not_quoted():
         "The parts are:",
         "Home | Valves | Pumps of all kinds.",
         "|---|---|",
+        "\\centering\n\\label{pump}",
     ],
 )
 def test_what_is_no_sentence_is_not_quoted_alone(line):
