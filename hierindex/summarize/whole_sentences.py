@@ -24,6 +24,10 @@ END = re.compile(  # the marks of many scripts, with closing marks and notes; Th
     r"(?:[\"'*_`)\]>\u00ab\u00bb\u2018-\u201d\u300b\u300d\u300f\uff09\u00b9\u00b2\u00b3]|\[\^?\d+\])*$"
 )
 STUB = re.compile(r"\d\w*|_+|[a-zA-Z]")  # a token that is no word
+SMALL = frozenset(  # words that are small in titles
+    "a an and at by de del der des die du et for from im in la le of on or the to und vom von "
+    "with zu zur".split()
+)
 IN_NUMBER = re.compile(r"(?<=\d)[.,:](?=\d)")
 LINK = re.compile(r"!?\[[^\]]*\]\([^)\s]*\)|<?\w+://\S+")
 NO_PROSE = re.compile(  # rows, lines under headings, dots before a page's number, lines of an index
@@ -58,7 +62,7 @@ def is_sentence(text: str) -> bool:
         and END.search(body) is not None
         and (body != text or not text[0].islower() or NAME.match(text) is not None)
         and MIN_TOKENS <= len(tokens) < 2 * len(words)
-        and any(not word[0].isupper() for word in words)
+        and any(not word[0].isupper() and word not in SMALL for word in words)
         and _is_balanced(body)
         and not NO_PROSE.search(body)
         and not any(map(is_code, body.split("\n")))
