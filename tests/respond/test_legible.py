@@ -30,6 +30,15 @@ def part(start, end, document="d", text=DOCUMENT):
     return text[start:end], (Quote(0, end - start, Span(document, start, end)),)
 
 
+def extract(*parts):
+    """A pool of an extract of a document: sentences, each with its start there."""
+    text, quotes = " ".join(sentence for sentence, _ in parts), []
+    for sentence, start in parts:
+        at, n = text.index(sentence), len(sentence)
+        quotes.append(Quote(at, at + n, Span("d", start, start + n)))
+    return Pool.of([(text, quotes)])
+
+
 def joined(*texts):
     return Pool.of(texts).joined.tolist()
 
@@ -214,6 +223,27 @@ def test_sentences_of_a_summary_follow_each_other_where_they_do_in_their_documen
     spans = [(0, 16, 0), (17, 28, 17), (29, 62, 48)]
     quotes = tuple(Quote(at, to, Span("d", start, start + to - at)) for at, to, start in spans)
     assert joined((text, quotes)) == [False, True, False]
+
+
+def test_a_sentence_of_an_extract_does_not_need_a_label_from_elsewhere():
+    turns = ("Ada: Good morning.", 0), ("Bo: The pump is old.", 90), ("Nobody repaired it.", 111)
+    assert extract(*turns).needs == [(), (), (1,)]
+    assert extract(*turns[:2], ("The keeper slept.", 300)).needs == [(), (), ()]
+
+
+@pytest.mark.parametrize("start", [17, 300])
+def test_a_sentence_of_an_extract_that_refers_to_what_is_left_out_says_nothing(start):
+    pool = extract(("The pump failed.", 0), ("It was very old.", start))
+    assert pool.own.tolist() == [True, start == 17]
+    assert pool.needs == [(), (0,) if start == 17 else ()]
+
+
+def test_rewritten_sentences_refer_to_each_other():
+    text = "The pump failed. It was very old."
+    spans = [(0, 16, Span("d", 0, 90)), (17, 33, Span("d", 300, 390))]
+    pool = Pool.of([(text, [Quote(*span, verbatim=False) for span in spans])])
+    assert pool.needs == [(), (0,)]
+    assert pool.own.all()
 
 
 def test_rewritten_sentences_follow_each_other_in_their_text():
