@@ -426,8 +426,16 @@ def test_a_refusal_names_its_score_and_how_to_lower_the_minimum(hierindex, index
     assert "Nothing in the index" not in out
     assert "--min-score" not in out
     _, out, _ = hierindex(command, "broken", "--index", index, "--where", "file_name=none")
-    assert "Nothing in the index" in out
-    assert "--min-score" not in out  # nothing was found
+    assert out.endswith("Nothing in the index that passes the filters answers this.\n")
+
+
+def test_where_nothing_is_found_one_line_is_printed(hierindex, index) -> None:
+    asked = ("query", "broken", "--index", index, "--where", "file_name=none", "--level", 0)
+    expected = "Nothing at level 0 that passes the filters answers this.\n"
+    assert hierindex(*asked)[1] == expected
+    with LoopbackServer() as server:
+        llm = ("--llm", "m", "--llm-base-url", server.base_url, "--stream")
+        assert hierindex(*asked, *llm)[1] == expected
 
 
 def test_same_command_same_ids(hierindex, folder, tmp_path) -> None:
@@ -1268,7 +1276,7 @@ def test_a_refusal_in_a_chat_has_sources_unless_nothing_is_found(chat) -> None:
     assert re.search(r"(?m)^\d\.\d{3}  level 0  \w{12}  ", out)
     nothing = ("--where", "file_name=none")
     _, out, err = chat(STORM, "/sources", "/why", flags=nothing)
-    assert out.startswith("Nothing in the index answers this.\n\n")
+    assert out.startswith("Nothing in the index that passes the filters answers this.\n\n")
     assert out.endswith("\n\nSearched in mode auto.\n\n")
     assert "note: Nothing was found with --where 'file_name=none'.\n" in err
     assert "Nothing was found for the last question, so it has no sources.\n" in err

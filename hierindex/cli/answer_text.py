@@ -13,15 +13,15 @@ NODE = "node"  # of a citation
 
 def answered(answer: dict[str, Any]) -> str:
     """Format an answer with its citations and source nodes."""
-    return f"{_text_of(answer)}\n\n{sourced(answer)}"
+    return _text_of(answer) + sourced(answer)
 
 
 def sourced(answer: dict[str, Any]) -> str:
-    """Format the citations and source nodes of an answer."""
+    """Format the citations and source nodes of an answer, to be printed after its text."""
     why = wrapped(f"Searched {answer['why']}.") if "why" in answer else ""
     usage = usage_of(answer["usage"]) if answer["usage"]["llm_calls"] else ""
     parts = places_cited(answer), _missing(answer), why, nodes_found(answer), usage
-    return "\n\n".join(filter(None, parts))
+    return "".join(f"\n\n{part}" for part in parts if part)
 
 
 def replied(answer: dict[str, Any]) -> str:

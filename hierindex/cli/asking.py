@@ -54,8 +54,6 @@ def query(
         asked = options_of_ask(opened, settings, where)
         streams = stream and asked["response_mode"] != EXTRACTIVE
         answer = opened.ask(question, show=print_piece if streams else None, **asked)
-    if streams:
-        print_piece("\n\n")
     print_result(answer.to_json(), as_json, sourced if streams else answered)
     note_if_empty(answer.sources, where)
     if fail_if_refused and answer.refused:

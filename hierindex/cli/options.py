@@ -57,9 +57,9 @@ FLAGS: dict[str, tuple[Any, str]] = {
     "seed": (int, "Random seed; by default 0."),
     "mode": (
         str,
-        "auto (the default: the chunks, or an outline if the question is about the whole), "
-        "collapsed (all levels), level, traversal (from the roots down) or document (documents by "
-        "their summaries, then their chunks).",
+        "auto (the default: the chunks, or an outline if the question is about the whole or about "
+        "documents that it names), collapsed (all levels), level, traversal (from the roots down) "
+        "or document (documents by their summaries, then their chunks).",
     ),
     "level": (
         list[str],

@@ -27,9 +27,9 @@ from hierindex.respond.extractive_synthesizer import (
     BEST,
     CITATIONS,
     MISSING,
-    NO_ANSWER,
     REFUSED,
     SCORE,
+    no_answer,
 )
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.selection import token_counter
@@ -74,8 +74,8 @@ class Answer:
     `[n]` in the text refers to `citations[n - 1]`; see `CitationCheck` for the answers of a
     language model and `ExtractiveSynthesizer` for others, which have a `score` and the `best` of
     their sentences. `why` is the reason for searching chunks or for an outline, if mode "auto"
-    chose. `refused` is True if nothing in the index answers. `missing` are the numbers, names and
-    quoted words of the question that an extractive answer has not. `summaries` are the ids of
+    chose. `refused` is True if nothing that was searched answers. `missing` are the numbers, names
+    and quoted words of the question that an extractive answer has not. `summaries` are the ids of
     summaries that a language model read instead of their children, which are among the sources.
     `calls` are the prompts sent to a language model, with its answers.
     """
@@ -164,7 +164,7 @@ def answered(
     name = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
     with watch("respond"), _llama_index_errors(name, _form_of(engine, llm)):
         response = engine.synthesize(found.query, found.nodes)
-        pieces = _pieces(response) if found.nodes else [NO_ANSWER]
+        pieces = _pieces(response) if found.nodes else [no_answer(engine.retriever)]
         text = "".join(_shown(pieces, show))
     check_said(name, calls.made)
     metadata = response.metadata or {}

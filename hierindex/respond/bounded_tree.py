@@ -20,7 +20,7 @@ from hierindex.llm.checks import check_said
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served, service_of
 from hierindex.respond.numbered import only
-from hierindex.respond.passages import Passage, condensed
+from hierindex.respond.placed_texts import PlacedText, condensed
 from hierindex.respond.rounds import Window, rounds
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.vector_store import HierarchyStore
@@ -92,7 +92,7 @@ class BoundedTreeSummarize(TreeSummarize):
     ) -> RESPONSE_TYPE:
         """Return the answer to a question from nodes; `variables` fill the template."""
         read, calls = wait_for(self._read(query, nodes, variables)), Calls()
-        given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
+        given = {"passages": list(map(PlacedText.of, read)), "calls": calls, **variables}
         response = super().synthesize(query, nodes, additional_source_nodes, **given)
         return _traced(response, nodes, read, calls)
 
@@ -105,7 +105,7 @@ class BoundedTreeSummarize(TreeSummarize):
     ) -> RESPONSE_TYPE:
         """Do what `synthesize` does, without blocking the event loop."""
         read, calls = await self._read(query, nodes, variables), Calls()
-        given = {"passages": list(map(Passage.of, read)), "calls": calls, **variables}
+        given = {"passages": list(map(PlacedText.of, read)), "calls": calls, **variables}
         response = await super().asynthesize(query, nodes, additional_source_nodes, **given)
         return _traced(response, nodes, read, calls)
 
@@ -113,7 +113,7 @@ class BoundedTreeSummarize(TreeSummarize):
         self,
         query_str: str,
         text_chunks: Sequence[str],
-        passages: Sequence[Passage] = (),
+        passages: Sequence[PlacedText] = (),
         calls: Calls | None = None,
         **variables: Any,
     ) -> RESPONSE_TEXT_TYPE:
@@ -122,7 +122,7 @@ class BoundedTreeSummarize(TreeSummarize):
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
         n_threads = service_of(llm).limit.most
-        passages = passages or list(map(Passage, text_chunks))
+        passages = passages or list(map(PlacedText, text_chunks))
         self._tell(window, passages)
         going = rounds(window, passages)
         try:
@@ -139,7 +139,7 @@ class BoundedTreeSummarize(TreeSummarize):
         self,
         query_str: str,
         text_chunks: Sequence[str],
-        passages: Sequence[Passage] = (),
+        passages: Sequence[PlacedText] = (),
         calls: Calls | None = None,
         **variables: Any,
     ) -> RESPONSE_TEXT_TYPE:
@@ -147,7 +147,7 @@ class BoundedTreeSummarize(TreeSummarize):
         calls = calls or Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
-        passages = passages or list(map(Passage, text_chunks))
+        passages = passages or list(map(PlacedText, text_chunks))
         self._tell(window, passages)
         going = rounds(window, passages)
         try:
@@ -160,7 +160,7 @@ class BoundedTreeSummarize(TreeSummarize):
         method, given = self._last(template)
         return _checked(await getattr(llm, f"a{method}")(*given, context_str=last), calls)
 
-    def _tell(self, window: Window, passages: Sequence[Passage]) -> None:
+    def _tell(self, window: Window, passages: Sequence[PlacedText]) -> None:
         """Call `before`, if there is one."""
         if self._before is not None:
             first = next(rounds(window, passages), [])
@@ -198,7 +198,7 @@ class BoundedTreeSummarize(TreeSummarize):
             only(nodes)
             return nodes
         n_read, n_found = (
-            len(next(rounds(window, list(map(Passage.of, some))), [])) for some in (read, nodes)
+            len(next(rounds(window, list(map(PlacedText.of, some))), [])) for some in (read, nodes)
         )
         chosen = read if n_read < n_found else nodes
         only(chosen)

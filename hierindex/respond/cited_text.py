@@ -10,18 +10,25 @@ YEARS = 1_000  # numbers from this are citations only if a passage has them
 LONGEST = 100  # characters between brackets
 
 # Blanks and brackets are limited, so that a search takes linear time.
-NUMBER = r"\d{1,4}"
+NUMBER = r"[1-9]\d{,3}"
 RANGE = rf"{NUMBER}(?:\s*[-\u2010-\u2014]\s*{NUMBER})?"
 RANGES = rf"{RANGE}(?:\s*[,;]\s*{RANGE})*"
 NUMBERS = re.compile(rf"\s*(?:passages?\s|sources?\s|[#^])?\s*({RANGES})\s*", re.I)
-# What is removed: "[1.5]", "[3a]", "[n]", "[source]"; other words in brackets are text.
+# What is removed, unless it is an index: "[1.5]", "[n]", "[source]". Other words in brackets
+# are text.
 LIKE_NUMBERS = r"(?=.*\d)[\d\s.,;:?!*#^&~\u2010-\u2014-]*[a-z]?"
 MALFORMED = re.compile(rf"{LIKE_NUMBERS}|n|(?:passage|source)s?.{{,9}}", re.I)
 INSIDE = rf"[^\[\]\n`]{{,{LONGEST}}}"
-BRACKETS = rf"[ \t]{{,9}}\[(?P<inside>{INSIDE})(?P<end>\]|(?=\n|\Z))"
+NOT_AFTER_VARIABLE = r"(?<!(?<!\w)[a-z])"
+AFTER_WORD = r"(?P<after_word>(?<=[a-zA-Z_]))?"
+BRACKETS = (
+    rf"[ \t]{{,9}}{NOT_AFTER_VARIABLE}{AFTER_WORD}\[(?P<inside>{INSIDE})(?P<end>\]|(?=\n|\Z))"
+)
 # At the end of a line, a bracket may lack its other half.
 TOKEN = re.compile(rf"(?P<code>\n|`+)|{BRACKETS}")
-UNFINISHED = re.compile(rf"(?:`{{1,9}}|[ \t]{{1,9}}|[ \t]{{,9}}\[{INSIDE})\Z")
+UNFINISHED = re.compile(
+    rf"(?:`{{1,9}}|[ \t]{{1,9}}|\w{{1,2}}|(?:[ \t]{{,9}}|\w{{1,2}})\[{INSIDE})\Z"
+)
 CUT = re.compile(r"\s{,9}\[[\d\s,;-]{,99}\Z")
 AT_THE_END = re.compile(rf"(?:\s*\[{RANGES}\])+")
 
@@ -72,7 +79,9 @@ class CitedText:
     """A model's answer, in which citations of known passages are found as it comes.
 
     Citations of unknown passages and malformed ones are left out and counted. Code between
-    backticks has no citations.
+    backticks has no citations. Brackets are an index and no citation directly after a variable of
+    one small letter, as in "a[1]", and directly after another word unless they hold numbers from 1,
+    as in "args[-1]".
 
     Parameters
     ----------
@@ -83,7 +92,7 @@ class CitedText:
     --------
     >>> text = CitedText({3, 7})
     >>> [*text.read("It rained [3, 9] on M"), *text.read("ay 4 [7"), *text.read("]."), *text.end()]
-    ['It rained', Citation(blanks=' ', numbers=(3,)), ' on M', 'ay 4', Citation(blanks=' ', \
+    ['It rained', Citation(blanks=' ', numbers=(3,)), ' on ', 'May 4', Citation(blanks=' ', \
 numbers=(7,)), '.']
     >>> text.n_removed
     1
@@ -141,9 +150,10 @@ numbers=(7,)), '.']
     def _part(self, token: re.Match[str]) -> Citation | None:
         """Return a citation, without numbers if no passage has any; None for another text."""
         ranges = _ranges(token["inside"])
+        is_index = token["after_word"] is not None
+        if ranges is None and (is_index or not MALFORMED.fullmatch(token["inside"])):
+            return None
         if ranges is None or not token["end"]:
-            if ranges is None and not MALFORMED.fullmatch(token["inside"]):
-                return None
             self.n_removed += 1
             return Citation("", ())
         known = [[n for n in range(a, b + 1) if n in self._known] for a, b in ranges]

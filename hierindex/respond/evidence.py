@@ -18,7 +18,7 @@ from hierindex.embed.embedder import unit_vectors
 from hierindex.record import NodeRecord
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.question import is_word
-from hierindex.retrieve.retrieved import RetrievedNode
+from hierindex.retrieve.retrieved import RetrievedNode, is_outline
 from hierindex.store.rows import matched_words
 
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
@@ -167,7 +167,7 @@ async def scores(
     if snapshot is None or query.embedding is None:
         return {}
     q = np.asarray(unit_vectors([query.embedding])[0], dtype=np.float64)
-    if about_the_whole(q, model).decided:
+    if is_outline(nodes) or about_the_whole(q, model).decided:
         return {node.node_id: min(max(node.get_score(), 0.0), 1.0) for node in nodes}
     rows = await snapshot.rows([node.node_id for node in nodes], columns=("id", "vector"))
     if not rows:

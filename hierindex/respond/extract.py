@@ -7,10 +7,8 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from numpy.typing import NDArray
 
 from hierindex.core.calibration import Scale
-from hierindex.core.context import places_of
 from hierindex.core.membership import Floats1d, Ints1d
-from hierindex.core.passages import relevance, select_passages, word_weights, words_around
-from hierindex.core.ranking import reading_order
+from hierindex.core.passages import relevance, word_weights, words_around
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.failures import named_errors
 from hierindex.record import NodeRecord
@@ -18,8 +16,10 @@ from hierindex.respond.answer_types import has_what_is_asked_for
 from hierindex.respond.evidence import Asked, has_form_of, words_about, words_in, words_of
 from hierindex.respond.legible import Pool
 from hierindex.respond.overview import overview
-from hierindex.respond.quoted import NOTHING, Extract, Passage, citation_of
+from hierindex.respond.quoted import NOTHING, Extract
+from hierindex.respond.runs import passages_of, select_runs
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
+from hierindex.retrieve.retrieved import is_outline
 from hierindex.store.rows import matched_words
 from hierindex.summarize.extractive import fitting_sentences
 from hierindex.summarize.sentences import Sentence, telling
@@ -51,7 +51,7 @@ def extract(
     if not pool.sentences:
         return NOTHING
     model, q, asked = embedder.embed_model, _embedded(query, embedder), Asked.of(query.query_str)
-    if about_the_whole(q, model).decided:
+    if is_outline(nodes) or about_the_whole(q, model).decided:
         return overview(nodes, pool, n_tokens, embedder, budget)
     about = _about(pool, nodes)
     texts = [s.text for s in pool.sentences]
@@ -77,7 +77,7 @@ def extract(
     likeness = np.full(len(place), shares.min())
     likeness[near] = shares
     scores = scored(likeness)
-    runs = _runs(pool, scores, has, n_tokens, budget)
+    runs = select_runs(pool, scores, has, n_tokens, budget)
     if not runs:
         return NOTHING
     chosen = [i for first, last in runs for i in range(first, last + 1)]
@@ -85,7 +85,7 @@ def extract(
     told = [words_about(nodes[i]) for i in np.argsort(best, kind="stable")[::-1]]
     said = words_of("\n".join(about[pool.paragraph[i]] for i in chosen))
     return Extract(
-        _passages(pool, runs, scores),
+        passages_of(pool, runs, scores),
         pool.sentences[max(chosen, key=lambda i: scores[i])].text,
         asked.score(float(shares.max()), told),
         missing=tuple(
@@ -94,29 +94,6 @@ def extract(
             if word.lower() in asked.needed and word.lower() not in said
         ),
     )
-
-
-def _runs(
-    pool: Pool, scores: Floats1d, has: NDArray[np.bool_], n_tokens: Ints1d, budget: Budget
-) -> list[tuple[int, int]]:
-    """Choose the runs of sentences to quote, the text between their sentences counted, too.
-
-    If what the best cannot be read without does not fit, the best that needs nothing is alone;
-    empty if there is none.
-    """
-    weights, room = word_weights(has), budget.max_tokens
-    while room > 0:
-        runs = select_passages(scores, has, weights, n_tokens, pool.needs, pool.joined, budget=room)
-        joined = "\n\n".join(pool.text(*run) for run in runs)
-        over = int(budget.count([joined])[0]) - budget.max_tokens
-        if runs and over <= 0:
-            return runs
-        if not runs:
-            break
-        room -= over
-    alone = np.where([len(needs) > 0 for needs in pool.needs], -np.inf, scores)
-    best = int(alone.argmax())
-    return [] if np.isneginf(alone[best]) else [(best, best)]
 
 
 def _text(node: NodeWithScore) -> str:
@@ -153,16 +130,3 @@ def _is_first(sentences: Sequence[Sentence], place: Ints1d) -> NDArray[np.bool_]
     for i in np.argsort(place, kind="stable"):
         first.setdefault(sentences[i].text, int(i))
     return np.isin(np.arange(len(sentences)), [*first.values()])
-
-
-def _passages(pool: Pool, runs: Sequence[tuple[int, int]], scores: Floats1d) -> list[Passage]:
-    """Return the passages in reading order, the document with the best of them first."""
-    best = np.array([scores[first : last + 1].max() for first, last in runs])
-    sources = [pool.sentences[first].quote.source for first, _ in runs]
-    spans = [(s.document, s.start, s.end) if s else (i, 0, 0) for i, s in enumerate(sources)]
-    document, start, _ = places_of(spans)
-    ends = [(pool.sentences[first].quote, pool.sentences[last].quote) for first, last in runs]
-    return [
-        Passage(pool.text(*runs[i]), citation_of(*ends[i]))
-        for i in reading_order(best, document, start)
-    ]

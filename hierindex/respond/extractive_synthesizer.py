@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.response.schema import Response
 from llama_index.core.llms import MockLLM
@@ -23,7 +24,20 @@ BEST = "best"
 SCORE = "score"
 REFUSED = "refused"
 MISSING = "missing"
-NO_ANSWER = "Nothing in the index answers this."
+
+
+def no_answer(retriever: BaseRetriever | None = None) -> str:
+    """Return a sentence saying that nothing answers in what a retriever searches.
+
+    >>> no_answer()
+    'Nothing in the index answers this.'
+    """
+    levels, filters = getattr(retriever, "levels", ()), getattr(retriever, "filters", None)
+    where = f"at level {' or '.join(map(repr, levels))}" if levels else "in the index"
+    return f"Nothing {where}{' that passes the filters' if filters else ''} answers this."
+
+
+NO_ANSWER = no_answer()
 
 
 class ExtractiveSynthesizer(BaseSynthesizer):
@@ -39,7 +53,8 @@ class ExtractiveSynthesizer(BaseSynthesizer):
     A question about the whole ("What is this about?") is answered by an overview: a paragraph for
     each node in reading order, with its title, its share of the text if the nodes are an outline,
     and a sentence of it, as in "Weather (50%): It rained all week. [1]". If not all nodes fit,
-    those of the smallest shares are only counted.
+    those of the smallest shares are only counted. A single node is answered by up to three
+    passages of it and by the titles of its children. Nodes of an outline always give an overview.
 
     `response.metadata` has `citations`, one `{document, start, end}` per passage, or None if
     its position is unknown, with a list `also` of other places that say the same, if there are

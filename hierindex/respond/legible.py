@@ -10,22 +10,25 @@ from numpy.typing import NDArray
 
 from hierindex.core.membership import Ints1d
 from hierindex.record import Quote
-from hierindex.summarize.markup_blocks import Block, split_blocks
+from hierindex.summarize.markup_blocks import ITEM_MARK, Block, split_blocks
 from hierindex.summarize.sentences import (
     Sentence,
     is_telling,
     split_sentences,
     stripped,
 )
-from hierindex.summarize.whole_sentences import is_sentence
+from hierindex.summarize.whole_sentences import END, is_sentence
 
 LABEL = re.compile(  # of a speaker, a note, a claim
     r"\W{0,3}[^\W\d_a-z][\w.'\u2019]*(?: [\w.'\u2019]+){,4}(?::|[.:]?\s?(?:--|\u2014))\s?\S"
 )
-ITEM = re.compile(r"\s*(?:[-*+\u2022]|\(?(?:\d{1,3}|[a-z])[.)])\s")
+ITEM = re.compile(rf"\s*{ITEM_MARK}\s")
 ROW = re.compile(r"\s*[|+]|\s*\S[^\t\n]*\t")
 RECORD = re.compile(r"[^\n:;]{1,60}: [^\n;]+(?:;\s[^\n:;]{1,60}: [^\n;]+)+")  # of keys and values
 RULE = re.compile(r"[\s|:+=`~-]*")  # below the head of a table, or around code
+LAYOUT = re.compile(  # commands of LaTeX
+    r"(?:\\(?:begin|caption|centering|end|includegraphics|label)\b[^\n]*\s*)+"
+)
 ANNOUNCES = (":", "\uff1a")
 OPENING = "\"'([*_\u201c\u2018\u2014-"
 REFERS = re.compile(  # to the sentence before
@@ -95,8 +98,10 @@ def _read(
 
     Last comes whether it begins a paragraph with its headings. A sentence needs the first of its
     paragraph if that begins with a label or is one, as "Ticket 12.", and the one before if it
-    refers to it. A row needs the head of its table; a row, an item and code need the sentence that
-    announces them.
+    refers to it or if that does not end, as a long one that is cut. A row needs the head of its
+    table; a row, an item and code need the sentence that announces them. In an extract, each
+    stretch of a document is a paragraph, and a sentence that refers to one that the extract lacks
+    says nothing.
     """
     blocks, block = split_blocks(text), Block(0, 0, prose=True)
     begins, head, announced, says = 0, None, None, True
@@ -104,21 +109,28 @@ def _read(
     for i, sentence in enumerate(sentences):
         while sentence.quote.at >= block.to and (after := next(blocks, None)):
             block, begins = after, i
+        if is_apart := i > 0 and _is_apart(sentence, sentences[i - 1]):
+            begins, announced = i, None
         first = not i or (i == begins and says)
         is_row = not block.prose and ROW.match(sentence.text) is not None
         is_item = block.prose and ITEM.match(sentence.text) is not None
         head = (i if head is None else head) if is_row else None
         needs = {begins} if block.prose and _is_label(text, sentences[begins]) else set[int]()
+        refers = i > 0 and REFERS.match(sentence.text.lstrip(OPENING)) is not None
         if is_item or not block.prose:
             needs |= {each for each in (head, announced) if each is not None}
-        elif i and REFERS.match(sentence.text.lstrip(OPENING)):
+        elif refers and not is_apart:
+            needs |= {i - 1, *before}
+        if block.prose and i > begins and not END.search(sentences[i - 1].text):
             needs |= {i - 1, *before}
         if is_row:
             says = i != head and not RULE.fullmatch(sentence.text)
         elif block.prose:
-            says = is_sentence(sentence.text) or RECORD.fullmatch(sentence.text) is not None
+            is_whole = is_sentence(sentence.text) or RECORD.fullmatch(sentence.text) is not None
+            says = is_whole and not (refers and is_apart)
         else:
-            says = (sentence.quote.at, sentence.quote.to) == stripped(text, block.at, block.to)
+            is_whole = (sentence.quote.at, sentence.quote.to) == stripped(text, block.at, block.to)
+            says = is_whole and not LAYOUT.fullmatch(sentence.text)
         before = needs
         yield sentence, says, sorted((i - each for each in needs - {i}), reverse=True), first
         if sentence.text.endswith(ANNOUNCES):
@@ -144,3 +156,13 @@ def _follows(sentence: Sentence, last: Sentence) -> bool:
     if source._replace(start=0, end=0) != before._replace(start=0, end=0):
         return False
     return source.start - before.end == sentence.quote.at - last.quote.to
+
+
+def _is_apart(sentence: Sentence, last: Sentence) -> bool:
+    """Return whether an extract left out what stands between two sentences of a document."""
+    source, before = sentence.quote.source, last.quote.source
+    if source is None or before is None or not (sentence.quote.verbatim and last.quote.verbatim):
+        return False
+    return source.document != before.document or (
+        source.start - before.end != sentence.quote.at - last.quote.to
+    )

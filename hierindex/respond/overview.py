@@ -1,21 +1,25 @@
 """Overviews without a language model: a line for each of the parts that were found."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.relevance import centroid_similarity
+from hierindex.core.stop_words import STOP_WORDS
 from hierindex.embed.embedder import Embedder
 from hierindex.record import NodeRecord
 from hierindex.respond.evidence import words_of
-from hierindex.respond.legible import Pool
+from hierindex.respond.legible import LABEL, Pool
 from hierindex.respond.quoted import Extract, Passage, citation_of
+from hierindex.respond.runs import passages_of, select_runs
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.summarize.summary import Budget
+from hierindex.threads import wait_for
 
-MIN_WORDS = 6  # of a sentence that tells something, a speaker's name included
+MIN_WORDS = 4  # of a sentence that tells something; stop words do not count
 ASKS, CLOSING = ("?", "\uff1f"), "\"')]*_\u201d\u2019"
 LINES = 5  # in a budget, if the parts have short sentences
 
@@ -27,7 +31,9 @@ def overview(
     embedder: Embedder,
     budget: Budget,
 ) -> Extract:
-    """Return a line for each node: its title, its share of the text, and its first sentence.
+    """Return a line for each node: its title, its share of the text, and a sentence of it.
+
+    A single node has up to three passages instead, see `_opening`.
 
     Parameters
     ----------
@@ -43,6 +49,8 @@ def overview(
     budget : Budget
         Of all lines.
     """
+    if len(nodes) == 1 and (opening := _opening(nodes[0], pool, n_tokens, budget)):
+        return opening
     first = [_first(pool, n_tokens, k, budget) for k in range(len(nodes))]
     shares = [node.share if isinstance(node, RetrievedNode) else None for node in nodes]
     known = [share for share in shares if share is not None]
@@ -69,20 +77,67 @@ def overview(
 
 
 def _first(pool: Pool, n_tokens: Ints1d, node: int, budget: Budget) -> int | None:
-    """Return the first sentence of a node that can be quoted alone and leaves room for others.
+    """Return the first sentence of a node that tells something and leaves room for others.
 
-    One of a few words, and a question, are only taken if there are no others. If all are too long,
-    it is the shortest; None if no sentence fits.
+    If all that tell something are too long, it is the shortest of them. If none does, it is the
+    one that tells most; None if no sentence can be quoted alone.
     """
     fits = (pool.node == node) & pool.own & (n_tokens <= budget.max_tokens)
     rows = [i for i in np.flatnonzero(fits).tolist() if not pool.needs[i]]
-    tells = [i for i in rows if _tells(pool.sentences[i].text)] or rows
+    told = {i: _told(pool.sentences[i].text) for i in rows}
+    tells = [i for i in rows if told[i] >= MIN_WORDS]
+    if not tells:
+        return max(rows, key=told.__getitem__, default=None)
     short = (i for i in tells if n_tokens[i] * LINES <= budget.max_tokens)
-    return next(short, min(tells, key=lambda i: n_tokens[i], default=None))
+    return next(short, min(tells, key=lambda i: n_tokens[i]))
 
 
-def _tells(text: str) -> bool:
-    return len(words_of(text)) >= MIN_WORDS and not text.rstrip(CLOSING).endswith(ASKS)
+def _opening(node: NodeWithScore, pool: Pool, n_tokens: Ints1d, budget: Budget) -> Extract | None:
+    """Return the first sentences of a node that tell something, and the titles of its children."""
+    lead = _lead(node, node.share if isinstance(node, RetrievedNode) else None)
+    parts = _parts(node, budget)
+    used = budget.count([lead, parts]).sum()
+    room = replace(budget, max_tokens=budget.max_tokens - int(used))
+    says, n = pool.own & (n_tokens <= room.max_tokens), len(n_tokens)
+    for i in np.flatnonzero(says).tolist():
+        goes_on = i > 0 and says[i - 1] and pool.joined[i]
+        says[i] = goes_on or _told(pool.sentences[i].text) >= MIN_WORDS
+    scores = np.where(says, -np.arange(n) / (2 * n), -np.inf)  # all near the first
+    runs = select_runs(pool, scores, np.zeros((n, 0), dtype=np.bool_), n_tokens, room)
+    if not runs:
+        return None
+    first, *others = passages_of(pool, runs, scores)
+    best = pool.sentences[runs[0][0]].text
+    return Extract([first._replace(lead=lead), *others], best, 1.0, parts)
+
+
+def _parts(node: NodeWithScore, budget: Budget) -> str:
+    """Return the titles of a node's children, in half of a budget; empty if they are not known."""
+    children = [child.node_id for child in node.node.child_nodes or ()]
+    if not (children and isinstance(node, RetrievedNode) and node.snapshot):
+        return ""
+    rows = wait_for(node.snapshot.rows(children, columns=("id", "title")))
+    titles = [*dict.fromkeys(row["title"] for row in rows if row["title"])]
+
+    def said() -> str:
+        return f"In {len(children):,} parts: {'; '.join(titles)}" if titles else ""
+
+    while budget.count([said()])[0] * 2 > budget.max_tokens:
+        titles.pop()
+    return said()
+
+
+def _told(text: str) -> int:
+    """Return how many words of a sentence tell something; -1 if it is a question.
+
+    >>> [_told(text) for text in ("Ada Bo: Good morning, all.", "Why?", "Ada: The pump failed.")]
+    [1, -1, 2]
+    """
+    if text.rstrip(CLOSING).endswith(ASKS):
+        return -1
+    label = LABEL.match(text)
+    words = words_of(text[label.end() - 1 :] if label else text)
+    return sum(len(word) > 1 and word not in STOP_WORDS for word in words)
 
 
 def _central(pool: Pool, first: Sequence[int | None], embedder: Embedder) -> Floats1d:

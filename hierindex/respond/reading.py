@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.response.schema import RESPONSE_TYPE
+from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from hierindex.respond.cited import CitationCheck
+from hierindex.respond.extractive_synthesizer import REFUSED, no_answer
 from hierindex.respond.numbered import Passages
 from hierindex.retrieve.context import in_reading_order
 
@@ -54,7 +55,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response = super().synthesize(query_bundle, read, additional_source_nodes)
         if self._citations and passages:
             self._citations.add_to(response, passages, query_bundle.query_str)
-        return _best_first(response, nodes, additional_source_nodes)
+        return self._finished(response, nodes, additional_source_nodes)
 
     async def asynthesize(
         self,
@@ -67,7 +68,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response = await super().asynthesize(query_bundle, read, additional_source_nodes)
         if self._citations and passages:
             await self._citations.aadd_to(response, passages, query_bundle.query_str)
-        return _best_first(response, nodes, additional_source_nodes)
+        return self._finished(response, nodes, additional_source_nodes)
 
     def with_retriever(self, retriever: BaseRetriever) -> "ReadingOrderEngine":
         """Return an engine with another retriever."""
@@ -88,6 +89,18 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         passages = Passages(ordered)
         return passages, [*passages.nodes]
 
+    def _finished(
+        self,
+        response: RESPONSE_TYPE,
+        nodes: Sequence[NodeWithScore],
+        additional: Sequence[NodeWithScore] | None,
+    ) -> RESPONSE_TYPE:
+        """Return a response with its sources best first; a refusal says what was searched."""
+        response.source_nodes = [*nodes, *(additional or ())]
+        if isinstance(response, Response) and (response.metadata or {}).get(REFUSED):
+            response.response = no_answer(self.retriever)
+        return response
+
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
         with self.callback_manager.event(CBEventType.QUERY, payload=asked) as event:
@@ -101,12 +114,3 @@ class ReadingOrderEngine(RetrieverQueryEngine):
             response = await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
-
-
-def _best_first(
-    response: RESPONSE_TYPE,
-    nodes: Sequence[NodeWithScore],
-    additional: Sequence[NodeWithScore] | None,
-) -> RESPONSE_TYPE:
-    response.source_nodes = [*nodes, *(additional or ())]
-    return response

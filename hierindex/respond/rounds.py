@@ -14,14 +14,14 @@ from llama_index.core.schema import BaseNode, MetadataMode
 from hierindex.core.packing import pack
 from hierindex.errors import InputError, ModelError
 from hierindex.respond.cited_text import cited_end, without_cut_citation
-from hierindex.respond.passages import Passage, along_the_tree, joined, together
+from hierindex.respond.placed_texts import PlacedText, along_the_tree, joined, together
 from hierindex.summarize.sentences import split_sentences
 
 LEAST_ROOM = 32  # tokens; fewer do not hold two answers
 N_BETWEEN = 2  # maximum tokens between two passages
 PAIR = 2  # minimum number of answers in a prompt
 
-Rounds = Generator[list[Passage], list[str], str]
+Rounds = Generator[list[PlacedText], list[str], str]
 """Yields the passages of each round, receives the answers, returns the text of the last prompt."""
 
 
@@ -92,7 +92,7 @@ class Window(NamedTuple):
         return without_cut_citation(text[: too_long - 1])
 
 
-def rounds(window: Window, passages: Sequence[Passage]) -> Rounds:
+def rounds(window: Window, passages: Sequence[PlacedText]) -> Rounds:
     """Condense passages to the text of the last prompt; see `BoundedTreeSummarize`.
 
     Raises
@@ -107,7 +107,7 @@ def rounds(window: Window, passages: Sequence[Passage]) -> Rounds:
         groups = _groups(window, along_the_tree(passages), packed)
         answers = yield groups
         passages = [
-            Passage(window.shortened(answer.strip()), group.path, group.place)
+            PlacedText(window.shortened(answer.strip()), group.path, group.place)
             for answer, group in zip(answers, groups, strict=True)
             if answer.strip()
         ]
@@ -115,7 +115,7 @@ def rounds(window: Window, passages: Sequence[Passage]) -> Rounds:
             raise ModelError(f"The model answered nothing to any of {len(groups)} prompts.")
 
 
-def _groups(window: Window, passages: Sequence[Passage], packed: list[str]) -> list[Passage]:
+def _groups(window: Window, passages: Sequence[PlacedText], packed: list[str]) -> list[PlacedText]:
     """Group whole passages along the tree, or fall back on `packed` if that is shorter."""
     n_tokens = np.array([window.length(passage.text) + N_BETWEEN for passage in passages])
     if n_tokens.max() <= window.room:
@@ -124,4 +124,4 @@ def _groups(window: Window, passages: Sequence[Passage], packed: list[str]) -> l
             cuts = pairwise([*starts, len(passages)])
             return [joined(passages[start:end]) for start, end in cuts]
     in_order = window.packed([passage.text for passage in passages])
-    return list(map(Passage, in_order if len(in_order) <= len(packed) else packed))
+    return list(map(PlacedText, in_order if len(in_order) <= len(packed) else packed))

@@ -1,8 +1,9 @@
-"""Mode "auto": an outline for a question about the whole, chunks for any other."""
+"""The choice of an outline for a question about the whole, or about documents that it names."""
 
 import asyncio
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,36 +12,85 @@ from llama_index.core.schema import NodeWithScore
 
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.failures import named_errors
-from hierindex.retrieve.known_questions import THRESHOLD, about_the_whole
+from hierindex.retrieve.known_questions import THRESHOLD, AboutTheWhole, about_the_whole
+from hierindex.retrieve.levels import Level, check_levels, cut_of
+from hierindex.retrieve.named import named
+from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import Search
 
 
 class Choice(NamedTuple):
-    """Whether an outline answers a question, or else chunks, and the reason."""
+    """Whether an outline answers a question, or else chunks, and the reason.
+
+    `documents` are the ids of those that the outline is of; None for all.
+    """
 
     outline: bool
     why: str
+    documents: tuple[str, ...] | None = None
 
 
-async def choose(search: Search, model: BaseEmbedding) -> Choice:
+async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] = ()) -> Choice:
     """Choose by the similarity of a question to questions about the whole.
+
+    A question that names documents, and that is about the whole with "it" in place of their
+    names, is answered by an outline of these documents.
 
     Parameters
     ----------
     search : Search
     model : BaseEmbedding
         The model of the question's vector.
+    levels : sequence of int or str
+        Of an outline; by default all.
     """
-    question = np.asarray(unit_vectors([search.embedding])[0], dtype=np.float64)
-    with named_errors(model):
-        is_whole, score = await asyncio.to_thread(about_the_whole, question, model)
+    where = f"level {', '.join(map(str, levels))}" if levels else "all levels"
+    documents, rest = await named(search.question, search.snapshot)
+    if documents:
+        with named_errors(model):
+            vector = await asyncio.to_thread(model.get_query_embedding, rest)
+        is_whole, score = await _about_the_whole(vector, model)
+        if is_whole:
+            said = f"an outline of {', '.join(documents)}, which the question names"
+            return Choice(True, f"{where} for {said}: {_scores(score)}", documents)
+    is_whole, score = await _about_the_whole(search.embedding, model)
+    if is_whole:
+        return Choice(True, f"{where} for an outline: {_scores(score)}")
+    said = _scores(score)
     if math.isnan(score):
         said = "the embedding model does not tell questions about the whole from others"
-        return Choice(False, f"level 0 by {search.by}: {said}")
-    said = f"the question scores {score:.2f} as one about the whole"
-    if is_whole:
-        return Choice(True, f"all levels for an outline: {said}, at least {THRESHOLD}")
-    return Choice(False, f"level 0 by {search.by}: {said}, below {THRESHOLD}")
+    return Choice(False, f"level 0 by {search.by}: {said}")
+
+
+async def _about_the_whole(embedding: Sequence[float], model: BaseEmbedding) -> AboutTheWhole:
+    question = np.asarray(unit_vectors([embedding])[0], dtype=np.float64)
+    with named_errors(model):
+        return await asyncio.to_thread(about_the_whole, question, model)
+
+
+def _scores(score: float) -> str:
+    than = "at least" if score >= THRESHOLD else "below"
+    return f"the question scores {score:.2f} as one about the whole, {than} {THRESHOLD}"
+
+
+async def outlined(
+    search: Search, choice: Choice, levels: Sequence[Level], budget: int, most: int | None
+) -> list[NodeWithScore]:
+    """Return the outline that was chosen, the largest share first.
+
+    It has nodes of the levels, if there are any that stand on the documents of the choice alone.
+
+    Raises
+    ------
+    LevelError
+        If the tree lacks one of the levels.
+    """
+    made = partial(outline, search, budget, of=choice.documents, most=most, question=False)
+    await check_levels(search.snapshot, levels)
+    found = await made(at=await cut_of(search.snapshot, levels) if levels else None)
+    if not found and choice.documents:
+        found = await made()
+    return sorted(found, key=NodeWithScore.get_score, reverse=True)
 
 
 def why_and_shares(

@@ -15,6 +15,7 @@ from hierindex.core.ranking import cosines
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
 from hierindex.retrieve.copies import without_copies
+from hierindex.retrieve.levels import Cut
 from hierindex.retrieve.question import Search, of_documents
 from hierindex.retrieve.selection import SHORTEST, token_counter
 from hierindex.store.prefilter import CHUNKS, Prefilter, prefilter
@@ -44,6 +45,7 @@ async def outline(
     budget: int,
     *,
     of: Sequence[str] | None = None,
+    at: Cut | None = None,
     most: int | None = None,
     question: bool = True,
 ) -> list[NodeWithScore]:
@@ -58,6 +60,8 @@ async def outline(
     of : sequence of str, optional
         Ids of documents, and ids or unique id prefixes of nodes. Nodes must stand on these
         documents alone, or be one of these nodes or under one. By default, the whole index.
+    at : Cut, optional
+        Nodes of levels, which alone are selected.
     most : int, optional
         Maximum number of nodes. Each then counts for more than budget / (most + 1) tokens.
     question : bool
@@ -102,6 +106,10 @@ async def outline(
         text = np.where(tree.forest.is_text & passes, share, 0.0)
         if text.any():
             share = tree.forest.summed(text) / text.sum()
+    if at is not None:
+        value[
+            ~_is_in(tree.ids, await snapshot.ids(at.filters, where, highest_of=at.highest_of))
+        ] = 0
     found = await _fitting(snapshot, tree, share, value, budget, most)
     return await without_copies(found, search)
 

@@ -37,6 +37,11 @@ class RetrievedNode(NodeWithScore):
         return NodeRecord.from_metadata(self.node.metadata).citations
 
 
+def is_outline(nodes: Sequence[NodeWithScore]) -> bool:
+    """Return whether nodes are those of an outline, which have shares."""
+    return any(isinstance(node, RetrievedNode) and node.share is not None for node in nodes)
+
+
 async def placed(
     nodes: Sequence[NodeWithScore],
     snapshot: Snapshot,

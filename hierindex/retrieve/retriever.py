@@ -16,12 +16,11 @@ from hierindex.embed.failures import named_errors
 from hierindex.embed.load import load_reranker
 from hierindex.embed.model_identity import check_same_model
 from hierindex.errors import InputError
-from hierindex.retrieve.auto import Choice, choose, why_and_shares
+from hierindex.retrieve.auto import Choice, choose, outlined, why_and_shares
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.merging import merged
-from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import BY, By, Search
 from hierindex.retrieve.reranking import CANDIDATES, check_rerank, diverse, reranked
 from hierindex.retrieve.retrieved import placed
@@ -51,11 +50,12 @@ class HierarchyRetriever(BaseRetriever):
     embed_model : BaseEmbedding
         The model that the tree was built with.
     mode : {"auto", "collapsed", "level", "traversal", "document"}, optional
-        What to search: "auto", the chunks, unless the question is about the whole, which an
-        outline answers (`by`, `merge`, `mmr` and `rerank` do not change it); "collapsed", all
-        levels; "level", the nodes at `level`; "traversal", those under the best nodes above, from
-        the roots down; "document", the chunks of the documents with the best summaries. By
-        default "auto", or "level" if `level` is given.
+        What to search: "auto", the chunks, unless the question is about the whole, or about
+        documents that it names, which an outline of them answers (`by`, `merge`, `mmr` and
+        `rerank` do not change it); "collapsed", all levels; "level", the nodes at `level`;
+        "traversal", those under the best nodes above, from the roots down; "document", the chunks
+        of the documents with the best summaries. By default "auto", or if `level` is given,
+        "level", where above the chunks an outline of this level answers such questions.
     level : int or str, or a sequence of them, optional
         Levels to search, 0 or "chunks" for the chunks, "top" for the highest level, "documents"
         for the summary of each document, or "sections" for the highest node of each section; see
@@ -154,6 +154,7 @@ class HierarchyRetriever(BaseRetriever):
         self.mode: Mode = mode or ("level" if levels else "auto")
         require(self.mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
         check_mode(self.mode, levels)
+        self._may_outline = mode in (None, "auto") and levels != (0,)
         self._by: By = by or ("context" if self.mode == "auto" else "dense")
         require(self._by in BY, "by", f"one of {', '.join(BY)}", by)
         if by == "context" and (self.mode == "collapsed" or len(levels) > 1):
@@ -242,13 +243,13 @@ class HierarchyRetriever(BaseRetriever):
     async def _results(self, search: Search) -> tuple[list[NodeWithScore], Choice | None]:
         """Return the results, best first, and the choice of "auto"."""
         choice = None
-        if self.mode == "auto":
-            choice = await choose(search, self._embed_model)
-            if choice.outline and search.snapshot.exists:
+        if self._may_outline and search.snapshot.exists:
+            choice = await choose(search, self._embed_model, self.levels)
+            if choice.outline:
                 budget = self._token_budget or TOKEN_BUDGET
-                found = await outline(search, budget, most=self._top_k, question=False)
-                found.sort(key=NodeWithScore.get_score, reverse=True)
+                found = await outlined(search, choice, self.levels, budget, self._top_k)
                 return selected(found, self._top_k, self._token_budget), choice
+            choice = None if self.levels else choice
         found = await self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)

@@ -50,7 +50,7 @@ class TableSnapshot:
     known : dict
         Cache shared by the snapshots of one version. Its values must be small beside the table:
         numbers, the parents of summaries, the summaries of sections, the places of the highest
-        nodes, the tree's rows, and the hashes of copied texts.
+        nodes, the tree's rows, the names of documents, and the hashes of copied texts.
     """
 
     def __init__(

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+# Of an item of a list. A letter is small, as a line may begin with an initial.
+ITEM_MARK = r"(?:[-*+\u2022\u2023\u25e6\u25aa]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)\uff0e])"
+
 # The kind of a line, first match first: Markdown, reStructuredText and tab-separated tables.
 KINDS = re.compile(
     r"""
@@ -12,7 +15,9 @@ KINDS = re.compile(
     | (?P<bare>    [ ]{0,3} (?: `{3,} | ~{3,} ) \s*$ )
     | (?P<heading> [ ]{0,3} \#{1,6} (?: \s | $ ) )
     | (?P<rule>    [ ]{0,3} (?P<mark> [=\-~^*_+"] ) (?P=mark){2,} \s*$ )
-    | (?P<item>    \s* (?: [-*+•‣◦▪] | \(? (?: \d{1,3} | [a-z] | [ivx]{1,5} ) [.)] ) \s+ \S
+    | (?P<item>    \s* """
+    + ITEM_MARK
+    + r""" \s+ \S
                  | \s* \d{1,3} [\u3001\uff0e]
                  | [A-Z][\w.]* (?: [ ][A-Z][\w.]* ){,3} : \s )  # a speaker's turn
     | (?P<row>     \s* (?: \| | \+[-=] ) | \s* \S [^\t]* \t \s* \S )

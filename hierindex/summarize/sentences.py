@@ -9,14 +9,14 @@ import sentencex
 
 from hierindex.record import Quote
 from hierindex.summarize.claims import Excerpt
-from hierindex.summarize.markup_blocks import split_blocks
+from hierindex.summarize.markup_blocks import ITEM_MARK, split_blocks
 
 MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once
 GREEK = re.compile("[\u0386-\u03ff]{4}")  # a word, not a letter in a formula
 QUOTED = re.compile("[\u300d\u300f]\u3068")  # the end of a Japanese quotation and its particle
 MARK = re.compile(  # of an item, a section or a speaker, which belongs to the sentence after it
-    r"(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)\uff0e]|\d{1,3}(?:\.\d{1,3})+\.|[\u2022\u25e6]"
+    rf"(?:(?i:{ITEM_MARK})|\d{{1,3}}(?:\.\d{{1,3}})+\."
     r"|(?:M(?:r|rs|s|iss)|Dr)\.? [A-Z]{2,}\.)\s{,9}"
 )
 # Inside a name, or between a label and a dash.

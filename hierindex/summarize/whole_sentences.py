@@ -2,14 +2,14 @@
 
 import re
 
-from hierindex.summarize.markup_blocks import is_code
+from hierindex.summarize.markup_blocks import ITEM_MARK, is_code
 from hierindex.summarize.sentences import TOKEN
 
 MIN_TOKENS = 3  # of a sentence that can be quoted
 
 LABEL = re.compile(  # of items, sections and captions
-    r"(?:[-*+\u2022\u2023\u25e6\u25aa\u2013]\s+|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]\s+"
-    r"|\d+(?:\.\d+)+\.?\s+|(?:Fig(?:ure)?|Tab(?:le)?|Abb(?:ildung)?|Tabelle|[\u56fe\u5716\u8868])"
+    rf"(?:(?i:{ITEM_MARK})\s+|\u2013\s+|\d+(?:\.\d+)+\.?\s+"
+    r"|(?:Fig(?:ure)?|Tab(?:le)?|Abb(?:ildung)?|Tabelle|[\u56fe\u5716\u8868])"
     r"[.\s]*\d[\d.-]*[.:\uff1a]\s*)*"
 )
 BEGIN = re.compile(  # a word, a name such as ".NET" or an option, also quoted or marked up
@@ -24,6 +24,10 @@ END = re.compile(  # the marks of many scripts, with closing marks and notes; Th
     r"(?:[\"'*_`)\]>\u00ab\u00bb\u2018-\u201d\u300b\u300d\u300f\uff09\u00b9\u00b2\u00b3]|\[\^?\d+\])*$"
 )
 STUB = re.compile(r"\d\w*|_+|[a-zA-Z]")  # a token that is no word
+SMALL = frozenset(  # words that are small in titles
+    "a an and at by de del der des die du et for from im in la le of on or the to und vom von "
+    "with zu zur".split()
+)
 IN_NUMBER = re.compile(r"(?<=\d)[.,:](?=\d)")
 LINK = re.compile(r"!?\[[^\]]*\]\([^)\s]*\)|<?\w+://\S+")
 NO_PROSE = re.compile(  # rows, lines under headings, dots before a page's number, lines of an index
@@ -31,7 +35,7 @@ NO_PROSE = re.compile(  # rows, lines under headings, dots before a page's numbe
     r"|^\s*([=\-~^*_+\"])\1{2,}\s*$",
     re.MULTILINE,
 )
-ITEM_MARK = re.compile(r"(?<!\S)\w\)|[:;]-?[()]")  # a bracket that is not one of two
+LONE_BRACKET = re.compile(r"(?<!\S)\w\)|[:;]-?[()]")  # a bracket that is not one of two
 
 
 def is_sentence(text: str) -> bool:
@@ -58,7 +62,7 @@ def is_sentence(text: str) -> bool:
         and END.search(body) is not None
         and (body != text or not text[0].islower() or NAME.match(text) is not None)
         and MIN_TOKENS <= len(tokens) < 2 * len(words)
-        and any(not word[0].isupper() for word in words)
+        and any(not word[0].isupper() and word not in SMALL for word in words)
         and _is_balanced(body)
         and not NO_PROSE.search(body)
         and not any(map(is_code, body.split("\n")))
@@ -68,7 +72,7 @@ def is_sentence(text: str) -> bool:
 def _is_balanced(text: str) -> bool:
     """Return whether every bracket is closed, and none is closed that was not opened."""
     depth = 0
-    for bracket in re.findall(r"[()\[\]]", ITEM_MARK.sub("", text)):
+    for bracket in re.findall(r"[()\[\]]", LONE_BRACKET.sub("", text)):
         depth += 1 if bracket in "([" else -1
         if depth < 0:
             return False

@@ -1,10 +1,10 @@
 """Answers without a language model: how many of their passages do not read as an answer.
 
-Up to 60 questions of each set of `facts.py` are asked with `min_score=None`, and each passage of
+Up to 120 questions of each set of `facts.py` are asked with `min_score=None`, and each passage of
 the answers is held against the text of its document around its citation. Counted are passages that
 
 * begin or end inside a sentence,
-* are a heading, or another line that is no sentence, outside tables and code,
+* are a heading, or another line that is no sentence, outside tables and code, and announces none,
 * are a line of a table of contents or of an index of names,
 * only ask, in an answer that has nothing else,
 * are a part of a block of code.
@@ -24,15 +24,15 @@ from hierindex import HierarchicalIndex
 from hierindex.evaluate import Question, read_dataset
 from hierindex.read.documents import read_documents
 from hierindex.summarize.markup_blocks import is_code
-from hierindex.summarize.sentences import END
+from hierindex.summarize.whole_sentences import END
 
-MOST = 60
+MOST = 120
 AROUND = 300  # characters of the document before and after a passage
 ITEM = re.compile(r"\s*(?:[-*+\u2022]|\(?(?:\d{1,3}|[a-z]{1,3})[.)]|[|+#>`]|\S[^\t\n]*\t)\s*")
 PARAGRAPH = re.compile(r"\n[ \t]*\n\s*$")
 ANNOUNCED = re.compile(r"[:\uff1a]\s*$")
 CONTENTS = re.compile(
-    r"\.{4,}|(?:\s\.){3,}|\b(?:Vol\. [IVXL]+, )?p+\. ?\d+(?:-\d+)?\.?$", re.MULTILINE
+    r"\.{4,}|(?:\s\.){4,}|\b(?:Vol\. [IVXL]+, )?p+\. ?\d+(?:-\d+)?\.?$", re.MULTILINE
 )
 FAULTS = ("begins inside", "ends inside", "no sentence", "contents", "only asks", "cut code")
 
@@ -49,7 +49,7 @@ def documents_of(name: str, data: Path, corpora: Path) -> dict[str, str]:
 
 def is_verbatim(line: str) -> bool:
     """Whether a line is code or a row of a table."""
-    return is_code(line) or line.startswith(("    ", "\t", "|", ">>>", "$ ")) or "\t" in line
+    return is_code(line) or line.startswith(("    ", "\t", "|", ">>>", "$ ", "```")) or "\t" in line
 
 
 def begins_inside(before: str, text: str) -> bool:
@@ -57,7 +57,7 @@ def begins_inside(before: str, text: str) -> bool:
     if not before.strip() or PARAGRAPH.search(before) or ITEM.match(text):
         return False
     line = before.rstrip().rpartition("\n")[2]
-    ended = END.search(line.rstrip()) or ANNOUNCED.search(line) or is_verbatim(line)
+    ended = END.search(line.rstrip(" '\"")) or ANNOUNCED.search(line) or is_verbatim(line)
     is_new_line = "\n" in before[len(before.rstrip()) :]
     return not (ended or (is_new_line and (ITEM.match(line) or len(line) < 50)))
 
@@ -80,7 +80,9 @@ def faults_of(texts: list[str], places: list[tuple[str, str]]) -> list[tuple[str
             faults.append(("begins inside", f"{before[-60:]!r} <<{text[:80]!r}"))
         if ends_inside(text, after):
             faults.append(("ends inside", f"{text[-80:]!r}>> {after[:60]!r}"))
-        if not any(verbatim) and not any(END.search(line.rstrip()) for line in lines):
+        announces = ANNOUNCED.search(text) and text is not texts[-1]  # what is quoted next
+        ends = any(END.search(line.rstrip()) for line in lines)
+        if not (any(verbatim) or ends or announces):
             faults.append(("no sentence", repr(text)))
         if CONTENTS.search(text):
             faults.append(("contents", repr(text)))
@@ -122,7 +124,7 @@ def main(data: Path, corpora: Path, folder: Path, names: list[str]) -> None:
         ]
         for question, kind, case in faults:
             print(f"{name}: {kind}: {question}\n    {case}")
-        counts = Counter(kind for kind, _ in faults)
+        counts = Counter(kind for _, kind, _ in faults)
         cells = [name, len(questions), sum(n for n, _ in found), *(counts[kind] for kind in FAULTS)]
         table.append(f"| {' | '.join(map(str, cells))} |")
     print("\n" + "\n".join(table))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from store.trees import record, tree
 
-from hierindex.respond.passages import Passage, along_the_tree, condensed, joined, together
+from hierindex.respond.placed_texts import PlacedText, along_the_tree, condensed, joined, together
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.vector_store import HierarchyStore
 
@@ -19,7 +19,7 @@ NODES = tree()
 
 
 def passage(text, *path, place=("a.txt", 0)):
-    return Passage(text, path, place)
+    return PlacedText(text, path, place)
 
 
 @st.composite
@@ -67,7 +67,7 @@ def test_under_one_parent_passages_stand_as_in_their_document():
 
 
 def test_passages_without_a_place_keep_their_order():
-    found = [Passage(text) for text in "cab"]
+    found = [PlacedText(text) for text in "cab"]
     assert along_the_tree(found) == found
 
 
@@ -99,7 +99,7 @@ def test_joined_passages_stand_under_their_lowest_common_ancestor():
 
 def test_a_found_node_is_shown_with_its_path_from_the_root_down():
     (leaf, *_) = (node for node in NODES if record(node).level == 0)
-    shown = Passage.of(RetrievedNode(node=leaf, score=1.0, path=["a", "b", "root"]))
+    shown = PlacedText.of(RetrievedNode(node=leaf, score=1.0, path=["a", "b", "root"]))
     assert shown.path == ("root", "b", "a")
     assert shown.place == (record(leaf).documents[0], record(leaf).start)
     assert leaf.text in shown.text
@@ -108,15 +108,15 @@ def test_a_found_node_is_shown_with_its_path_from_the_root_down():
 
 def test_a_node_that_was_not_found_by_us_is_known_by_its_parent():
     (leaf, *_) = (node for node in NODES if record(node).level == 0)
-    assert Passage.of(NodeWithScore(node=leaf)).path == (record(leaf).parents[0][0],)
-    assert Passage.of(NodeWithScore(node=TextNode(text="Else."))) == Passage("Else.")
+    assert PlacedText.of(NodeWithScore(node=leaf)).path == (record(leaf).parents[0][0],)
+    assert PlacedText.of(NodeWithScore(node=TextNode(text="Else."))) == PlacedText("Else.")
 
 
 def test_the_leaves_of_a_tree_are_walked_as_their_documents_are_read():
     """Whatever the order of what was found."""
     leaves = [RetrievedNode(node=n, score=1.0) for n in NODES if record(n).level == 0]
     random.Random(0).shuffle(leaves)
-    walked = along_the_tree([Passage.of(leaf) for leaf in leaves])
+    walked = along_the_tree([PlacedText.of(leaf) for leaf in leaves])
     places = [p.place for p in walked]
     assert places == sorted(places)
 

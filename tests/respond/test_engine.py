@@ -12,6 +12,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.schema import MetadataMode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import Fault, LoopbackServer
 from store.trees import documents, record, tree
 from test_doubles import async_llm_of, llm_of
@@ -383,6 +384,31 @@ def test_where_nothing_was_found_nothing_answers(tmp_path, embed_model, server, 
     llm = llm_of(server) if mode else None
     given = ask(HierarchyStore(tmp_path), embed_model, llm, response_mode=mode)
     assert (given.answer, given.refused, server.requests) == (NO_ANSWER, True, [])
+
+
+NOBODY = MetadataFilters(filters=[MetadataFilter(key="author", value="nobody")])
+
+
+@pytest.mark.parametrize(
+    ("options", "searched"),
+    [
+        ({"mode": "collapsed"}, "in the index"),
+        ({"level": 1}, "at level 1"),
+        ({"level": ["top", "chunks"]}, "at level 0 or 'top'"),
+        ({"filters": NOBODY}, "in the index that passes the filters"),
+        ({"level": 0, "filters": NOBODY}, "at level 0 that passes the filters"),
+    ],
+)
+def test_a_refusal_says_what_was_searched(store, embed_model, server, options, searched):
+    question, retriever = "Who wrote sonnets?", HierarchyRetriever(store, embed_model, **options)
+    found = retrieved(question, retriever, embed_model)
+    extractive = query_engine(retriever, embed_model, min_score=1)
+    given = [str(extractive.query(question)), str(asyncio.run(extractive.aquery(question)))]
+    given.append(answered(found, extractive).answer)
+    if not found.nodes:
+        llm = llm_of(server)
+        given.append(answered(found, query_engine(retriever, embed_model, llm=llm), llm).answer)
+    assert {*given} == {f"Nothing {searched} answers this."}
 
 
 def test_a_field_of_a_template_that_is_left_empty_is_named(retriever, embed_model, server):

@@ -124,6 +124,14 @@ def test_nothing_that_listens_is_one_sentence(retriever, embed_model, way):
         ask(server, retriever, embed_model, way)
 
 
+def test_a_service_that_never_answered_is_asked_once(retriever, embed_model):
+    with serve() as server:
+        llm, calls = llm_of(server), Calls()
+    with pytest.raises(ModelError, match="nothing answers at"):
+        query_engine(retriever, embed_model, llm=served(llm, calls)).query(QUESTION)
+    assert len(calls.made) == 1
+
+
 def test_a_service_that_goes_away_is_waited_for(retriever, embed_model):
     """It was there: that nothing answers now may pass."""
     with serve() as server:

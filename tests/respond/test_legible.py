@@ -30,6 +30,15 @@ def part(start, end, document="d", text=DOCUMENT):
     return text[start:end], (Quote(0, end - start, Span(document, start, end)),)
 
 
+def extract(*parts):
+    """A pool of an extract of a document: sentences, each with its start there."""
+    text, quotes = " ".join(sentence for sentence, _ in parts), []
+    for sentence, start in parts:
+        at, n = text.index(sentence), len(sentence)
+        quotes.append(Quote(at, at + n, Span("d", start, start + n)))
+    return Pool.of([(text, quotes)])
+
+
 def joined(*texts):
     return Pool.of(texts).joined.tolist()
 
@@ -94,12 +103,20 @@ def test_a_sentence_that_refers_to_nothing_needs_none(sentence):
     assert needs(f"The keeper slept. {sentence}")[sentence] == []
 
 
+def test_the_rest_of_a_sentence_that_was_cut_needs_its_beginning():
+    first, second = needs(f"In short, {'it was said that ' * 40}well-known pumps failed.").items()
+    assert second[0].endswith("well-known pumps failed.")
+    assert (first[1], second[1]) == ([], [first[0]])
+
+
 def test_the_first_sentence_needs_none():
     assert needs("This is all. He slept.") == {"This is all.": [], "He slept.": ["This is all."]}
 
 
-def test_an_item_needs_the_line_that_announces_its_list():
-    line, items = "The pump has these parts:", ["- A valve closes it.", "- A handle turns it."]
+@pytest.mark.parametrize("marks", ["-*", ["1.", "(2)"], ["(i)", "(ii)"], "\u2022\u25aa"])
+def test_an_item_needs_the_line_that_announces_its_list(marks):
+    line, parts = "The pump has these parts:", ["A valve closes it.", "A handle turns it."]
+    items = [f"{mark} {part}" for mark, part in zip(marks, parts, strict=True)]
     found = needs("\n".join(["# Parts", "", line, "", *items, "", "Nobody repaired the pump."]))
     assert [found[item] for item in items] == [[line], [line]]
     assert found["Nobody repaired the pump."] == []
@@ -159,6 +176,7 @@ def test_a_piece_of_code_that_is_too_long_for_a_sentence_is_not_quoted():
         "The parts are:",
         "Home | Valves | Pumps of all kinds.",
         "|---|---|",
+        "\\centering\n\\label{pump}",
     ],
 )
 def test_what_is_no_sentence_is_not_quoted_alone(line):
@@ -205,6 +223,27 @@ def test_sentences_of_a_summary_follow_each_other_where_they_do_in_their_documen
     spans = [(0, 16, 0), (17, 28, 17), (29, 62, 48)]
     quotes = tuple(Quote(at, to, Span("d", start, start + to - at)) for at, to, start in spans)
     assert joined((text, quotes)) == [False, True, False]
+
+
+def test_a_sentence_of_an_extract_does_not_need_a_label_from_elsewhere():
+    turns = ("Ada: Good morning.", 0), ("Bo: The pump is old.", 90), ("Nobody repaired it.", 111)
+    assert extract(*turns).needs == [(), (), (1,)]
+    assert extract(*turns[:2], ("The keeper slept.", 300)).needs == [(), (), ()]
+
+
+@pytest.mark.parametrize("start", [17, 300])
+def test_a_sentence_of_an_extract_that_refers_to_what_is_left_out_says_nothing(start):
+    pool = extract(("The pump failed.", 0), ("It was very old.", start))
+    assert pool.own.tolist() == [True, start == 17]
+    assert pool.needs == [(), (0,) if start == 17 else ()]
+
+
+def test_rewritten_sentences_refer_to_each_other():
+    text = "The pump failed. It was very old."
+    spans = [(0, 16, Span("d", 0, 90)), (17, 33, Span("d", 300, 390))]
+    pool = Pool.of([(text, [Quote(*span, verbatim=False) for span in spans])])
+    assert pool.needs == [(), (0,)]
+    assert pool.own.all()
 
 
 def test_rewritten_sentences_follow_each_other_in_their_text():

@@ -1,4 +1,5 @@
 import re
+from functools import cache
 
 import pytest
 from llama_index.core.schema import Document, NodeWithScore, TextNode
@@ -39,6 +40,11 @@ ABOUT_A_PART = (
 )
 
 
+@cache
+def model():
+    return load_embed_model()
+
+
 def text_of(name, n_sentences=12):
     things = THINGS[name].split()
     return "  ".join(
@@ -52,8 +58,7 @@ def built(folder, **texts):
         Document(id_=f"{name}.md", text=text, metadata={"topic": name})
         for name, text in texts.items()
     ]
-    model = load_embed_model()
-    hierarchy = SemanticHierarchy(embed_model=model, summary_tokens=40, max_children=3)
+    hierarchy = SemanticHierarchy(embed_model=model(), summary_tokens=40, max_children=3)
     return HierarchicalIndex.build(documents, folder, hierarchy=hierarchy, chunk_size=60)
 
 
@@ -101,7 +106,7 @@ def test_an_overview_is_the_outline_of_what_is_left_and_passes(tmp_path):
 
 def test_nodes_that_are_no_outline_have_no_shares(tmp_path):
     index = built(tmp_path, ships=text_of("ships"), bread=text_of("bread"))
-    answer = index.ask(WHOLE, level="top")
+    answer = index.ask(WHOLE, mode="level", level="top")
     assert not answer.refused
     assert answer.citations
     assert "%" not in answer.answer
@@ -114,7 +119,7 @@ def ask(*texts, answer_tokens=150):
         for title, text in texts
     ]
     return str(
-        ExtractiveSynthesizer(load_embed_model(), answer_tokens=answer_tokens).synthesize(
+        ExtractiveSynthesizer(model(), answer_tokens=answer_tokens).synthesize(
             "What is this about?", nodes
         )
     )
@@ -124,6 +129,55 @@ def test_a_part_without_a_sentence_has_its_title():
     told = ("Rain", "It rained all night.  The river rose.")
     said = ask(told, ("Figures", "Contents"))
     assert said == "Rain: It rained all night. [1]\n\nFigures [2]"
+
+
+def test_a_line_has_a_sentence_that_tells_something():
+    greeting = "Ada: All set?\nBo: Yeah, well, good morning to all of you.\n"
+    first = greeting + "Ada: The harbour committee repairs the northern pump in March."
+    second = greeting + "Bo: The valve is new.\nAda: Okay, then."
+    said = ask(("One", first), ("Two", second)).split("\n\n")
+    assert said[0] == f"One: {first.splitlines()[-1]} [1]"
+    assert said[1] == "Two: Bo: The valve is new. [2]"  # tells most
+
+
+def test_a_single_node_is_told_in_passages():
+    turns = "Ada: Good morning.", "Bo: The harbour committee repairs the northern pump. It is old."
+    last = "Ada: The new valve of the southern lock closes automatically."
+    text = "\n".join([*turns, "Bo: Okay.", last])
+    assert ask(("Rain", text)) == f"Rain: {turns[1]} [1]\n\n{last} [2]"
+    assert ask(("Rain", text), answer_tokens=22) == f"Rain: {turns[1]} [1]"
+    assert ask(("Rain", "Ada: Okay, good morning.")) == "Rain: Ada: Okay, good morning. [1]"
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory):
+    texts = {name: text_of(name, 20) for name in THINGS}
+    return built(tmp_path_factory.mktemp("index"), **texts), texts
+
+
+def test_the_top_is_told_with_the_titles_of_its_parts(harbour):
+    index, _ = harbour
+    answer = index.ask(WHOLE, level="top")
+    (source,) = answer.sources
+    told, parts = answer.answer.split("\n\nIn 3 parts: ")
+    assert told.startswith(f"{source.title} (100%): ")
+    titles = [child["title"] for child in index.tree(source.id, depth=1)["nodes"][0]["nodes"]]
+    assert sorted(parts.split("; ")) == sorted(titles)
+    assert answer.why.startswith("level top for an outline: ")
+
+    answer = index.ask(WHOLE, level="top", synthesizer={"answer_tokens": 35})
+    assert answer.answer.endswith(f"\n\nIn 3 parts: {'; '.join(parts.split('; ')[:2])}")
+
+
+@pytest.mark.parametrize("level", [1, "documents"])
+def test_a_level_is_told_by_its_own_outline(harbour, level):
+    index, texts = harbour
+    answer = index.ask(WHOLE, level=level)
+    everything = {"level": level, "top_k": 99, "token_budget": None}
+    there = {node.node_id for node in index.as_retriever(**everything).retrieve("the oven")}
+    assert {source.id for source in answer.sources} <= there
+    assert lines(answer, texts)
+    assert answer.why.startswith(f"level {level} for an outline: ")
 
 
 def test_parts_that_do_not_fit_are_counted():
@@ -136,10 +190,9 @@ def test_parts_that_do_not_fit_are_counted():
 
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_questions_about_the_whole_are_told_from_others(is_whole):
-    model = load_embed_model()
     for question in ABOUT_THE_WHOLE if is_whole else ABOUT_A_PART:
-        (q,) = unit_vectors([model.get_query_embedding(question)])
-        assert about_the_whole(q.astype(float), model).decided == is_whole, question
+        (q,) = unit_vectors([model().get_query_embedding(question)])
+        assert about_the_whole(q.astype(float), model()).decided == is_whole, question
 
 
 @pytest.mark.parametrize("n", [1, 400])

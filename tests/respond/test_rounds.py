@@ -12,7 +12,7 @@ from llama_index.core.prompts import PromptTemplate
 from respond.asking import count_tokens
 
 from hierindex import InputError, ModelError
-from hierindex.respond.passages import Passage
+from hierindex.respond.placed_texts import PlacedText
 from hierindex.respond.rounds import LEAST_ROOM, N_BETWEEN, Window, rounds
 
 TEMPLATE = PromptTemplate("{context_str}")
@@ -98,7 +98,7 @@ def answered(going, answer):
 )
 def test_rounds_end_and_each_prompt_fits(lengths, room, path):
     """With answers as long as they can be, no round has more than half of the one before."""
-    passages = [Passage(words(n), tuple(path), ("a", i)) for i, n in enumerate(lengths)]
+    passages = [PlacedText(words(n), tuple(path), ("a", i)) for i, n in enumerate(lengths)]
     window = window_of(room)
     shown, last = answered(rounds(window, passages), lambda prompt: words(2000))
     for prompts in shown:
@@ -112,20 +112,20 @@ def test_rounds_end_and_each_prompt_fits(lengths, room, path):
 def test_passages_are_grouped_by_family_where_it_costs_no_prompt():
     """Four fit a prompt; three and three are as many prompts as four and two."""
     paths = ["one", "two", "one", "two", "one", "two"]
-    passages = [Passage(f"{words(20)} {i}", ("root", p), ("a", i)) for i, p in enumerate(paths)]
+    passages = [PlacedText(f"{words(20)} {i}", ("root", p), ("a", i)) for i, p in enumerate(paths)]
     shown, _ = answered(rounds(window_of(100), passages), lambda prompt: "Done.")
     assert [prompt.path for prompt in shown[0]] == [("root", "one"), ("root", "two")]
 
 
 def test_a_text_longer_than_a_prompt_is_cut_as_llama_index_cuts_it():
     window = window_of(60)
-    passages = [Passage(words(200)), Passage("Short.")]
+    passages = [PlacedText(words(200)), PlacedText("Short.")]
     shown, _ = answered(rounds(window, passages), lambda prompt: "Done.")
     assert [prompt.text for prompt in shown[0]] == window.packed([p.text for p in passages])
 
 
 def test_empty_answers_are_dropped():
-    passages = [Passage(f"{words(50)} {i}") for i in range(4)]
+    passages = [PlacedText(f"{words(50)} {i}") for i in range(4)]
     said = iter(["One.", "", " \n", "Four."])
     shown, last = answered(rounds(window_of(60), passages), lambda prompt: next(said))
     assert [len(prompts) for prompts in shown] == [4]
@@ -133,13 +133,13 @@ def test_empty_answers_are_dropped():
 
 
 def test_no_answer_at_all_is_an_error():
-    passages = [Passage(words(50)) for _ in range(4)]
+    passages = [PlacedText(words(50)) for _ in range(4)]
     with pytest.raises(ModelError, match="The model answered nothing to any of 4 prompts"):
         answered(rounds(window_of(60), passages), lambda prompt: " ")
 
 
 @pytest.mark.parametrize("texts", [[], [""], [" ", "\n"], ["A text."], ["One.", "Two."]])
 def test_what_fits_needs_no_round(texts):
-    shown, last = answered(rounds(window_of(60), [*map(Passage, texts)]), lambda prompt: "")
+    shown, last = answered(rounds(window_of(60), [*map(PlacedText, texts)]), lambda prompt: "")
     assert shown == []
     assert last == "\n\n".join(text for text in texts if text.strip())

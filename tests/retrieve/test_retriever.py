@@ -272,7 +272,7 @@ def test_an_embedding_that_is_there_is_not_computed_again(store, nodes, embed_mo
 
 
 def test_a_question_is_embedded_once(store, embed_model):
-    HierarchyRetriever(store, embed_model, level=1).retrieve(QUESTION)
+    HierarchyRetriever(store, embed_model, mode="level", level=1).retrieve(QUESTION)
     assert embed_model.queries == [QUESTION]
     asyncio.run(HierarchyRetriever(store, embed_model, level=0).aretrieve(QUESTION))
     assert embed_model.queries == [QUESTION] * 2

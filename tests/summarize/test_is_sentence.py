@@ -74,6 +74,8 @@ OTHERS = (
     "VII, p. 474.",
     "Keeper, Ada B. Head of the harbour Vol. V, p. 561.",
     "2, a completely different location.",
+    "Office of the Harbour in Port Arthur.",
+    "Ada and Mrs.",
     "failed in the night.",
     "Office and the valve) were closed.",
     "The valve (and the pump",

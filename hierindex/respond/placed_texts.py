@@ -1,4 +1,4 @@
-"""Passages for a language model: texts with their positions in the tree."""
+"""Texts for a language model, with their positions in the tree."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ BETWEEN = "\n\n"  # separator in a prompt, as in LlamaIndex
 
 
 @dataclass(frozen=True)
-class Passage:
+class PlacedText:
     """A text with its position in the tree and in its document.
 
     `path` are the ids of its known ancestors from the root down; `place` is its document and
@@ -29,7 +29,7 @@ class Passage:
     place: tuple[str, int] = ("", 0)
 
     @classmethod
-    def of(cls, found: NodeWithScore) -> "Passage":
+    def of(cls, found: NodeWithScore) -> "PlacedText":
         """Convert a node, with the text that a language model is shown."""
         spans = NodeRecord.from_metadata(found.metadata).citations
         return cls(
@@ -39,36 +39,35 @@ class Passage:
         )
 
 
-def along_the_tree(passages: Sequence[Passage]) -> list[Passage]:
-    """Sort passages depth first, so that passages under one parent are adjacent.
+def along_the_tree(texts: Sequence[PlacedText]) -> list[PlacedText]:
+    """Sort texts depth first, so that texts under one parent are adjacent.
 
-    Branches keep the order of their first passage; under one parent, passages are in reading
-    order.
+    Branches keep the order of their first text; under one parent, texts are in reading order.
     """
     first: dict[tuple[str, ...], int] = {}
-    for rank, passage in enumerate(passages):
-        for depth in range(len(passage.path)):
-            first.setdefault(passage.path[: depth + 1], rank)
+    for rank, text in enumerate(texts):
+        for depth in range(len(text.path)):
+            first.setdefault(text.path[: depth + 1], rank)
 
-    def turn(passage: Passage) -> tuple[list[int], tuple[str, int]]:
-        depths = range(len(passage.path))
-        return [first[passage.path[: depth + 1]] for depth in depths], passage.place
+    def turn(text: PlacedText) -> tuple[list[int], tuple[str, int]]:
+        depths = range(len(text.path))
+        return [first[text.path[: depth + 1]] for depth in depths], text.place
 
-    return sorted(passages, key=turn)
-
-
-def together(passages: Sequence[Passage]) -> Ints1d:
-    """Count the common ancestors of each passage and the next one, (n - 1,) int64."""
-    return np.array([len(_shared(pair)) for pair in pairwise(passages)], dtype=np.int64)
+    return sorted(texts, key=turn)
 
 
-def joined(passages: Sequence[Passage]) -> Passage:
-    """Join passages into one, under their lowest common ancestor."""
-    return Passage(BETWEEN.join(p.text for p in passages), _shared(passages), passages[0].place)
+def together(texts: Sequence[PlacedText]) -> Ints1d:
+    """Count the common ancestors of each text and the next one, (n - 1,) int64."""
+    return np.array([len(_shared(pair)) for pair in pairwise(texts)], dtype=np.int64)
 
 
-def _shared(passages: Sequence[Passage]) -> tuple[str, ...]:
-    levels = zip(*(passage.path for passage in passages), strict=False)
+def joined(texts: Sequence[PlacedText]) -> PlacedText:
+    """Join texts into one, under their lowest common ancestor."""
+    return PlacedText(BETWEEN.join(each.text for each in texts), _shared(texts), texts[0].place)
+
+
+def _shared(texts: Sequence[PlacedText]) -> tuple[str, ...]:
+    levels = zip(*(text.path for text in texts), strict=False)
     return tuple(ids[0] for ids in takewhile(lambda ids: len(set(ids)) == 1, levels))
 
 

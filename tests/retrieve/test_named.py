@@ -1,0 +1,168 @@
+"""Documents that a question names: an overview of them alone."""
+
+from functools import cache
+
+import pytest
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+
+from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
+from hierindex.embed.load import load_embed_model
+from hierindex.retrieve.named import MOST, named_in, names_of_documents
+from hierindex.threads import wait_for
+
+THINGS = {"ES2009a.txt": "remote", "north/chapter-03.md": "pump", "south/chapter-03.md": "valve"}
+NAMES = {
+    "es2009a": ["ES2009a.txt"],
+    "es2009a txt": ["ES2009a.txt"],
+    "chapter 3": ["north/chapter-03.md", "south/chapter-03.md"],
+    "black death": ["Black_death"],
+    "kenya": ["Kenya"],
+    "kenya md": ["Kenya"],
+    "overview": ["overview.md"],
+    "main points": ["main-points.md"],
+    "2023": ["2023.txt"],
+    "报 告": ["报告.txt"],
+    "报 告 txt": ["报告.txt"],
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "documents", "rest"),
+    [
+        ("Summarise ES2009a.", ["ES2009a.txt"], "Summarise it."),
+        ("What is es2009a.txt about?", ["ES2009a.txt"], "What is it about?"),
+        ("Sum up chapter 3.", NAMES["chapter 3"], "Sum up it."),
+        ("On Chapter-03 and ES2009a", [*NAMES["chapter 3"], "ES2009a.txt"], "On it and it"),
+        ("What is the black death about?", ["Black_death"], "What is the it about?"),
+        ("What is Kenya about?", ["Kenya"], "What is it about?"),
+        ("总结报告.txt", ["报告.txt"], "总结it"),
+    ],
+)
+def test_names_are_found_in_questions(question, documents, rest):
+    assert named_in(question, NAMES) == (tuple(documents), rest)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Summarise ES2010a.",
+        "Give an overview of the main points in 2023.",
+        "Where is kenya in the atlas?",
+        "What is Kenya's capital?",
+        "Kenya or not?",
+        "这是报告",
+        "",
+    ],
+)
+def test_other_words_are_no_names(question):
+    assert named_in(question, NAMES) == ((), question)
+
+
+def test_at_most_ten_documents_are_named():
+    many = {"notes md": [f"{i:02}/notes.md" for i in range(30)]}
+    assert named_in("Summarise notes.md", many).documents == tuple(many["notes md"][:MOST])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("documents")
+    for name, thing in THINGS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(
+            "\n\n".join(f"On day {i} the keeper of the harbour saw the {thing}." for i in range(12))
+        )
+    return folder
+
+
+model = cache(load_embed_model)
+
+
+def build(folder, uri, hierarchy=SemanticHierarchy):
+    made = hierarchy(model(), max_children=4, summary_tokens=40)
+    return HierarchicalIndex.build(folder, uri, hierarchy=made, chunk_size=60)
+
+
+@pytest.fixture(scope="module")
+def index(folder, tmp_path_factory):
+    return build(folder, tmp_path_factory.mktemp("index"))
+
+
+def told(answer):
+    """The documents that an answer cites; none but these are among its sources."""
+    documents = {place["document"] for place in answer.citations}
+    assert {c["document"] for source in answer.sources for c in source.citations} == documents
+    return documents
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Summarise ES2009a", "ES2009a.txt"),
+        ("What is north/chapter-03.md about?", "north/chapter-03.md"),
+        ("main conclusions of chapter-03.md", "chapter-03.md"),
+    ],
+)
+def test_an_overview_is_of_the_document_that_is_named(index, question, name):
+    answer = index.ask(question)
+    documents = [each for each in THINGS if each.endswith(name)]
+    assert told(answer) == {*documents}
+    assert answer.why.startswith(f"all levels for an outline of {', '.join(documents)}, which ")
+    assert sum(source.score for source in answer.sources) == pytest.approx(1, abs=1e-4)
+    assert "%): On day " in answer.answer
+    assert not answer.refused
+
+
+def test_questions_about_a_part_of_a_named_document_are_answered_by_chunks(index):
+    answer = index.ask("Who saw the remote on day 3 in ES2009a?")
+    assert answer.why.startswith("level 0 by context: ")
+
+
+def test_what_names_no_document_is_about_all(index):
+    answer = index.ask("Summarize everything.")
+    assert answer.why.startswith("all levels for an outline: ")
+
+
+@pytest.mark.parametrize("level", ["top", "documents", 1])
+def test_a_level_that_the_document_lacks_is_not_missed(index, level):
+    answer = index.ask("Summarise ES2009a", level=level)
+    assert told(answer) == {"ES2009a.txt"}
+
+
+def test_filters_hold_for_documents_that_are_named(index):
+    other = MetadataFilter(key="file_name", value="chapter-03.md")
+    answer = index.ask("Summarise ES2009a", filters=MetadataFilters(filters=[other]))
+    assert answer.refused
+    assert not answer.sources
+
+
+def test_names_are_those_of_today(folder, tmp_path):
+    source = tmp_path / "documents"
+    source.mkdir()
+    for name in ("ES2009a.txt", "ES2009b.txt"):
+        (source / name).write_text((folder / "ES2009a.txt").read_text() + f"\n\nBy {name}.")
+    build(source, tmp_path / "index")
+    (source / "ES2009a.txt").rename(source / "ES2010a.txt")
+    (source / "ES2009b.txt").unlink()
+    index = build(source, tmp_path / "index")
+    assert told(index.ask("Summarise ES2010a")) == {"ES2010a.txt"}
+    assert not {"es2009a", "es2009b"} & {*names_of(index)}
+
+
+def names_of(index):
+    rows = wait_for(names_of_documents(index.store.snapshot())).to_pylist()
+    return {row["name"]: row["document"] for row in rows}
+
+
+def test_titles_are_names(tmp_path):
+    (tmp_path / "03-locks.md").write_text("# The Old Lock\n\nIt was closed in May.\n\nWhy?")
+    (tmp_path / "index.html").write_text("<title>Gates of today</title><p>They are open.</p>")
+    (tmp_path / "007-报告_2.txt").write_text("It rained.")
+    names = names_of(build(tmp_path, tmp_path / "index"))
+    assert names["the old lock"] == names["3 locks"] == names["3 locks md"] == "03-locks.md"
+    assert names["gates of today"] == "index.html"
+    assert names["7 报 告 2 txt"] == names["报 告 2"] == "007-报告_2.txt"
+
+
+def test_a_tree_without_summaries_of_documents_has_their_names(folder, tmp_path):
+    index = build(folder, tmp_path / "index", RaptorHierarchy)
+    assert told(index.ask("What is ES2009a.txt about?")) == {"ES2009a.txt"}
