@@ -1,24 +1,25 @@
-"""The managed index: build, open and ask a tree in one folder."""
+"""The managed index: build, update, open and ask a tree in one folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex.respond.answering_tree import AnsweringTree
+from hierindex.revisable_tree import RevisableTree
 from hierindex.store.vector_store import HierarchyStore
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
+    from llama_index.core.schema import Document
 
-    from hierindex.build import BuildReport, Source
     from hierindex.estimate import Estimate
     from hierindex.hierarchy.hierarchy import Hierarchy
     from hierindex.progress import Progress
+    from hierindex.revisions import Source
 
 
-class HierarchicalIndex(AnsweringTree):
+class HierarchicalIndex(RevisableTree):
     """An index that keeps a tree of summaries over documents in one folder.
 
     Create it with `build` or `open`; `open` also takes a folder that an `IngestionPipeline`
@@ -31,16 +32,6 @@ class HierarchicalIndex(AnsweringTree):
         The model that the tree was built with; by default loaded by the name stored in the tree.
     """
 
-    def __init__(
-        self,
-        store: HierarchyStore,
-        embed_model: BaseEmbedding | None = None,
-        *,
-        last_build: "BuildReport | None" = None,
-    ) -> None:
-        super().__init__(store, embed_model)
-        self.last_build = last_build
-
     @classmethod
     def build(
         cls,
@@ -50,6 +41,7 @@ class HierarchicalIndex(AnsweringTree):
         hierarchy: "Hierarchy | None" = None,
         splitter: "NodeParser | None" = None,
         chunk_size: int | None = None,
+        replace: bool = True,
         progress: "Progress | None" = None,
     ) -> Self:
         """Build an index of documents, or replace all documents of an existing one.
@@ -70,6 +62,9 @@ class HierarchicalIndex(AnsweringTree):
             By default `sentence_splitter`, whose chunks fit the embedding model's window.
         chunk_size : int, optional
             Tokens per chunk of the default splitter.
+        replace : bool
+            Whether an existing index may be replaced by one of another method, embedding model or
+            summariser, or without more than half of its documents.
         progress : Progress, optional
             Replaces the hierarchy's own callback.
 
@@ -82,6 +77,8 @@ class HierarchicalIndex(AnsweringTree):
         ------
         SourceError
             If there is nothing to index, or two documents have the same id.
+        InputError
+            If the index is not to be replaced, and the build would lose much of it.
         ModelError, SummaryError
             If a model fails; the index is unchanged.
         """
@@ -91,7 +88,13 @@ class HierarchicalIndex(AnsweringTree):
         hierarchy = hierarchy or SemanticHierarchy()
         store = HierarchyStore(uri)
         report = build_tree(
-            sources, store, hierarchy, splitter=splitter, chunk_size=chunk_size, progress=progress
+            sources,
+            store,
+            hierarchy,
+            splitter=splitter,
+            chunk_size=chunk_size,
+            replace=replace,
+            progress=progress,
         )
         return cls(store, hierarchy.embedder.embed_model, last_build=report)
 
@@ -138,3 +141,30 @@ class HierarchicalIndex(AnsweringTree):
         store = HierarchyStore(uri)
         store.snapshot().require()
         return cls(store, embed_model)
+
+    @classmethod
+    def from_documents(
+        cls, documents: "Sequence[Document]", uri: str | Path, **options: Any
+    ) -> Self:
+        """Build an index of LlamaIndex documents; see `build` for the options."""
+        return cls.build(documents, uri, **options)
+
+    def insert(self, document: "Document", **options: Any) -> None:
+        """Add a LlamaIndex document, or replace the one with its id; see `update`."""
+        self.update(document, **options)
+
+    def delete_ref_doc(
+        self, ref_doc_id: str, delete_from_docstore: bool = False, **options: Any
+    ) -> None:
+        """Delete a document under LlamaIndex's name for it; see `delete`."""
+        self.delete(ref_doc_id, **options)
+
+    def refresh_ref_docs(self, documents: "Sequence[Document]", **options: Any) -> list[bool]:
+        """Add LlamaIndex documents that are new or changed, and return which of them are."""
+        from hierindex.changes import held_documents
+        from hierindex.read.content import content_hash
+
+        held = held_documents(self.store.snapshot())
+        hashes = {name: origin.document_hash for name, origin in held.items()}
+        self.update(documents, **options)
+        return [hashes.get(d.doc_id) != content_hash(d) for d in documents]
