@@ -1,51 +1,62 @@
-"""Building: reads and splits sources, grows the tree and publishes it."""
+"""Growing and publishing the tree of what an index is to hold."""
 
 import os
-import time
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import BaseNode, Document
+from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.cache.file import open_cache
-from hierindex.cache.readings import ReadingCache
+from hierindex.cache.file import Cache, open_cache
+from hierindex.changes import (
+    Changes,
+    Documents,
+    Origin,
+    Remembered,
+    Revision,
+    held_documents,
+    kept_chunks,
+)
 from hierindex.core.statistics import LevelStatistics
-from hierindex.embed.model_identity import fingerprint
-from hierindex.errors import FormatError, InputError, SourceError
+from hierindex.embed.model_identity import fingerprint, is_same_name
+from hierindex.errors import FormatError, InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.index_settings import settings_of
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
-from hierindex.read.documents import Skipped, check_source, read_documents, well_formed
+from hierindex.read.documents import Skipped, read_files
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.record import MODIFIED, NodeRecord
+from hierindex.record import RECORD_KEYS, NodeRecord
+from hierindex.revisions import Source, built, checked
+from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch, Timing
 
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
-"""Stages of a build in order; "load" loads the model and the index, "link" connects the nodes."""
-
-Source = str | Path | Document
+"""Stages in order; "load" loads the model and the index, "link" connects the nodes."""
 
 
 @dataclass(frozen=True)
 class BuildReport:
-    """Result of a build.
+    """Result of a build, an update or a deletion.
 
-    `added`, `changed`, `removed` and `unchanged` count documents. `grounding` is the mean of the
-    summaries that a model wrote, None if it wrote none. `seconds` are by stage, `timings` by
-    stage and level, and `statistics` describe the groups of each level.
+    `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, see `Changes`.
+    `grounding` is the mean of the summaries that a model wrote, None if it wrote none. `seconds`
+    are by stage, `timings` by stage and level, and `statistics` describe the groups of each level.
+    An update that changes nothing publishes nothing: `generation` is the one before, and
+    `statistics` is empty.
     """
 
     generation: int
     added: int
     changed: int
     removed: int
+    renamed: int
     unchanged: int
     skipped: list[Skipped]
     usage: Usage
@@ -60,6 +71,81 @@ class BuildReport:
         return {**asdict(self), "timings": timings}
 
 
+@dataclass(frozen=True)
+class Job:
+    """A revision of an index, and what it takes to grow its tree.
+
+    Attributes
+    ----------
+    revision : Revision
+    store : HierarchyStore
+    snapshot : Snapshot
+        Of what the index holds.
+    hierarchy : Hierarchy
+    splitter : NodeParser or None
+    chunk_size : int or None
+    cache : Cache
+    progress : Progress
+    watch : Stopwatch
+    """
+
+    revision: Revision
+    store: HierarchyStore
+    snapshot: Snapshot
+    hierarchy: Hierarchy
+    splitter: NodeParser | None
+    chunk_size: int | None
+    cache: Cache
+    progress: Progress
+    watch: Stopwatch
+
+    def chunks(self) -> list[BaseNode]:
+        """Return the chunks of all documents, split or as they are in the index, in order."""
+        revision, model = self.revision, self.hierarchy.embedder.embed_model
+        with self.watch("load"):
+            kept = kept_chunks(self.snapshot, revision.kept)
+        with self.watch("split"):
+            splitter = self.splitter or sentence_splitter(model, self.chunk_size)
+            split = split_documents(
+                revision.read, splitter, progress=self.progress, memory=self.cache.readings
+            )
+            for chunk in split:
+                _note_origin(chunk, revision.after)
+        place = {document: i for i, document in enumerate(revision.after)}
+        return sorted([*kept, *split], key=lambda chunk: place.get(_document(chunk), len(place)))
+
+    def publish(self) -> BuildReport:
+        """Grow the tree and publish it in place of the one that the index holds."""
+        revision, changes, cache = self.revision, self.revision.changes, self.cache
+        chunks = self.chunks()
+        known = (c.get_content(MetadataMode.EMBED) for c in chunks if c.embedding is not None)
+        cache.begin({origin.document_hash for origin in revision.after.values()}, known)
+        grown = self.hierarchy.grow(chunks, cache, self.progress)
+        with self.watch("write"):
+            settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
+            details = {
+                **asdict(replace(revision.remembered, settings=settings)),
+                "usage": asdict(grown.usage),
+                "changes": asdict(changes),
+            }
+            generation = self.store.replace(grown.nodes, details)
+            cache.forget_the_rest(something_is_gone=bool(changes.changed or changes.removed))
+        timings = [*self.watch.timings, *grown.timings]
+        return BuildReport(
+            generation=generation,
+            **asdict(changes),
+            skipped=[*revision.skipped],
+            usage=grown.usage,
+            grounding=_grounding(grown.nodes),
+            seconds=_by_stage(timings, self.watch.elapsed),
+            timings=[
+                timing._replace(seconds=round(timing.seconds, 3))
+                for timing in sorted(timings, key=lambda timing: STAGES.index(timing.stage))
+            ],
+            statistics=grown.statistics,
+        )
+
+
 def build_tree(
     sources: Source | Sequence[Source],
     store: HierarchyStore,
@@ -67,6 +153,7 @@ def build_tree(
     *,
     splitter: NodeParser | None,
     chunk_size: int | None,
+    replace: bool,
     progress: Progress | None,
 ) -> BuildReport:
     """Build a tree over sources and publish it in place of the store's; see `HierarchicalIndex`.
@@ -75,85 +162,88 @@ def build_tree(
     ------
     SourceError
         If there is nothing to index, or two documents have the same id.
+    InputError
+        If the index is not to be replaced, and the build would lose much of what it holds.
     """
-    progress = progress or hierarchy.progress
-    _check_writable(store.uri)
-    started, watch = time.perf_counter(), Stopwatch()
+    progress, watch = progress or hierarchy.progress, Stopwatch()
+    check_writable(store.uri)
     sources = checked(sources)
     with watch("load"):
         model = fingerprint(hierarchy.embedder.embed_model)
-        old_hashes, held = _held(store)
+        snapshot = held_by(store)
+        before, was = held_documents(snapshot), Remembered.of(snapshot)
+        if snapshot.exists and not replace:
+            _check_models(snapshot, hierarchy)
     with open_cache(store.uri, model) as cache:
-        documents, skipped, chunks = read_and_split(
-            sources, hierarchy, splitter, chunk_size, cache.readings, progress, watch
-        )
-        hashes = {document.doc_id: _hash(document) for document in documents}
-        difference = _difference(held, old_hashes, hashes)
-        cache.begin(hashes.values())
-        grown = hierarchy.grow(chunks, cache, progress)
-        with watch("write"):
-            details = {"documents": hashes, "usage": asdict(grown.usage)}
-            generation = store.replace(grown.nodes, details)
-            something_is_gone = bool(difference["changed"] or difference["removed"])
-            cache.forget_the_rest(something_is_gone=something_is_gone)
-    timings = sorted([*watch.timings, *grown.timings], key=lambda t: STAGES.index(t.stage))
+        with watch("read"):
+            read = partial(read_files, progress=progress, memory=cache.readings)
+            revision = built(sources, before, was, read)
+        if not replace:
+            _check_documents(store.uri, revision.changes, before)
+        return Job(
+            revision, store, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch
+        ).publish()
+
+
+def held_by(store: HierarchyStore) -> Snapshot:
+    """Return what an index holds: nothing if another version of hierindex wrote it."""
+    try:
+        return store.snapshot()
+    except FormatError:  # the build replaces it
+        return Snapshot(store.uri)
+
+
+def nothing_changed(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> BuildReport:
+    """Return the report of a revision that changes nothing, so that nothing is published."""
     return BuildReport(
-        generation=generation,
-        **difference,
-        skipped=skipped,
-        usage=grown.usage,
-        grounding=_grounding(grown.nodes),
-        seconds=_by_stage(timings, time.perf_counter() - started),
-        timings=[timing._replace(seconds=round(timing.seconds, 3)) for timing in timings],
-        statistics=grown.statistics,
+        generation=snapshot.version,
+        **asdict(revision.changes),
+        skipped=[*revision.skipped],
+        usage=Usage(),
+        grounding=None,
+        seconds=_by_stage(watch.timings, watch.elapsed),
+        timings=watch.timings,
+        statistics=[],
     )
 
 
-def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
-    """Return the sources as a sequence, checked as far as possible without reading files.
-
-    Raises
-    ------
-    SourceError
-        If one of them does not exist, two documents have the same id, or all are blank.
-    """
-    sources = [sources] if isinstance(sources, str | Path | Document) else sources
-    given = [source for source in sources if isinstance(source, Document)]
-    for source in sources:
-        if not isinstance(source, Document):
-            check_source(source)
-    if len(given) == len(sources) and not any(document.text.strip() for document in given):
-        raise SourceError("Nothing to index: there is no document with text.")
-    _check_ids(given)
-    return sources
+def _document(chunk: BaseNode) -> str:
+    return chunk.ref_doc_id or chunk.node_id
 
 
-def read_and_split(
-    sources: Sequence[Source],
-    hierarchy: Hierarchy,
-    splitter: NodeParser | None,
-    chunk_size: int | None,
-    memory: ReadingCache | None,
-    progress: Progress,
-    watch: Stopwatch,
-) -> tuple[list[Document], list[Skipped], list[BaseNode]]:
-    """Return the documents of the sources, the skipped sources with reasons, and the chunks."""
-    with watch("read"):
-        documents, skipped = _documents(sources, memory, progress)
-    with watch("split"):
-        splitter = splitter or sentence_splitter(hierarchy.embedder.embed_model, chunk_size)
-        chunks = split_documents(documents, splitter, progress=progress, memory=memory)
-    return documents, skipped, chunks
+def _note_origin(chunk: BaseNode, documents: Documents) -> None:
+    """Write the origin of a chunk's document into its record."""
+    origin = documents.get(_document(chunk), Origin())
+    record = replace(NodeRecord.from_metadata(chunk.metadata), **origin._asdict())
+    chunk.metadata |= record.to_metadata()
+    for hidden in (chunk.excluded_embed_metadata_keys, chunk.excluded_llm_metadata_keys):
+        hidden += [key for key in RECORD_KEYS if key not in hidden]
 
 
-def _held(store: HierarchyStore) -> tuple[dict[str, str], set[str]]:
-    """Return the hashes of the last build's documents, and the documents in the index."""
-    try:
-        snapshot = store.snapshot()
-    except FormatError:  # the build replaces it
-        return {}, set()
-    held = {d for row in wait_for(snapshot.columns("documents"))["documents"] for d in row}
-    return snapshot.report().get("documents", {}), held
+def _check_models(snapshot: Snapshot, hierarchy: Hierarchy) -> None:
+    """Raise InputError if a build would replace a tree of another method or of other models."""
+    record = wait_for(snapshot.record())
+    known = [
+        ("method", record.method, hierarchy.method),
+        ("embedding model", record.embed_model, hierarchy.embedder.name),
+        ("summariser", record.summarizer, hierarchy.summarizer_name),
+    ]
+    for what, was, now in known:
+        if was != now and not (what == "embedding model" and is_same_name(was, now)):
+            raise InputError(
+                f"The index {snapshot.uri!r} was built with the {what} {was!r}, this build has "
+                f"{now!r}; pass --replace (in Python replace=True) to build all of it again."
+            )
+
+
+def _check_documents(uri: str, changes: Changes, before: Documents) -> None:
+    """Raise InputError if a build would remove more than half of the documents."""
+    if 2 * changes.removed > len(before):
+        raise InputError(
+            f"The build would remove {changes.removed} of the {len(before)} documents of the index "
+            f"{uri!r}; pass --replace (in Python replace=True) to do so, or use `hierindex update` "
+            "to add documents."
+        )
 
 
 def _grounding(nodes: Sequence[BaseNode]) -> float | None:
@@ -171,34 +261,7 @@ def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:
     return {stage: round(spent, 3) for stage, spent in {**seconds, "total": total}.items()}
 
 
-def _documents(
-    sources: Sequence[Source], memory: ReadingCache | None, progress: Progress
-) -> tuple[list[Document], list[Skipped]]:
-    paths = [source for source in sources if not isinstance(source, Document)]
-    given = [well_formed(source) for source in sources if isinstance(source, Document)]
-    blank = [Skipped(d.doc_id, "contains only white space") for d in given if not d.text.strip()]
-    given = [document for document in given if document.text.strip()]
-    read, skipped = list[Document](), list[Skipped]()
-    if paths:
-        read, skipped = read_documents(*paths, progress=progress, memory=memory)
-    documents = [*read, *given]
-    _check_ids(documents)
-    return documents, [*skipped, *blank]
-
-
-def _check_ids(documents: Sequence[Document]) -> None:
-    repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
-    if repeated:
-        raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
-
-
-def _hash(document: Document) -> str:
-    """Return a document's hash, which does not depend on when its file was last modified."""
-    metadata = {key: value for key, value in document.metadata.items() if key != MODIFIED}
-    return document.model_copy(update={"metadata": metadata}).hash
-
-
-def _check_writable(uri: str) -> None:
+def check_writable(uri: str) -> None:
     """Raise InputError before any work if the folder is not writable."""
     if "://" in uri:
         return
@@ -208,15 +271,3 @@ def _check_writable(uri: str) -> None:
         raise InputError(
             f"The index folder {uri!r} cannot be written: {nearest} is not a writable folder."
         )
-
-
-def _difference(held: set[str], before: dict[str, str], after: dict[str, str]) -> dict[str, int]:
-    """Count documents by outcome; a document without a known hash has changed."""
-    both = held & after.keys()
-    changed = sum(before.get(document) != after[document] for document in both)
-    return {
-        "added": len(after) - len(both),
-        "changed": changed,
-        "removed": len(held) - len(both),
-        "unchanged": len(both) - changed,
-    }

@@ -1,19 +1,25 @@
-"""Estimates of what a build would cost."""
+"""Estimates of what a build, an update or a deletion would cost."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
+from llama_index.core.schema import MetadataMode
 
-from hierindex.build import Source, checked, read_and_split
+from hierindex.build import Job, held_by
 from hierindex.cache.file import Cache, cache_file, open_cache
+from hierindex.changes import Remembered, Revision, held_documents
 from hierindex.embed.model_identity import fingerprint
 from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.progress import Progress
+from hierindex.read.documents import read_files
+from hierindex.revisions import Source, built, checked
+from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
 
@@ -23,10 +29,12 @@ Number = int | tuple[int, int]
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated requests of a build to a language model.
+    """The estimated requests to a language model.
 
     `levels` has the number of nodes of each level, `completion_tokens` is an upper bound, and
-    `cached_summaries` cost nothing. In a quick estimate, numbers are pairs of bounds.
+    `cached_summaries` cost nothing. In a quick estimate, these numbers are pairs of bounds.
+    `embedded_chunks` and `embedded_tokens` count the chunks whose vectors are not cached, and
+    `documents` those that are added, changed, removed, renamed and unchanged.
     """
 
     levels: list[dict[str, Number]]
@@ -34,6 +42,9 @@ class Estimate:
     prompt_tokens: Number
     completion_tokens: Number
     cached_summaries: Number
+    embedded_chunks: int = 0
+    embedded_tokens: int = 0
+    documents: dict[str, int] = field(default_factory=dict)
 
     def price(self, prompt: float, completion: float) -> float | tuple[float, float]:
         """Return the maximum price, given prices per million tokens."""
@@ -61,24 +72,48 @@ def estimate_tree(
     The chunks are embedded, and their vectors are cached for the build. A quick estimate embeds
     nothing and bounds the tree by arithmetic. Neither changes the index.
     """
-    progress = progress or hierarchy.progress
-    rehearsal = hierarchy.rehearsal()
+    progress, watch = progress or hierarchy.progress, Stopwatch()
     sources, is_built = checked(sources), cache_file(store.uri).exists()
-    model = fingerprint(hierarchy.embedder.embed_model)
+    model, snapshot = fingerprint(hierarchy.embedder.embed_model), held_by(store)
+    before, was = held_documents(snapshot), Remembered.of(snapshot)
     with open_cache(store.uri, model) if is_built or not quick else nullcontext(Cache()) as cache:
-        _, _, chunks = read_and_split(
-            sources, hierarchy, splitter, chunk_size, cache.readings, progress, Stopwatch()
+        read = partial(read_files, progress=progress, memory=cache.readings)
+        revision = built(sources, before, was, read)
+        job = Job(
+            revision, store, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch
         )
-        if quick:
-            return _between(*rehearsal.expected(chunks), may_be_cached=is_built)
-        grown = rehearsal.grow(chunks, cache, progress)
+        return estimated(job, quick=quick, may_be_cached=is_built)
+
+
+def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> Estimate:
+    """Estimate the cost of a build, an update or a deletion; see `estimate_tree`."""
+    rehearsal, chunks = job.hierarchy.rehearsal(), job.chunks()
+    documents = asdict(job.revision.changes)
+    new = [chunk.get_content(MetadataMode.EMBED) for chunk in chunks if chunk.embedding is None]
+    known = job.cache.vectors.recall(new) if job.cache.vectors else {}
+    n_tokens = job.hierarchy.embedder.count_tokens([text for text in new if text not in known])
+    embedded: dict[str, Any] = {
+        "documents": documents,
+        "embedded_chunks": len(n_tokens),
+        "embedded_tokens": int(n_tokens.sum()),
+    }
+    if quick:
+        bounds = _between(*rehearsal.expected(chunks), may_be_cached=may_be_cached)
+        return replace(bounds, **embedded)
+    grown = rehearsal.grow(chunks, job.cache, job.progress)
     return Estimate(
         levels=[{"level": level.level, "nodes": level.nodes} for level in grown.statistics],
         llm_calls=grown.usage.llm_calls,
         prompt_tokens=grown.usage.prompt_tokens,
         completion_tokens=grown.usage.completion_tokens,
         cached_summaries=grown.usage.cached_summaries,
+        **embedded,
     )
+
+
+def costs_nothing(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> Estimate:
+    """Return the estimate of an update that changes nothing."""
+    return Estimate([], 0, 0, 0, 0, documents=asdict(revision.changes))
 
 
 def _between(one: Expected, other: Expected, *, may_be_cached: bool) -> Estimate:

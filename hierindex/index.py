@@ -1,36 +1,25 @@
-"""The managed index: build, open and ask a tree in one folder."""
+"""The managed index: build, update, open and ask a tree in one folder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.llms import LLM
-from llama_index.core.query_engine import RetrieverQueryEngine
 
-from hierindex.errors import InputError
-from hierindex.llm.record import Calls
-from hierindex.llm.served import served
-from hierindex.respond.answer import Answer, answered, retrieved
-from hierindex.respond.engine import NEED_LLM, can_stream, choose_mode, query_engine
-from hierindex.respond.llama_index_names import separated
-from hierindex.retrieve.levels import Level, check_levels, levels_of
-from hierindex.retrieve.stored_tree import StoredTree
+from hierindex.revisable_tree import RevisableTree
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
-    from llama_index.core.chat_engine.types import BaseChatEngine
     from llama_index.core.node_parser import NodeParser
+    from llama_index.core.schema import Document
 
-    from hierindex.build import BuildReport, Source
     from hierindex.estimate import Estimate
     from hierindex.hierarchy.hierarchy import Hierarchy
     from hierindex.progress import Progress
-    from hierindex.respond.compare import Comparison
+    from hierindex.revisions import Source
 
 
-class HierarchicalIndex(StoredTree):
+class HierarchicalIndex(RevisableTree):
     """An index that keeps a tree of summaries over documents in one folder.
 
     Create it with `build` or `open`; `open` also takes a folder that an `IngestionPipeline`
@@ -43,16 +32,6 @@ class HierarchicalIndex(StoredTree):
         The model that the tree was built with; by default loaded by the name stored in the tree.
     """
 
-    def __init__(
-        self,
-        store: HierarchyStore,
-        embed_model: BaseEmbedding | None = None,
-        *,
-        last_build: "BuildReport | None" = None,
-    ) -> None:
-        super().__init__(store, embed_model)
-        self.last_build = last_build
-
     @classmethod
     def build(
         cls,
@@ -62,6 +41,7 @@ class HierarchicalIndex(StoredTree):
         hierarchy: "Hierarchy | None" = None,
         splitter: "NodeParser | None" = None,
         chunk_size: int | None = None,
+        replace: bool = True,
         progress: "Progress | None" = None,
     ) -> Self:
         """Build an index of documents, or replace all documents of an existing one.
@@ -82,6 +62,9 @@ class HierarchicalIndex(StoredTree):
             By default `sentence_splitter`, whose chunks fit the embedding model's window.
         chunk_size : int, optional
             Tokens per chunk of the default splitter.
+        replace : bool
+            Whether an existing index may be replaced by one of another method, embedding model or
+            summariser, or without more than half of its documents.
         progress : Progress, optional
             Replaces the hierarchy's own callback.
 
@@ -94,6 +77,8 @@ class HierarchicalIndex(StoredTree):
         ------
         SourceError
             If there is nothing to index, or two documents have the same id.
+        InputError
+            If the index is not to be replaced, and the build would lose much of it.
         ModelError, SummaryError
             If a model fails; the index is unchanged.
         """
@@ -103,7 +88,13 @@ class HierarchicalIndex(StoredTree):
         hierarchy = hierarchy or SemanticHierarchy()
         store = HierarchyStore(uri)
         report = build_tree(
-            sources, store, hierarchy, splitter=splitter, chunk_size=chunk_size, progress=progress
+            sources,
+            store,
+            hierarchy,
+            splitter=splitter,
+            chunk_size=chunk_size,
+            replace=replace,
+            progress=progress,
         )
         return cls(store, hierarchy.embedder.embed_model, last_build=report)
 
@@ -151,145 +142,29 @@ class HierarchicalIndex(StoredTree):
         store.snapshot().require()
         return cls(store, embed_model)
 
-    def as_query_engine(
-        self,
-        *,
-        llm: LLM | None = None,
-        response_mode: str | None = None,
-        level: Level | Sequence[Level] | None = None,
-        synthesizer: dict[str, Any] | None = None,
-        **options: Any,
-    ) -> RetrieverQueryEngine:
-        """Return a query engine that quotes extracts or uses a LlamaIndex response mode.
+    @classmethod
+    def from_documents(
+        cls, documents: "Sequence[Document]", uri: str | Path, **options: Any
+    ) -> Self:
+        """Build an index of LlamaIndex documents; see `build` for the options."""
+        return cls.build(documents, uri, **options)
 
-        Parameters
-        ----------
-        llm : LLM, optional
-        response_mode : str, optional
-            "extractive" without an LLM; see `query_engine`.
-        level : int or str, or a sequence of them, optional
-            Levels to search, by number or word; see `HierarchyRetriever`.
-        synthesizer : dict, optional
-            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`,
-            `unsupported`.
-        **options
-            Options of `as_retriever`, and those of LlamaIndex's query engines: templates,
-            `streaming`, `use_async` and `output_cls`. With `text_qa_template` or
-            `refine_template`, the mode is by default "compact", which uses them.
+    def insert(self, document: "Document", **options: Any) -> None:
+        """Add a LlamaIndex document, or replace the one with its id; see `update`."""
+        self.update(document, **options)
 
-        Raises
-        ------
-        InputError
-            If the options cannot be combined, or no node fits the token budget.
-        """
-        # Fails before the embedding model is loaded.
-        mode, answering, retriever = separated(options, synthesizer or {}, response_mode, llm)
-        for name in ("llm", "response_mode", "retriever", "embed_model"):
-            if name in (synthesizer or {}):
-                raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
-        wait_for(check_levels(self.store.snapshot(), levels_of(level)))
-        made = self.as_retriever(level=level, **retriever)
-        wait_for(made.check_budget())
-        return query_engine(made, self.embed_model, llm=llm, response_mode=mode, **answering)
+    def delete_ref_doc(
+        self, ref_doc_id: str, delete_from_docstore: bool = False, **options: Any
+    ) -> None:
+        """Delete a document under LlamaIndex's name for it; see `delete`."""
+        self.delete(ref_doc_id, **options)
 
-    def as_chat_engine(
-        self, *, llm: LLM | None = None, chat_mode: str = "condense_plus_context", **options: Any
-    ) -> "BaseChatEngine":
-        """Return a chat engine of LlamaIndex, which remembers the conversation.
+    def refresh_ref_docs(self, documents: "Sequence[Document]", **options: Any) -> list[bool]:
+        """Add LlamaIndex documents that are new or changed, and return which of them are."""
+        from hierindex.changes import held_documents
+        from hierindex.read.content import content_hash
 
-        Answers in mode "condense_question" are those of `as_query_engine`, with citations in
-        `response.sources[0].raw_output.metadata`. Those of the other modes cite nothing.
-
-        Parameters
-        ----------
-        llm : LLM
-            It is required; LlamaIndex's `Settings.llm` is ignored.
-        chat_mode : {"condense_plus_context", "context", "condense_question"}
-        **options
-            Options of the chat engine, such as `memory`, `chat_history` and prompts, and those of
-            `as_retriever`, or in mode "condense_question" of `as_query_engine`.
-
-        Raises
-        ------
-        InputError
-            If no LLM is given, or the options cannot be combined.
-        """
-        from hierindex.respond.chat import chat_engine
-
-        return chat_engine(self.as_retriever, self.as_query_engine, llm, chat_mode, options)
-
-    def ask(
-        self,
-        question: str,
-        *,
-        llm: LLM | None = None,
-        response_mode: str | None = None,
-        show: Callable[[str], object] | None = None,
-        **options: Any,
-    ) -> Answer:
-        """Ask a question, with the options of `as_query_engine`.
-
-        Parameters
-        ----------
-        question : str
-        llm : LLM, optional
-        response_mode : str, optional
-        show : callable, optional
-            Called with each piece of the answer's text, which is streamed in modes that can.
-        **options
-            As in `as_query_engine`.
-
-        Returns
-        -------
-        Answer
-            The answer with its sources, usage and timings.
-        """
-        calls, mode = Calls(), choose_mode(response_mode, llm)
-        asked = llm if mode in NEED_LLM else None
-        if show is not None and can_stream(mode):
-            options["synthesizer"] = {"streaming": True} | (options.get("synthesizer") or {})
-        engine = self.as_query_engine(
-            llm=served(asked, calls) if asked else llm, response_mode=response_mode, **options
-        )
-        found = retrieved(question, engine.retriever, self.embed_model)
-        return answered(found, engine, asked, calls, show)
-
-    def compare(
-        self,
-        question: str,
-        *,
-        llm: LLM | None = None,
-        response_modes: Sequence[str] | None = None,
-        synthesizer: dict[str, Any] | None = None,
-        **retriever: Any,
-    ) -> "Comparison":
-        """Answer a question in several response modes from the same retrieved nodes.
-
-        Parameters
-        ----------
-        question : str
-        llm : LLM, optional
-        response_modes : sequence of str, optional
-            By default all modes that answer; only "extractive" without an LLM.
-        synthesizer : dict, optional
-            Options of the response synthesizers; each mode takes those that it has.
-        **retriever
-            Options of `HierarchyRetriever`.
-
-        Raises
-        ------
-        InputError
-            If a mode does not exist, or needs an LLM and none is given.
-        """
-        from hierindex.respond.compare import compare
-
-        for mode in response_modes or ():
-            choose_mode(mode, llm)
-        return compare(
-            question,
-            self.as_retriever(**retriever),
-            self.embed_model,
-            llm=llm,
-            response_modes=response_modes,
-            synthesizer=synthesizer,
-        )
+        held = held_documents(self.store.snapshot())
+        hashes = {name: origin.document_hash for name, origin in held.items()}
+        self.update(documents, **options)
+        return [hashes.get(d.doc_id) != content_hash(d) for d in documents]

@@ -1,9 +1,8 @@
 """A node's place in the tree, as stored in its metadata.
 
-A LlamaIndex node has one metadata dictionary, which vector stores filter, print and return.
-A `NodeRecord` is stored there as the plain numbers `hierindex_level`, `hierindex_level_max` and
-`hierindex_grounding`, by which any store can filter, and one JSON string, `hierindex`, for the
-rest, as some stores take only scalars.
+A LlamaIndex node has one metadata dictionary, which vector stores filter. A `NodeRecord` is stored
+there as the plain numbers `hierindex_level`, `hierindex_level_max` and `hierindex_grounding`, by
+which any store can filter, and one JSON string, `hierindex`, for the rest.
 """
 
 import json
@@ -186,6 +185,7 @@ class NodeRecord:
     measured. `whole_document` is the document whose chunks are exactly those under the node, if
     no higher node has the same; else empty. `title` is a heading or a short phrase that names the
     node among its siblings, unlike `title` in the metadata, which is the document's.
+    `document_hash` is a digest of a chunk's document, and `read_from` its source's absolute path.
     `embed_settings` is JSON of the settings that distinguish embedding models of one name; it is
     empty if the model reveals neither name nor settings.
     """
@@ -204,6 +204,8 @@ class NodeRecord:
     grounding: float | None = 1.0
     whole_document: str = ""
     title: str = ""
+    document_hash: str = ""
+    read_from: str = ""
 
     @property
     def citations(self) -> list[Span]:

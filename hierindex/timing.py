@@ -26,6 +26,7 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._seconds: dict[tuple[str, int | None], float] = {}
+        self._started = time.perf_counter()
 
     @contextmanager
     def __call__(self, stage: str, level: int | None = None) -> Iterator[None]:
@@ -36,6 +37,11 @@ class Stopwatch:
         finally:
             spent = time.perf_counter() - start
             self._seconds[stage, level] = self._seconds.get((stage, level), 0.0) + spent
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the stopwatch was made."""
+        return time.perf_counter() - self._started
 
     @property
     def timings(self) -> list[Timing]:

@@ -564,6 +564,9 @@ def test_a_dry_run_says_what_a_build_takes(build, server) -> None:
     assert sorted(told) == [
         "cached_summaries",
         "completion_tokens",
+        "documents",
+        "embedded_chunks",
+        "embedded_tokens",
         "levels",
         "llm_calls",
         "price",
@@ -638,7 +641,7 @@ def test_environment_and_file_reach_a_command(hierindex, folder, monkeypatch, tm
     assert hierindex("build", folder, "--index", "T")[0] == 0
     assert json.loads(hierindex("info", "--index", "T", "--json")[1])["method"] == "raptor"
     monkeypatch.setenv("HIERINDEX_METHOD", "document")
-    hierindex("build", folder, "--index", "T")
+    hierindex("build", folder, "--index", "T", "--replace")
     assert json.loads(hierindex("info", "--index", "T", "--json")[1])["method"] == "document"
     hierindex("build", folder, "--index", "T", "--method", "semantic")
     assert json.loads(hierindex("info", "--index", "T", "--json")[1])["method"] == "semantic"

@@ -13,7 +13,10 @@ FLOORS = [
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "retrieve", "respond", "demo"},
-    {"build", "estimate", "index", "export"},
+    {
+        *("changes", "index_settings", "revisions", "build", "update", "estimate"),
+        *("revisable_tree", "index", "export"),
+    },
     {"evaluate"},
     {"cli"},
 ]
@@ -22,8 +25,12 @@ BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
     "loading": {"errors"},
     "respond": {"retrieve"},
-    "estimate": {"build"},
-    "index": {"build", "estimate"},
+    "revisions": {"changes"},
+    "build": {"changes", "index_settings", "revisions"},
+    "update": {"build", "changes", "index_settings", "revisions"},
+    "estimate": {"build", "changes", "revisions"},
+    "revisable_tree": {"build", "estimate", "revisions", "update"},
+    "index": {"build", "changes", "estimate", "revisable_tree", "revisions"},
     "export": {"index"},
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")

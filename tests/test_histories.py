@@ -4,6 +4,7 @@ import asyncio
 import random
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from zlib import crc32
@@ -60,8 +61,12 @@ def chunks_of(texts: dict[str, str], hierarchy: Hierarchy) -> list[BaseNode]:
 
 
 def as_plain(nodes: list[BaseNode]) -> list[dict]:
-    """All that is known of each node, by id."""
-    return sorted((node.to_dict() for node in nodes), key=lambda node: node["id_"])
+    """All that is known of each node, by id, but the origin of its document in an index."""
+    plain = sorted((node.to_dict() for node in nodes), key=lambda node: node["id_"])
+    for node in plain:
+        known = replace(NodeRecord.from_metadata(node["metadata"]), document_hash="", read_from="")
+        node["metadata"] |= known.to_metadata()
+    return plain
 
 
 def levels_of(nodes: list[BaseNode]) -> int:
@@ -409,7 +414,7 @@ class Unread(HierarchyStore):
 @KINDS
 def test_a_build_reads_no_table(tmp_path, kind):
     hierarchy = hierarchy_of(kind)
-    options = {"splitter": None, "chunk_size": CHUNK_SIZE, "progress": None}
+    options = {"splitter": None, "chunk_size": CHUNK_SIZE, "replace": True, "progress": None}
     for texts in history(3, 2):
         build_tree(documents(texts), Unread(tmp_path), hierarchy, **options)
     fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes

@@ -223,7 +223,7 @@ class TestBuildingAgain:
         lancedb.connect(tmp_path / "index").create_table(
             "nodes", old.replace_schema_metadata(None), mode="overwrite"
         )
-        with pytest.raises(FormatError, match=r"format 1, this version reads format 4\); build it"):
+        with pytest.raises(FormatError, match=r"format 1, this version reads format 5\); build it"):
             HierarchicalIndex.open(tmp_path / "index")
         report = built(folder, tmp_path / "index").last_build
         assert (report.added, report.unchanged) == (3, 0)

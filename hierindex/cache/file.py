@@ -1,10 +1,11 @@
 """The cache file of an index, and deletion from it."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from platformdirs import user_cache_path
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
@@ -27,11 +28,30 @@ class Cache:
     vectors: VectorCache | None = None
     texts: TextCache | None = None
     readings: ReadingCache | None = None
+    database: Database | None = None
 
-    def begin(self, documents: Iterable[str]) -> None:
-        """Record the hashes of a build's documents before it starts."""
+    def of_model(self, model: str | None) -> Self:
+        """Return the cache with the vectors of an embedding model, given its fingerprint."""
+        if self.database is None or model is None:
+            return self
+        return replace(self, vectors=VectorCache(self.database, model))
+
+    def begin(self, documents: Collection[str], embedded: Iterable[str] = ()) -> None:
+        """Record what the index will hold, before any of it is written.
+
+        Parameters
+        ----------
+        documents : Collection[str]
+            Hashes of all documents.
+        embedded : Iterable[str]
+            Texts of chunks whose vectors are known, so that they are not recalled.
+        """
+        if self.vectors is not None:
+            self.vectors.use(embedded)
         if self.texts is not None:
             self.texts.begin(documents)
+        if self.readings is not None:
+            self.readings.begin(documents)
 
     def forget_the_rest(self, *, something_is_gone: bool) -> None:
         """Delete the entries that this build did not use, so that nothing remains of deleted text.
@@ -48,7 +68,7 @@ class Cache:
 
 
 @contextmanager
-def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
+def open_cache(uri: str, model: str | None = None) -> Iterator[Cache]:
     """Open the cache of an index for the `with` block.
 
     A damaged file is replaced by an empty one. If the file cannot be used, a warning is logged
@@ -59,8 +79,8 @@ def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
     ----------
     uri : str
         Of the index.
-    model : str or None
-        Fingerprint of the embedding model; if None, vectors are not cached.
+    model : str, optional
+        Fingerprint of the embedding model; if None, vectors are not cached, see `Cache.of_model`.
     """
     connection, file = None, cache_file(uri)
     new = [path for path in (file, *file.parents) if not path.exists()]
@@ -71,8 +91,8 @@ def open_cache(uri: str, model: str | None) -> Iterator[Cache]:
         return
     try:
         with closing(Database(connection)) as database:
-            trusted = None if model is None else VectorCache(database, model)
-            yield Cache(trusted, TextCache(database), ReadingCache(database))
+            cache = Cache(None, TextCache(database), ReadingCache(database), database)
+            yield cache.of_model(model)
     except SourceError:
         if file in new:
             remove(file)
@@ -111,6 +131,7 @@ def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
             connection.executemany("DELETE FROM vectors WHERE text = ?", digests)
             texts.forget_all_but(connection, summaries)
             connection.execute("DELETE FROM readings")
+            connection.execute("DELETE FROM uses")
         # If another build has the file open, its log would still contain the texts.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -156,6 +177,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute(texts.CREATE)
         connection.execute(texts.CREATE_DOCUMENTS)
         connection.execute(readings.CREATE)
+        connection.execute(readings.CREATE_USES)
         connection.execute("DROP TABLE IF EXISTS completions")  # of an older version
     except sqlite3.DatabaseError:
         connection.close()

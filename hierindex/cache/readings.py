@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 from hierindex.cache.database import Database, optional
@@ -10,6 +11,12 @@ CREATE = """
 CREATE TABLE IF NOT EXISTS readings (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, value BLOB NOT NULL
 )
+"""
+# Which documents an entry was used for, by their hashes.
+CREATE_USES = """
+CREATE TABLE IF NOT EXISTS uses (
+    document TEXT, key TEXT, PRIMARY KEY (document, key)
+) WITHOUT ROWID
 """
 LEVEL = 1  # of compression; higher ones save little, and take longer than reading some files
 
@@ -28,6 +35,9 @@ class ReadingCache:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._used: set[str] = set()
+        self._recent: set[str] = set()  # used for the document that is being read
+        self._uses: set[tuple[str, str]] = set()
+        self._documents: set[str] = set()
 
     def recall(self, key: str) -> Any:
         """Return the value under a key; None if there is none, or if it is damaged."""
@@ -41,23 +51,47 @@ class ReadingCache:
             value = json.loads(zlib.decompress(found[0]).decode("utf-8", "surrogatepass"))
         except (zlib.error, ValueError, TypeError):
             return None
-        self._used.add(key)
+        self._recent.add(key)
         return value
 
     def keep(self, key: str, value: Any) -> None:
         """Store a JSON value, replacing any other under its key."""
         data = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        self._used.add(key)
+        self._recent.add(key)
         with optional(), self._database.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO readings (key, value) VALUES (?, ?)",
                 (key, zlib.compress(data, LEVEL)),
             )
 
+    def read_for(self, document: str) -> None:
+        """Note that what was recalled and stored since the last call was read for a document.
+
+        Parameters
+        ----------
+        document : str
+            Its hash.
+        """
+        self._uses.update((document, key) for key in self._recent)
+        self._used |= self._recent
+        self._recent.clear()
+
+    def begin(self, documents: Iterable[str]) -> None:
+        """Set the hashes of the documents whose readings `forget_the_rest` keeps."""
+        self._documents = {*documents}
+
     def forget_the_rest(self) -> None:
-        """Delete the values that this build neither recalled nor stored."""
+        """Delete what this build did not use and no document of `begin` was read with."""
+        used = json.dumps(sorted(self._used | self._recent))
+        staying = json.dumps(sorted(self._documents))
         with optional(), self._database.transaction() as connection:
+            connection.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?)", self._uses)
             connection.execute(
-                "DELETE FROM readings WHERE key NOT IN (SELECT value FROM json_each(?))",
-                (json.dumps(sorted(self._used)),),
+                "DELETE FROM uses WHERE document NOT IN (SELECT value FROM json_each(?))",
+                (staying,),
+            )
+            connection.execute(
+                "DELETE FROM readings WHERE key NOT IN (SELECT value FROM json_each(?))"
+                " AND key NOT IN (SELECT key FROM uses)",
+                (used,),
             )

@@ -64,8 +64,13 @@ class VectorCache:
                 ],
             )
 
+    def use(self, texts: Iterable[str]) -> None:
+        """Count the vectors of texts as used, though they are not recalled."""
+        with optional(), self._database.transaction() as connection:
+            _use(connection, map(text_digest, texts))
+
     def forget_the_rest(self) -> None:
-        """Delete the vectors that this build neither recalled nor stored."""
+        """Delete the vectors that this build did not use."""
         with optional(), self._database.transaction() as connection:
             connection.execute(
                 "DELETE FROM vectors WHERE model <> ? OR text NOT IN (SELECT text FROM used)",

@@ -13,6 +13,7 @@ from hierindex.cli.chatting import chat
 from hierindex.cli.evaluating import evaluate
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import print_note
+from hierindex.cli.updating import delete, update
 from hierindex.errors import HierindexError
 
 INTERRUPTED = 130  # typer's exit status after Ctrl-C
@@ -25,7 +26,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (build, query, chat, compare, info, tree, show, outline, export, evaluate, demo):
+CHANGING, ASKING = (build, update, delete), (query, chat, compare)
+for command in (*CHANGING, *ASKING, info, tree, show, outline, export, evaluate, demo):
     app.command()(command)
 
 

@@ -10,6 +10,7 @@ from hierindex.cli.output import print_result, visible
 from hierindex.errors import InputError
 
 if TYPE_CHECKING:
+    from hierindex.estimate import Estimate
     from hierindex.settings import Settings
 
 
@@ -29,15 +30,20 @@ def build(
     quick: Annotated[
         bool, typer.Option("--quick", help="With --dry-run: ranges, without embedding.")
     ] = False,
-    timings: Annotated[
-        bool, typer.Option("--timings", help="Print seconds by stage and level.")
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Replace the index even if its method or models change or most documents go.",
+        ),
     ] = False,
+    timings: options.Timings = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of an existing index."""
     from hierindex.cli.choose import hierarchy_of
     from hierindex.cli.progress import shown_progress
-    from hierindex.cli.text import built, estimated, timed
+    from hierindex.cli.text import built, timed
     from hierindex.index import HierarchicalIndex
 
     if quick and not dry_run:
@@ -51,14 +57,21 @@ def build(
         if dry_run:
             estimate = HierarchicalIndex.estimate(sources, index, quick=quick, **given)
         else:
-            report = HierarchicalIndex.build(sources, index, **given).last_build
+            report = HierarchicalIndex.build(sources, index, replace=replace, **given).last_build
     if dry_run:
-        prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
-        price = estimate.price(*prices) if any(prices) else None
-        print_result({**estimate.to_json(), "price": price}, as_json, estimated)
+        print_estimate(estimate, settings, as_json)
     else:
         assert report is not None
         print_result(report.to_json(), as_json, timed if timings else built)
+
+
+def print_estimate(estimate: "Estimate", settings: "Settings", as_json: bool) -> None:
+    """Print an estimate, with its price if the settings have prices."""
+    from hierindex.cli.text import estimated
+
+    prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
+    price = estimate.price(*prices) if any(prices) else None
+    print_result({**estimate.to_json(), "price": price}, as_json, estimated)
 
 
 def demo(

@@ -1,13 +1,15 @@
 """Construction of hierarchies and summarisers from settings."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hierindex.cli.llm import llm_of
+from hierindex.embed.model_identity import is_same_name
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
-from hierindex.settings import Settings
+from hierindex.index_settings import BY_METHOD, KINDS
+from hierindex.settings import Settings, load_settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import EmbeddingGrounding
 from hierindex.summarize.llm import LLMRewriter
@@ -19,20 +21,89 @@ from hierindex.summarize.two_stage import TwoStageSummarizer
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
-HIERARCHIES = {
-    kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)
-}
+REMEMBERED = "remembered"  # the language model of an index
 
 
 def hierarchy_of(settings: Settings) -> Hierarchy:
     """Return the hierarchy that the settings describe, with its models loaded."""
     summarizer = _summarizer(settings)
-    return HIERARCHIES[settings.method](
+    return BY_METHOD[settings.method](
         embed_model=settings.embed_model,
         summarizer=summarizer,
         max_levels=settings.max_levels,
         seed=settings.seed,
     )
+
+
+def as_built(
+    remembered: Mapping[str, Any], flags: dict[str, Any]
+) -> tuple[Settings, dict[str, Any]]:
+    """Return the settings of an update, and its language model with options of its requests.
+
+    Parameters
+    ----------
+    remembered : Mapping
+        What the index remembers, see `settings_of`.
+    flags : dict
+        Those of the command line. `llm` may be "remembered".
+
+    Raises
+    ------
+    InputError
+        If a flag contradicts what is remembered, or no language model is remembered.
+    """
+    served = remembered.get("llm") or {}
+    if flags.get("llm") == REMEMBERED:
+        if not served:
+            raise InputError("--llm remembered: the index remembers no language model.")
+        flags = {"llm_base_url": served["base_url"], **flags, "llm": served["name"]}
+    settings, known = load_settings(**flags), _as_flags(remembered)
+    for name in flags.keys() & known.keys():
+        was, asked = known[name], getattr(settings, name)
+        given = _prompt(asked) if name == "prompt" else asked
+        if given != was and not (name == "embed_model" and is_same_name(was, given)):
+            raise InputError(
+                f"--{name.replace('_', '-')} {asked} contradicts the index, which was built with "
+                f"{was or 'none'}; leave it out, or build the index again with --replace."
+            )
+    models: dict[str, Any] = {"strict": settings.strict}
+    if settings.llm is not None and settings.llm == known["llm"]:
+        tokens = settings.llm_completion_tokens or served.get("max_tokens")
+        llm = llm_of(settings.model_copy(update={"llm_completion_tokens": tokens}))
+        models |= {"llm": llm, **_limits(settings)}
+    return settings, models
+
+
+def _as_flags(remembered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an index remembers, as far as it does, by the names of flags."""
+    kind, summarizer = KINDS.get(remembered["class_name"]), remembered["summarizer"]
+    known = {
+        "method": kind.method if kind else remembered["class_name"],
+        "embed_model": remembered["embed_model"],
+    }
+    if name := summarizer.get("name"):  # of nodes that a pipeline made
+        return {**known, "llm": None if name == "extractive" else name}
+    rewriter = summarizer.get("rewriter", {})
+    return {
+        **known,
+        **{name: remembered.get(name) for name in ("chunk_size", "max_levels", "seed")},
+        "llm": rewriter.get("llm"),
+        "summarizer": rewriter.get("llm") or rewriter.get("seq2seq", "extractive"),
+        "prompt": rewriter.get("prompt"),
+        "grounding": "embedding" if summarizer.get("grounding") else "none",
+        "min_grounding": summarizer.get("min_grounding"),
+    }
+
+
+def _limits(settings: Settings) -> dict[str, Any]:
+    """Return the options of `LLMRewriter` that do not determine what it writes."""
+    return {
+        "concurrency": settings.llm_concurrency,
+        "timeout": settings.llm_timeout,
+        "deadline": settings.llm_deadline,
+        "token_limit": settings.max_llm_tokens,
+        "record": settings.llm_record,
+    }
 
 
 def _summarizer(settings: Settings) -> Summarizer:
@@ -51,15 +122,7 @@ def _summarizer(settings: Settings) -> Summarizer:
 
 
 def _rewriter(llm: "LLM", settings: Settings) -> LLMRewriter:
-    return LLMRewriter(
-        llm,
-        concurrency=settings.llm_concurrency,
-        prompt=_prompt(settings.prompt),
-        timeout=settings.llm_timeout,
-        deadline=settings.llm_deadline,
-        token_limit=settings.max_llm_tokens,
-        record=settings.llm_record,
-    )
+    return LLMRewriter(llm, prompt=_prompt(settings.prompt), **_limits(settings))
 
 
 def _prompt(name: str) -> str:

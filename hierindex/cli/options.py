@@ -12,6 +12,7 @@ Command = Callable[..., None]
 
 Index = Annotated[Path, typer.Option("--index", help="Folder of the index.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
+Timings = Annotated[bool, typer.Option("--timings", help="Print seconds by stage and level.")]
 Question = Annotated[str, typer.Argument(metavar="QUESTION")]
 Where = Annotated[
     list[str] | None,
@@ -110,7 +111,7 @@ def with_settings(names: str) -> Callable[[Command], Command]:
     """Give a command a flag for each named field of `Settings`.
 
     The flags take the place of the command's parameter `settings`, which gets the settings as
-    loaded with these flags.
+    loaded with these flags, or of its parameter `flags`, which gets those that are given.
     """
     flags = [_flag(name) for name in names.split()]
 
@@ -120,11 +121,16 @@ def with_settings(names: str) -> Callable[[Command], Command]:
             from hierindex.settings import load_settings
 
             given = {flag.name: arguments.pop(flag.name) for flag in flags}
-            command(**arguments, settings=load_settings(**given))
+            given = {name: value for name, value in given.items() if value is not None}
+            if "flags" in of_command:
+                command(**arguments, flags=given)
+            else:
+                command(**arguments, settings=load_settings(**given))
 
+        of_command = signature(command).parameters
         parameters = list[Parameter]()
-        for parameter in signature(command).parameters.values():
-            parameters += flags if parameter.name == "settings" else [parameter]
+        for parameter in of_command.values():
+            parameters += flags if parameter.name in ("settings", "flags") else [parameter]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         return run
 

@@ -13,6 +13,7 @@ import typer
 from hierindex.record import TITLES_BETWEEN
 
 CITED = "⟦", "⟧"  # marks around a cited passage
+OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 STATISTICS = {
     "level": "level",
     "nodes": "nodes",
@@ -24,20 +25,15 @@ STATISTICS = {
 
 
 def built(report: dict[str, Any]) -> str:
-    """Format the report of a build."""
-    counts = ", ".join(
-        f"{report[what]} {what}" for what in ("added", "changed", "removed", "unchanged")
-    )
-    lines = [
-        f"Generation {report['generation']}: {counts} documents, "
-        f"{report['seconds']['total']:.1f} s.",
-        _levels(
-            [
-                {name: level[key] for key, name in STATISTICS.items()}
-                for level in report["statistics"]
-            ]
-        ),
-    ]
+    """Format the report of a build, an update or a deletion."""
+    generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
+    levels = [{n: level[key] for key, n in STATISTICS.items()} for level in report["statistics"]]
+    lines = [f"Generation {generation}: {_changes(report)}, {seconds}."]
+    if levels:
+        lines.append(_levels(levels))
+    else:
+        n = counted(report["unchanged"], "document")
+        lines = [f"Nothing has changed: {n}, generation {generation}, {seconds}."]
     if any(report["usage"].values()):
         lines.append(usage_of(report["usage"]))
     if report["grounding"] is not None:
@@ -46,9 +42,19 @@ def built(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _changes(counts: Mapping[str, int]) -> str:
+    """Format the numbers of documents by outcome."""
+    return ", ".join(f"{counts[what]} {what}" for what in OUTCOMES) + " documents"
+
+
 def estimated(estimate: dict[str, Any]) -> str:
-    """Format the estimated cost of a build."""
+    """Format the estimated cost of a build, an update or a deletion."""
+    changes = f"{_changes(estimate['documents'])}."
+    if not estimate["levels"]:
+        return f"Nothing would change: {changes}"
     rows = [
+        ("chunks to embed", estimate["embedded_chunks"]),
+        ("tokens of these", estimate["embedded_tokens"]),
         ("calls", estimate["llm_calls"]),
         ("prompt tokens", estimate["prompt_tokens"]),
         ("completion tokens (maximum)", estimate["completion_tokens"]),
@@ -57,7 +63,7 @@ def estimated(estimate: dict[str, Any]) -> str:
     ]
     costs = table(("", "estimate"), ((name, _range(n)) for name, n in rows if n is not None))
     levels = [{"level": x["level"], "nodes": _range(x["nodes"])} for x in estimate["levels"]]
-    return f"{_levels(levels)}\n\n{costs}"
+    return f"{changes}\n\n{_levels(levels)}\n\n{costs}"
 
 
 def _range(n: Any) -> str:

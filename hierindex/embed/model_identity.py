@@ -80,7 +80,7 @@ def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> No
     asked = model_name(embed_model)
     built, asks = (json.loads(each or "{}") for each in (built_by, identity(embed_model)))
     differing = [key for key in built.keys() & asks.keys() if built[key] != asks[key]]
-    if not differing and _is_same_name(name, asked):
+    if not differing and is_same_name(name, asked):
         return
     first, second = (
         ", ".join([repr(each), *(f"{key}={settings[key]!r}" for key in sorted(differing))])
@@ -92,7 +92,7 @@ def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> No
     )
 
 
-def _is_same_name(one: str, other: str) -> bool:
+def is_same_name(one: str, other: str) -> bool:
     """Return whether names may be of one model, from a hub, a folder or a short name."""
     both_of_a_hub = all(name.count("/") == 1 and not Path(name).is_dir() for name in (one, other))
     return one == other or (not both_of_a_hub and _last_part(one) == _last_part(other))

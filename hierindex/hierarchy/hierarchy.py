@@ -132,6 +132,11 @@ class Hierarchy(TransformComponent):
             self._embedder = Embedder(model)
         return self._embedder
 
+    @property
+    def summarizer_name(self) -> str:
+        """Name of the model that writes the summaries, or "extractive"."""
+        return self._summarizer.name
+
     def __call__(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
         """Grow a tree over chunks.
 
@@ -290,7 +295,7 @@ class Hierarchy(TransformComponent):
             method=self.method,
             groupers=[earlier.revised(grouper) for grouper in self._groupers()],
             embedder=self.embedder,
-            summarizer=self._summarizer.name,
+            summarizer=self.summarizer_name,
             shaped_by=json.dumps(shaped_by, sort_keys=True),
             summary_tokens=self.summary_tokens,
             parent_embedding=self.parent_embedding,

@@ -124,10 +124,19 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
         beside = node.relationships.get(relation)
         if isinstance(beside, RelatedNodeInfo) and beside.node_id in renamed:
             leaf.relationships[relation] = RelatedNodeInfo(node_id=renamed[beside.node_id])
-    return Draft(leaf, NodeRecord(documents=(document,), quotes=_quotes(node, document, start)))
+    known = NodeRecord.from_metadata(node.metadata)
+    record = NodeRecord(
+        documents=(document,),
+        quotes=_quotes(node, document, start, known.quotes),
+        document_hash=known.document_hash,
+        read_from=known.read_from,
+    )
+    return Draft(leaf, record)
 
 
-def _quotes(node: BaseNode, document: str, start: int | None) -> tuple[Quote, ...]:
+def _quotes(
+    node: BaseNode, document: str, start: int | None, known: Sequence[Quote]
+) -> tuple[Quote, ...]:
     """Locate a chunk's text in its document, in parts of one page and section if they are known."""
     text = node.get_content(MetadataMode.NONE)
     if start is None:
@@ -138,9 +147,8 @@ def _quotes(node: BaseNode, document: str, start: int | None) -> tuple[Quote, ..
     whole = Span(document, start, end, page, section if isinstance(section, str) else "", label)
     if end - start != len(text):  # text edited after splitting: the span is that of the original
         return (Quote(0, len(text), whole, verbatim=False),)
-    known = NodeRecord.from_metadata(node.metadata).quotes
     if known and all(_quotes_text(quote, whole, text) for quote in known):
-        return known
+        return tuple(known)
     if isinstance(node.metadata.get(PAGE), int):
         return tuple(_by_page(text, whole))
     return (Quote(0, len(text), whole),)
@@ -151,10 +159,9 @@ def _quotes_text(quote: Quote, whole: Span, text: str) -> bool:
     source = quote.source
     return (
         source is not None
-        and quote.verbatim
         and source.document == whole.document
         and source.start - quote.at == whole.start
-        and quote.to <= len(text)
+        and (quote.to <= len(text) if quote.verbatim else quote.to == len(text))
     )
 
 

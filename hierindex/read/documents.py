@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -15,6 +15,8 @@ from llama_index.core.schema import Document
 from hierindex.cache.readings import ReadingCache
 from hierindex.errors import SourceError
 from hierindex.progress import Progress, silent
+from hierindex.read.content import content_hash, named_by
+from hierindex.read.files import File, files_of, is_link, valid_name
 from hierindex.read.html import read_html
 from hierindex.read.mail import read_mail
 from hierindex.read.markdown import read_markdown
@@ -38,8 +40,6 @@ from hierindex.read.text import Reading, UnreadableError, read_text
 from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
-FILE_PATH = "file_path"  # LlamaIndex's
-FOLDER = "folder"
 
 Reader = Callable[[BinaryIO], Reading]
 """Reads an open file."""
@@ -111,24 +111,34 @@ def read_documents(
     SourceError
         If a source does not exist, two files have the same id, or no file can be read.
     """
-    files: dict[str, Path] = {}
-    for source in sources:
-        check_source(source)
-        for document_id, path in _files(Path(source)):
-            if document_id in files:
-                raise SourceError(
-                    f"{str(files[document_id])!r} and {str(path)!r} have the same document id "
-                    f"{document_id!r}; index a common parent folder, or rename one."
-                )
-            files[document_id] = path
+    documents, skipped = read_files(files_of(sources), progress=progress, memory=memory)
+    if not documents:
+        raise nothing_to_index(sources, skipped)
+    return documents, skipped
+
+
+def nothing_to_index(sources: Sequence[str | Path], skipped: Sequence[Skipped]) -> SourceError:
+    """Return the error that no document was read from sources."""
+    names = ", ".join(repr(str(source)) for source in sources)
+    why = f"{skipped[0].path} {skipped[0].reason}" if skipped else "there is no file"
+    return SourceError(f"Nothing to index in {names}: {why}.")
+
+
+def read_files(
+    files: Mapping[str, File], *, progress: Progress = silent, memory: ReadingCache | None = None
+) -> tuple[list[Document], list[Skipped]]:
+    """Read files by document id, as `read_documents` does; there may be nothing to read."""
     documents, skipped, read = [], [], dict[str, str]()
-    in_turn = sorted(files.items(), key=lambda file: _is_link(file[1]))  # links last
-    for i, (document_id, path) in enumerate(in_turn, start=1):
+    in_turn = sorted(files.items(), key=lambda file: is_link(file[1].path))  # links last
+    for i, (document_id, (path, _)) in enumerate(in_turn, start=1):
         target = os.path.realpath(path)
         try:
-            if target in read and _is_link(path):
+            if target in read and is_link(path):
                 raise UnreadableError(f"is a link to {read[target]}, which is read")
-            documents.append(_read(path, document_id, memory))
+            document = _read(path, document_id, memory)
+            if memory is not None:
+                memory.read_for(content_hash(document))
+            documents.append(document)
             read[target] = document_id
         except UnreadableError as error:
             skipped.append(Skipped(document_id, str(error)))
@@ -138,21 +148,7 @@ def read_documents(
     place = {document_id: i for i, document_id in enumerate(files)}
     documents.sort(key=lambda document: place[document.doc_id])
     skipped.sort(key=lambda each: place[each.path])
-    if not documents:
-        names = ", ".join(repr(str(source)) for source in sources)
-        why = f"{skipped[0].path} {skipped[0].reason}" if skipped else "there is no file"
-        raise SourceError(f"Nothing to index in {names}: {why}.")
     return documents, skipped
-
-
-def check_source(source: str | Path) -> None:
-    """Raise SourceError if a file or folder does not exist."""
-    if not str(source):
-        raise SourceError("A source is an empty string; use '.' for the working directory.")
-    try:
-        Path(source).stat()
-    except (OSError, ValueError):
-        raise SourceError(f"The source {str(source)!r} cannot be found or read.") from None
 
 
 class FileReader(BaseReader):
@@ -182,7 +178,7 @@ class FileReader(BaseReader):
         SourceError
             If the file cannot be read as text.
         """
-        document_id = _valid(str(file))
+        document_id = valid_name(str(file))
         try:
             if fs is None:
                 document = _read(Path(file), document_id)
@@ -193,38 +189,6 @@ class FileReader(BaseReader):
             raise SourceError(f"{document_id!r} {error}.") from error
         document.metadata = {**(extra_info or {}), **document.metadata}
         return [well_formed(document)]
-
-
-def _files(source: Path) -> Iterator[tuple[str, Path]]:
-    """Yield id and path of everything but readable folders, in the order of paths."""
-    waiting = [source]
-    while waiting:
-        path = waiting.pop()
-        inside = path.name if path == source else path.relative_to(source).as_posix()
-        try:
-            if path != source and path.is_symlink():
-                raise NotADirectoryError
-            entries = sorted(path.iterdir(), reverse=True)
-        except OSError:
-            yield _valid(inside), path
-        else:
-            waiting += [p for p in entries if p.name[0] != "." and p.suffix != ".lance"]
-
-
-def _is_link(path: Path) -> bool:
-    try:
-        return path.is_symlink()
-    except OSError:  # as for a path that is too long; reading it raises the reason
-        return False
-
-
-def _valid(name: str) -> str:
-    r"""Return a file name as valid UTF-8, with invalid bytes escaped.
-
-    >>> _valid("caf\udce9")
-    'caf\\xe9'
-    """
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _read(path: Path, document_id: str, memory: ReadingCache | None = None) -> Document:
@@ -249,8 +213,7 @@ def _dated(seconds: float) -> dict[str, str]:
 def _document(
     file: BinaryIO, document_id: str, memory: ReadingCache | None = None, **more: Any
 ) -> Document:
-    path = Path(document_id)
-    suffix = path.suffix.lower()
+    suffix = Path(document_id).suffix.lower()
     if suffix in READERS:
         text, read, headings = read_once(READERS[suffix], suffix, file, memory)
     else:  # decoding is all, and the file may be large
@@ -260,11 +223,11 @@ def _document(
     longest = max(map(len, text.splitlines()))
     if longest > MAX_LINE:
         raise UnreadableError(f"has a line of {longest:,} characters, more than {MAX_LINE:,}")
-    named = {FILE_NAME: path.name, FILE_PATH: document_id, FOLDER: path.parent.as_posix()}
+    named = named_by(document_id)
     metadata = {**read, **named, **more}
     if headings:
-        is_named = path.suffix.lower() in NAMED
-        metadata.setdefault(TITLE, path.name if is_named else headings[0].title)
+        title = named[FILE_NAME] if suffix in NAMED else headings[0].title
+        metadata.setdefault(TITLE, title)
         metadata[HEADINGS] = [list(heading) for heading in headings]
     document = Document(id_=document_id, text=text, metadata=metadata)
     document.excluded_embed_metadata_keys = list(metadata)

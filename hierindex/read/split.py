@@ -18,6 +18,7 @@ from hierindex.cache.readings import ReadingCache
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
 from hierindex.progress import Progress, silent
+from hierindex.read.content import content_hash
 from hierindex.read.places import Places
 from hierindex.read.remembered import split_once
 from hierindex.read.sections import Sections, headings_of, split_at_headings
@@ -236,6 +237,8 @@ def split_documents(
     for i, document in enumerate(documents, start=1):
         if isinstance(splitter, PlacedSentenceSplitter):
             chunks += splitter([document], memory=memory)
+            if memory is not None:
+                memory.read_for(content_hash(document))
         else:
             found = splitter([_bare(document)])
             _place(found, document)

@@ -115,6 +115,8 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "text_hash": hash_text(text),
         "words": matched_words(values, text),
         "documents": documents,
+        "document_hash": record.document_hash,
+        "read_from": record.read_from,
         "parent_ids": [node_id for node_id, _ in parents],
         "parent_weights": [weight for _, weight in parents],
         "child_ids": list(links[CHILD]),

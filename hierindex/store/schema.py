@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hierindex.errors import FormatError, InputError
 
-FORMAT = "4"
+FORMAT = "5"
 """Version of the table's columns and ids; tables of other formats are not read."""
 
 FORMAT_KEY = b"hierindex_format"
@@ -44,6 +44,8 @@ def schema(n_dims: int) -> pa.Schema:
             pa.field("text_hash", pa.int64(), nullable=False),  # equal for copies
             pa.field("words", pa.string(), nullable=False),  # see `matched_words`
             pa.field("documents", texts),
+            pa.field("document_hash", pa.string(), nullable=False),  # "" if unknown
+            pa.field("read_from", pa.string(), nullable=False),  # the source; "" for none
             pa.field("parent_ids", texts),  # the strongest first
             pa.field("parent_weights", pa.list_(pa.float64())),
             pa.field("child_ids", texts),

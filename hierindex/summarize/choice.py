@@ -7,9 +7,10 @@ from llama_index.core.llms import LLM
 
 from hierindex.errors import InputError
 from hierindex.summarize.extractive import ExtractiveSummarizer
+from hierindex.summarize.grounding import EmbeddingGrounding
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Summarizer
-from hierindex.summarize.two_stage import TwoStageSummarizer
+from hierindex.summarize.two_stage import Rewriter, TwoStageSummarizer
 
 SummarizerLike = Summarizer | LLM | str | None
 
@@ -50,8 +51,20 @@ def as_summarizer(given: SummarizerLike) -> Summarizer:
     )
 
 
-def summarizer_from_dict(data: Mapping[str, Any], llm: LLM | None = None) -> Summarizer:
-    """Return the default summariser that a `to_dict` describes.
+def summarizer_from_dict(
+    data: Mapping[str, Any], llm: LLM | None = None, *, strict: bool = False, **limits: Any
+) -> Summarizer:
+    """Return the summariser that a `to_dict` describes.
+
+    Parameters
+    ----------
+    data : Mapping
+    llm : LLM, optional
+        The language model that it names.
+    strict : bool
+        See `TwoStageSummarizer`.
+    **limits
+        Options of `LLMRewriter` that do not determine what it writes.
 
     Raises
     ------
@@ -60,8 +73,28 @@ def summarizer_from_dict(data: Mapping[str, Any], llm: LLM | None = None) -> Sum
     """
     rewriter = data.get("rewriter", {})
     if "llm" in rewriter and llm is None:
-        raise InputError(f"The summaries were written by {rewriter['llm']!r}; pass it as llm=.")
-    made = as_summarizer(llm if "llm" in rewriter else rewriter.get("seq2seq"))
+        raise InputError(
+            f"The summaries were written by the language model {rewriter['llm']!r}; pass it as "
+            "llm= (on the command line --llm remembered)."
+        )
+    made: Summarizer = ExtractiveSummarizer()
+    if rewriter.keys() & {"llm", "seq2seq"}:
+        threshold = (data["grounding"] or {}).get("threshold")
+        made = TwoStageSummarizer(
+            _rewriter(rewriter, llm, limits),
+            extract_tokens=data["extract_tokens"],
+            strict=strict,
+            grounding=EmbeddingGrounding(threshold) if data["grounding"] else None,
+            min_grounding=data["min_grounding"],
+        )
     if made.to_dict() != data:
-        raise InputError("The summariser's settings are not the defaults; pass it as summarizer=.")
+        raise InputError("The summariser has settings of its own; pass it as summarizer=.")
     return made
+
+
+def _rewriter(data: Mapping[str, Any], llm: LLM | None, limits: Mapping[str, Any]) -> Rewriter:
+    if llm is not None and "llm" in data:
+        return LLMRewriter(llm, prompt=data["prompt"], **limits)
+    from hierindex.summarize.seq2seq import Seq2SeqRewriter
+
+    return Seq2SeqRewriter(data["seq2seq"], num_beams=data["num_beams"])

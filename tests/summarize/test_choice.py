@@ -83,8 +83,13 @@ def described(summarizer):
     return json.loads(json.dumps(summarizer.to_dict()))
 
 
-def test_defaults_can_be_made_again(folder):
-    for given, llm in [(None, None), (None, LLM), (folder, None), (folder, LLM), (LLM, LLM)]:
+def test_all_can_be_made_again(folder):
+    mine = TwoStageSummarizer(
+        LLMRewriter(LLM, prompt="{text}"), extract_tokens=70, min_grounding=0.5
+    )
+    unjudged = TwoStageSummarizer(LLMRewriter(LLM), grounding=None)
+    of_all = [(None, None), (None, LLM), (folder, None), (folder, LLM), (LLM, LLM)]
+    for given, llm in [*of_all, (mine, LLM), (unjudged, LLM)]:
         data = described(as_summarizer(given))
         assert summarizer_from_dict(data, llm).to_dict() == data
 
@@ -94,8 +99,6 @@ def test_defaults_can_be_made_again(folder):
     [
         (as_summarizer(LLM), None, "'tiny'.*llm="),
         (as_summarizer(LLM), OpenAILike(model="other"), "summarizer="),
-        (TwoStageSummarizer(LLMRewriter(LLM), extract_tokens=70), LLM, "summarizer="),
-        (TwoStageSummarizer(LLMRewriter(LLM, prompt="{text}")), LLM, "summarizer="),
         (TwoStageSummarizer(RewriterOf(str)), None, "summarizer="),
         (Shout(), None, "summarizer="),
     ],
@@ -103,3 +106,9 @@ def test_defaults_can_be_made_again(folder):
 def test_what_its_description_cannot_make_is_refused(summarizer, llm, told):
     with pytest.raises(InputError, match=told):
         summarizer_from_dict(described(summarizer), llm)
+
+
+def test_limits_are_set_beside_what_is_described():
+    data = described(TwoStageSummarizer(LLMRewriter(LLM, prompt="{text}")))
+    made = summarizer_from_dict(data, LLM, strict=True, concurrency=2, token_limit=9)
+    assert (made.strict, made.rewriter.concurrency, made.rewriter.token_limit) == (True, 2, 9)

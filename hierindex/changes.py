@@ -1,0 +1,170 @@
+"""What an index holds of each document, and what a build, an update or a deletion changes."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, NamedTuple, Self
+
+from llama_index.core.schema import Document, TextNode
+
+from hierindex.read.documents import Skipped
+from hierindex.store.prefilter import CHUNKS
+from hierindex.store.rows import to_nodes
+from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.snapshot import Snapshot
+from hierindex.threads import wait_for
+
+
+class Origin(NamedTuple):
+    """The content hash of a document and the source that it was read from; "" if unknown."""
+
+    document_hash: str = ""
+    read_from: str = ""
+
+
+Documents = Mapping[str, Origin]
+"""The documents of an index by id, in the order in which its tree has them."""
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What an index remembers of the build that made it.
+
+    `sources` are absolute paths, `settings` those of the hierarchy and the splitter, see
+    `settings_of`, and `left_out` has, for each source, digests of the ids of documents that were
+    deleted from the index and may still be in the source.
+    """
+
+    sources: Sequence[str] = field(default_factory=list)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self:
+        """Return what the report of the last build says; nothing if a pipeline made the index."""
+        report = snapshot.report()
+        fields = {name: report[name] for name in cls.__dataclass_fields__ if name in report}
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Numbers of documents by outcome.
+
+    A document that was removed and added again with the same content under another id is counted
+    as renamed alone.
+    """
+
+    added: int
+    changed: int
+    removed: int
+    renamed: int
+    unchanged: int
+
+    @classmethod
+    def between(cls, before: Documents, after: Documents) -> Self:
+        """Count the documents; one whose hash is unknown has changed if it was read again."""
+        both = before.keys() & after.keys()
+        changed = sum(before[d].document_hash != after[d].document_hash for d in both)
+        gone, new = (
+            Counter(origin.document_hash for d, origin in documents.items() if d not in both)
+            for documents in (before, after)
+        )
+        renamed = sum(n for known, n in (gone & new).items() if known)
+        return cls(
+            added=len(after) - len(both) - renamed,
+            changed=changed,
+            removed=len(before) - len(both) - renamed,
+            renamed=renamed,
+            unchanged=len(both) - changed,
+        )
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What an index is to hold next.
+
+    A build reads all documents and keeps none, an update reads those that changed and keeps the
+    others as they are in the index, and a deletion reads none.
+
+    Attributes
+    ----------
+    before, after : Documents
+        What the index holds, and what it is to hold.
+    read : Sequence[Document]
+        The documents of `after` that are split anew; the others are kept.
+    skipped : Sequence[Skipped]
+    was, remembered : Remembered
+        What the index remembers, and what it is to remember, except for the settings.
+    must_grow : bool
+        Whether the tree is grown even if nothing changes.
+    """
+
+    before: Documents
+    after: Documents
+    read: Sequence[Document]
+    skipped: Sequence[Skipped]
+    was: Remembered
+    remembered: Remembered
+    must_grow: bool = False
+
+    @property
+    def changes(self) -> Changes:
+        """The difference between `before` and `after`."""
+        return Changes.between(self.before, self.after)
+
+    @property
+    def kept(self) -> set[str]:
+        """Ids of the documents that are not read again."""
+        return self.after.keys() - {document.doc_id for document in self.read}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the index already is what it is to be."""
+        same = self.before.keys() == self.after.keys() and self.was == self.remembered
+        return same and not self.read and not self.must_grow
+
+
+def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
+    """Return the documents of an index, in the order of their first chunks."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = wait_for(snapshot.select("documents", *Origin._fields, where=CHUNKS))
+    if not rows:
+        return {}
+    documents = pc.list_element(rows["documents"], 0)
+    columns = {"id": documents, **{name: rows[name] for name in Origin._fields}}
+    distinct = pa.table(columns).group_by([*columns], use_threads=False).aggregate([])
+    return {row.pop("id"): Origin(**row) for row in distinct.to_pylist()}
+
+
+def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode]:
+    """Return the chunks of documents as the index holds them, each document's in reading order."""
+    if not documents:
+        return []
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = wait_for(snapshot.select(*NODE_COLUMNS, "vector", where=CHUNKS))
+    wanted = pa.array(sorted(documents), pa.string())
+    rows = rows.filter(pc.is_in(pc.list_element(rows["documents"], 0), value_set=wanted))
+    return sorted(to_nodes(rows), key=_start)
+
+
+def _start(chunk: TextNode) -> int:
+    return -1 if chunk.start_char_idx is None else chunk.start_char_idx
+
+
+def in_order(documents: Documents, sources: Sequence[str]) -> dict[str, Origin]:
+    """Return documents in the order of their sources and paths, those of no source last."""
+    place = {source: i for i, source in enumerate(sources)}
+
+    def key(document: str) -> tuple[int, PurePath]:
+        source = documents[document].read_from
+        if source not in place:
+            return len(place), PurePath()
+        return place[source], PurePath(document)
+
+    return {document: documents[document] for document in sorted(documents, key=key)}

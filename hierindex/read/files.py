@@ -1,0 +1,85 @@
+"""The files of sources, by document id."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from hierindex.errors import SourceError
+
+
+class File(NamedTuple):
+    """A file, and the absolute path of the source that it was found in."""
+
+    path: Path
+    source: str
+
+
+def files_of(sources: Iterable[str | Path]) -> dict[str, File]:
+    """Return the files of sources by document id, in the order of the sources and their paths.
+
+    Raises
+    ------
+    SourceError
+        If a source does not exist, or two files have the same id.
+    """
+    files: dict[str, File] = {}
+    for source in sources:
+        check_source(source)
+        name = source_name(source)
+        for document_id, path in _files(Path(source)):
+            if document_id in files:
+                raise SourceError(
+                    f"{str(files[document_id].path)!r} and {str(path)!r} have the same document id "
+                    f"{document_id!r}; index a common parent folder, or rename one."
+                )
+            files[document_id] = File(path, name)
+    return files
+
+
+def source_name(source: str | Path) -> str:
+    """Return the absolute path of a source, by which an index remembers it."""
+    return valid_name(os.path.normpath(Path(source).absolute()))
+
+
+def check_source(source: str | Path) -> None:
+    """Raise SourceError if a file or folder does not exist."""
+    if not str(source):
+        raise SourceError("A source is an empty string; use '.' for the working directory.")
+    try:
+        Path(source).stat()
+    except (OSError, ValueError):
+        raise SourceError(f"The source {str(source)!r} cannot be found or read.") from None
+
+
+def _files(source: Path) -> Iterator[tuple[str, Path]]:
+    """Yield id and path of everything but readable folders, in the order of paths."""
+    waiting = [source]
+    while waiting:
+        path = waiting.pop()
+        inside = path.name if path == source else path.relative_to(source).as_posix()
+        try:
+            if path != source and path.is_symlink():
+                raise NotADirectoryError
+            entries = sorted(path.iterdir(), reverse=True)
+        except OSError:
+            yield valid_name(inside), path
+        else:
+            waiting += [p for p in entries if p.name[0] != "." and p.suffix != ".lance"]
+
+
+def is_link(path: Path) -> bool:
+    """Return whether a path is a symbolic link."""
+    try:
+        return path.is_symlink()
+    except OSError:  # as for a path that is too long; reading it raises the reason
+        return False
+
+
+def valid_name(name: str) -> str:
+    r"""Return a file name as valid UTF-8, with invalid bytes escaped.
+
+    >>> valid_name("caf\udce9")
+    'caf\\xe9'
+    """
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

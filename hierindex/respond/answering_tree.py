@@ -1,0 +1,172 @@
+"""A stored tree that answers questions, through engines of LlamaIndex or directly."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.llms import LLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+
+from hierindex.errors import InputError
+from hierindex.llm.record import Calls
+from hierindex.llm.served import served
+from hierindex.respond.answer import Answer, answered, retrieved
+from hierindex.respond.engine import NEED_LLM, can_stream, choose_mode, query_engine
+from hierindex.respond.llama_index_names import separated
+from hierindex.retrieve.levels import Level, check_levels, levels_of
+from hierindex.retrieve.stored_tree import StoredTree
+from hierindex.threads import wait_for
+
+if TYPE_CHECKING:
+    from llama_index.core.chat_engine.types import BaseChatEngine
+
+    from hierindex.respond.compare import Comparison
+
+
+class AnsweringTree(StoredTree):
+    """A stored tree with engines of LlamaIndex, answers and comparisons of answers.
+
+    See `StoredTree` for the parameters.
+    """
+
+    def as_query_engine(
+        self,
+        *,
+        llm: LLM | None = None,
+        response_mode: str | None = None,
+        level: Level | Sequence[Level] | None = None,
+        synthesizer: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> RetrieverQueryEngine:
+        """Return a query engine that quotes extracts or uses a LlamaIndex response mode.
+
+        Parameters
+        ----------
+        llm : LLM, optional
+        response_mode : str, optional
+            "extractive" without an LLM; see `query_engine`.
+        level : int or str, or a sequence of them, optional
+            Levels to search, by number or word; see `HierarchyRetriever`.
+        synthesizer : dict, optional
+            Options of the response synthesizer, such as templates, `streaming`, `answer_tokens`,
+            `unsupported`.
+        **options
+            Options of `as_retriever`, and those of LlamaIndex's query engines: templates,
+            `streaming`, `use_async` and `output_cls`. With `text_qa_template` or
+            `refine_template`, the mode is by default "compact", which uses them.
+
+        Raises
+        ------
+        InputError
+            If the options cannot be combined, or no node fits the token budget.
+        """
+        # Fails before the embedding model is loaded.
+        mode, answering, retriever = separated(options, synthesizer or {}, response_mode, llm)
+        for name in ("llm", "response_mode", "retriever", "embed_model"):
+            if name in (synthesizer or {}):
+                raise InputError(f"{name} is not a synthesizer option; remove it from synthesizer.")
+        wait_for(check_levels(self.store.snapshot(), levels_of(level)))
+        made = self.as_retriever(level=level, **retriever)
+        wait_for(made.check_budget())
+        return query_engine(made, self.embed_model, llm=llm, response_mode=mode, **answering)
+
+    def as_chat_engine(
+        self, *, llm: LLM | None = None, chat_mode: str = "condense_plus_context", **options: Any
+    ) -> "BaseChatEngine":
+        """Return a chat engine of LlamaIndex, which remembers the conversation.
+
+        Answers in mode "condense_question" are those of `as_query_engine`, with citations in
+        `response.sources[0].raw_output.metadata`. Those of the other modes cite nothing.
+
+        Parameters
+        ----------
+        llm : LLM
+            It is required; LlamaIndex's `Settings.llm` is ignored.
+        chat_mode : {"condense_plus_context", "context", "condense_question"}
+        **options
+            Options of the chat engine, such as `memory`, `chat_history` and prompts, and those of
+            `as_retriever`, or in mode "condense_question" of `as_query_engine`.
+
+        Raises
+        ------
+        InputError
+            If no LLM is given, or the options cannot be combined.
+        """
+        from hierindex.respond.chat import chat_engine
+
+        return chat_engine(self.as_retriever, self.as_query_engine, llm, chat_mode, options)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        llm: LLM | None = None,
+        response_mode: str | None = None,
+        show: Callable[[str], object] | None = None,
+        **options: Any,
+    ) -> Answer:
+        """Ask a question, with the options of `as_query_engine`.
+
+        Parameters
+        ----------
+        question : str
+        llm : LLM, optional
+        response_mode : str, optional
+        show : callable, optional
+            Called with each piece of the answer's text, which is streamed in modes that can.
+        **options
+            As in `as_query_engine`.
+
+        Returns
+        -------
+        Answer
+            The answer with its sources, usage and timings.
+        """
+        calls, mode = Calls(), choose_mode(response_mode, llm)
+        asked = llm if mode in NEED_LLM else None
+        if show is not None and can_stream(mode):
+            options["synthesizer"] = {"streaming": True} | (options.get("synthesizer") or {})
+        engine = self.as_query_engine(
+            llm=served(asked, calls) if asked else llm, response_mode=response_mode, **options
+        )
+        found = retrieved(question, engine.retriever, self.embed_model)
+        return answered(found, engine, asked, calls, show)
+
+    def compare(
+        self,
+        question: str,
+        *,
+        llm: LLM | None = None,
+        response_modes: Sequence[str] | None = None,
+        synthesizer: dict[str, Any] | None = None,
+        **retriever: Any,
+    ) -> "Comparison":
+        """Answer a question in several response modes from the same retrieved nodes.
+
+        Parameters
+        ----------
+        question : str
+        llm : LLM, optional
+        response_modes : sequence of str, optional
+            By default all modes that answer; only "extractive" without an LLM.
+        synthesizer : dict, optional
+            Options of the response synthesizers; each mode takes those that it has.
+        **retriever
+            Options of `HierarchyRetriever`.
+
+        Raises
+        ------
+        InputError
+            If a mode does not exist, or needs an LLM and none is given.
+        """
+        from hierindex.respond.compare import compare
+
+        for mode in response_modes or ():
+            choose_mode(mode, llm)
+        return compare(
+            question,
+            self.as_retriever(**retriever),
+            self.embed_model,
+            llm=llm,
+            response_modes=response_modes,
+            synthesizer=synthesizer,
+        )

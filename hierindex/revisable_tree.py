@@ -1,0 +1,211 @@
+"""A stored tree whose documents can be updated and deleted."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
+
+from hierindex.errors import InputError
+from hierindex.respond.answering_tree import AnsweringTree
+from hierindex.store.vector_store import HierarchyStore
+
+if TYPE_CHECKING:
+    from llama_index.core.node_parser import NodeParser
+
+    from hierindex.build import BuildReport
+    from hierindex.estimate import Estimate
+    from hierindex.hierarchy.hierarchy import Hierarchy
+    from hierindex.index_settings import Settings
+    from hierindex.progress import Progress
+    from hierindex.revisions import Source
+    from hierindex.update import Revise
+
+
+class RevisableTree(AnsweringTree):
+    """A stored tree that is grown again when documents change, at the cost of the changes.
+
+    Parameters
+    ----------
+    store : HierarchyStore
+    embed_model : BaseEmbedding, optional
+        The model that the tree was built with; by default loaded by the name stored in the tree.
+    last_build : BuildReport, optional
+        Of the build that made it; later updates replace it.
+    """
+
+    def __init__(
+        self,
+        store: HierarchyStore,
+        embed_model: BaseEmbedding | None = None,
+        *,
+        last_build: "BuildReport | None" = None,
+    ) -> None:
+        super().__init__(store, embed_model)
+        self.last_build = last_build
+
+    @property
+    def settings(self) -> "Settings":
+        """The settings of the build that made the index: its hierarchy, models and chunk size."""
+        from hierindex.update import settings_held
+
+        return settings_held(self.store.snapshot())
+
+    def update(
+        self,
+        sources: "Source | Sequence[Source] | None" = None,
+        *,
+        hierarchy: "Hierarchy | None" = None,
+        llm: LLM | None = None,
+        splitter: "NodeParser | None" = None,
+        progress: "Progress | None" = None,
+        **llm_options: Any,
+    ) -> "BuildReport":
+        """Read sources again, or new ones, and publish the tree of what the index then holds.
+
+        Documents are found to be added, changed, removed, renamed or unchanged by their content.
+        Those of other sources, and those with the same content, are kept as they are in the
+        index. A document that was deleted with `delete` stays out until its file is named. If
+        nothing has changed, no model is loaded and nothing is published.
+
+        Parameters
+        ----------
+        sources : str, Path or Document, or a sequence of them, optional
+            By default all files and folders that the index was built from. A path within one of
+            them stands for that part of it. A document replaces the one with its id.
+        hierarchy : Hierarchy, optional
+            By default the one that the index was built with. Another one is refused.
+        llm : LLM, optional
+            The language model that wrote the summaries, if one did.
+        splitter : NodeParser, optional
+            The one that the index was built with, if it was not the default one.
+        progress : Progress, optional
+        **llm_options
+            `concurrency`, `timeout`, `deadline`, `token_limit` and `record` of `LLMRewriter`, and
+            `strict` of `TwoStageSummarizer`.
+
+        Returns
+        -------
+        BuildReport
+            It is also set as `last_build`.
+
+        Raises
+        ------
+        SourceError
+            If a source cannot be found, or a document has the id of one of another source.
+        InputError
+            If an argument contradicts what the index was built with, or a model has to be passed.
+        """
+        from hierindex.revisions import checked, updated
+
+        given = None if sources is None else checked(sources)
+        return self._revise(
+            partial(updated, given), hierarchy, llm, splitter, progress, llm_options
+        )
+
+    def delete(
+        self,
+        *documents: str,
+        hierarchy: "Hierarchy | None" = None,
+        llm: LLM | None = None,
+        progress: "Progress | None" = None,
+        **llm_options: Any,
+    ) -> "BuildReport":
+        """Delete documents, and grow the tree without them.
+
+        Parameters
+        ----------
+        *documents : str
+            Ids. The files of these documents are left out of later updates.
+        hierarchy, llm, progress, **llm_options
+            As in `update`.
+
+        Returns
+        -------
+        BuildReport
+            It is also set as `last_build`.
+
+        Raises
+        ------
+        InputError
+            If the index does not hold a document, or holds no other.
+        """
+        from hierindex.revisions import without
+
+        if not documents:
+            raise InputError("Name the documents to delete.")
+        change = partial(without, documents)
+        return self._revise(change, hierarchy, llm, None, progress, llm_options)
+
+    def regrow(
+        self,
+        hierarchy: "Hierarchy | None" = None,
+        *,
+        llm: LLM | None = None,
+        progress: "Progress | None" = None,
+        **llm_options: Any,
+    ) -> "BuildReport":
+        """Grow the tree again over the chunks that the index holds.
+
+        So an index that an `IngestionPipeline` has updated gets one tree without stale nodes.
+
+        Parameters
+        ----------
+        hierarchy : Hierarchy, optional
+            By default the one that the nodes were made by, as far as they tell. It may be another
+            one with the same embedding model.
+        llm, progress, **llm_options
+            As in `update`.
+        """
+        from hierindex.revisions import without
+
+        every = partial(without, ())
+        return self._revise(every, hierarchy, llm, None, progress, llm_options, may_differ=True)
+
+    def estimate_update(
+        self,
+        sources: "Source | Sequence[Source] | None" = None,
+        *,
+        delete: Sequence[str] = (),
+        hierarchy: "Hierarchy | None" = None,
+        llm: LLM | None = None,
+        splitter: "NodeParser | None" = None,
+        progress: "Progress | None" = None,
+        **llm_options: Any,
+    ) -> "Estimate":
+        """Estimate what `update`, or with `delete` the deletion of documents, would cost.
+
+        As in `estimate`, only the embedding model is run, and its vectors are cached.
+        """
+        from hierindex.estimate import costs_nothing, estimated
+        from hierindex.revisions import checked, updated, without
+        from hierindex.update import Given, revise
+
+        given = Given(hierarchy, self._embed_model, llm, splitter, progress, llm_options)
+        read = None if sources is None else checked(sources)
+        change = partial(without, delete) if delete else partial(updated, read)
+        return revise(self.store, change, given, then=estimated, unchanged=costs_nothing)
+
+    def _revise(
+        self,
+        change: "Revise",
+        hierarchy: "Hierarchy | None",
+        llm: LLM | None,
+        splitter: "NodeParser | None",
+        progress: "Progress | None",
+        llm_options: dict[str, Any],
+        *,
+        may_differ: bool = False,
+    ) -> "BuildReport":
+        """Publish a revision of the index."""
+        from hierindex.build import Job, check_writable, nothing_changed
+        from hierindex.update import Given, revise
+
+        check_writable(self.store.uri)
+        given = Given(
+            hierarchy, self._embed_model, llm, splitter, progress, llm_options, may_differ
+        )
+        report = revise(self.store, change, given, then=Job.publish, unchanged=nothing_changed)
+        self.last_build = report
+        return report

@@ -1,0 +1,262 @@
+"""What an index is to hold after a build, an update or a deletion."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path, PurePath
+from typing import Protocol
+
+from llama_index.core.schema import Document
+
+from hierindex.changes import Documents, Origin, Remembered, Revision, in_order
+from hierindex.core.identity import digest
+from hierindex.errors import InputError, SourceError
+from hierindex.read.content import content_hash
+from hierindex.read.documents import Skipped, nothing_to_index, well_formed
+from hierindex.read.files import File, check_source, files_of, source_name
+
+Source = str | Path | Document
+LEFT_OUT = "was deleted from the index; name the file as a source to add it again"
+
+
+class ReadFiles(Protocol):
+    """Reads files by document id, see `read_files`."""
+
+    def __call__(self, files: Mapping[str, File]) -> tuple[list[Document], list[Skipped]]:
+        """Return the documents and the files that are skipped."""
+
+
+def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
+    """Return the sources as a sequence, checked as far as possible without reading files.
+
+    Raises
+    ------
+    SourceError
+        If one of them does not exist, two documents have the same id, or all are blank.
+    """
+    sources = [sources] if isinstance(sources, str | Path | Document) else sources
+    given = [source for source in sources if isinstance(source, Document)]
+    for source in sources:
+        if not isinstance(source, Document):
+            check_source(source)
+    if len(given) == len(sources) and not any(document.text.strip() for document in given):
+        raise SourceError("Nothing to index: there is no document with text.")
+    _check_ids(given)
+    return sources
+
+
+def built(
+    sources: Sequence[Source], before: Documents, was: Remembered, read: ReadFiles
+) -> Revision:
+    """Return the revision that reads all documents of the sources and keeps none."""
+    paths, given, blank = _separated(sources)
+    files = files_of(paths)
+    documents, skipped = read(files) if paths else ([], [])
+    if paths and not documents:
+        raise nothing_to_index(paths, skipped)
+    documents += given
+    _check_ids(documents)
+    names = list(dict.fromkeys(map(source_name, paths)))
+    return Revision(
+        before=before,
+        after=in_order(_origins(documents, files), names),
+        read=documents,
+        skipped=[*skipped, *blank],
+        was=was,
+        remembered=Remembered(sources=names),
+        must_grow=True,
+    )
+
+
+def updated(
+    sources: Sequence[Source] | None, before: Documents, was: Remembered, read: ReadFiles
+) -> Revision:
+    """Return the revision that reads sources again, or for the first time.
+
+    A document is kept as it is in the index if no source to read holds it, or if its content is
+    the same.
+
+    Parameters
+    ----------
+    sources : Sequence[Source] or None
+        A file or a folder within a source that the index remembers stands for that part of it;
+        None stands for all sources that the index remembers.
+    before : Documents
+    was : Remembered
+    read : ReadFiles
+
+    Raises
+    ------
+    SourceError
+        If a source cannot be found, nothing remains to index, or a document has the id of a
+        document of another source.
+    """
+    known = list(was.sources) if sources is not None else _remaining(before, was)
+    paths, given, blank = _separated(known if sources is None else sources)
+    parts = {source_name(path): path for path in paths}
+    around = {part: _source_around(part, was.sources) for part in parts}
+    roots = {source: parts.get(source, source) for source in around.values()}
+    _check_new(roots, was.sources)
+    scope = around if sources is not None else {source: source for source in was.sources}
+    found = files_of(roots.values())
+    files = {d: file for d, file in found.items() if _is_in(scope, file.source, d)}
+    named = parts if sources is not None else {}
+    out = {d: file.source for d, file in files.items() if _is_left_out(d, file, was, named)}
+    documents, skipped = read({d: file for d, file in files.items() if d not in out})
+    documents += given
+    _check_ids(documents)
+    skipped += [*blank, *(Skipped(d, LEFT_OUT) for d in out)]
+
+    now = _origins(documents, files)
+    gone = {d for d, of in before.items() if d not in now and _is_in(scope, of.read_from, d)}
+    _check_sources(now, before, scope)
+    after = {d: now.get(d, of) for d, of in before.items() if d not in gone} | now
+    if not after or (sources is not None and not (now or gone)):
+        raise nothing_to_index(paths or was.sources, skipped)
+    names = list(dict.fromkeys([*known, *roots]))
+    return Revision(
+        before=before,
+        after=in_order(after, names),
+        read=[d for d in documents if before.get(d.doc_id) != now[d.doc_id]],
+        skipped=skipped,
+        was=was,
+        remembered=replace(was, sources=names, left_out=_left_out(was, scope, out, now)),
+    )
+
+
+def without(
+    documents: Collection[str], before: Documents, was: Remembered, read: ReadFiles | None = None
+) -> Revision:
+    """Return the revision that keeps all but some documents, perhaps all, and reads none.
+
+    Raises
+    ------
+    InputError
+        If the index does not hold a document, or holds no other.
+    """
+    for document in documents:
+        if document not in before:
+            near = get_close_matches(document, before, cutoff=0.4)
+            raise InputError(
+                f"The index holds no document {document!r}; "
+                + (f"did you mean {' or '.join(map(repr, near))}?" if near else "see its tree.")
+            )
+    after = {d: origin for d, origin in before.items() if d not in documents}
+    if documents and not after:
+        raise InputError("These are all documents of the index; delete its folder instead.")
+    left_out = {source: list(keys) for source, keys in was.left_out.items()}
+    for document in dict.fromkeys(documents):
+        if source := before[document].read_from:
+            left_out.setdefault(source, []).append(_key(document))
+    return Revision(
+        before=before,
+        after=in_order(after, was.sources),
+        read=[],
+        skipped=[],
+        was=was,
+        remembered=replace(was, left_out=left_out),
+        must_grow=True,
+    )
+
+
+def _separated(
+    sources: Sequence[Source],
+) -> tuple[list[str | Path], list[Document], list[Skipped]]:
+    """Return the paths, the documents with text, and the blank ones as skipped."""
+    paths = [source for source in sources if not isinstance(source, Document)]
+    given = [well_formed(source) for source in sources if isinstance(source, Document)]
+    blank = [Skipped(d.doc_id, "contains only white space") for d in given if not d.text.strip()]
+    return paths, [document for document in given if document.text.strip()], blank
+
+
+def _origins(documents: Sequence[Document], files: Mapping[str, File]) -> dict[str, Origin]:
+    return {
+        d.doc_id: Origin(content_hash(d), files[d.doc_id].source if d.doc_id in files else "")
+        for d in documents
+    }
+
+
+def _remaining(before: Documents, was: Remembered) -> list[str]:
+    """Return the remembered sources that still exist; a single file may have been removed."""
+    remaining = []
+    for source in was.sources:
+        path = Path(source)
+        if path.exists():
+            remaining.append(source)
+            continue
+        held = {d for d, origin in before.items() if origin.read_from == source}
+        if held - {path.name} or (held and not path.parent.is_dir()):
+            raise SourceError(
+                f"The source {source!r}, which the index was built from, cannot be found; name "
+                "the sources to read again, or delete its documents from the index."
+            )
+    return remaining
+
+
+def _source_around(part: str, sources: Collection[str]) -> str:
+    """Return the remembered source that is a path or contains it, or else the path."""
+    within = PurePath(part)
+    return next((str(p) for p in (within, *within.parents) if str(p) in sources), part)
+
+
+def _is_in(scope: Mapping[str, str], source: str, document: str) -> bool:
+    """Return whether a document is in a part of its source that is read."""
+    inside = PurePath(source, document)
+    return any(scope.get(str(part)) == source for part in (inside, *inside.parents))
+
+
+def _check_new(roots: Collection[str], sources: Collection[str]) -> None:
+    """Raise SourceError if a new source contains one that the index remembers."""
+    new = {root for root in roots if root not in sources}
+    for source in sources:
+        if (around := _source_around(source, new)) in new:
+            raise SourceError(
+                f"{around!r} contains the source {source!r} of the index, whose documents would be "
+                "indexed twice; name other folders, or build the index again."
+            )
+
+
+def _is_left_out(document: str, file: File, was: Remembered, named: Collection[str]) -> bool:
+    keys = was.left_out.get(file.source, ())
+    return _key(document) in keys and source_name(file.path) not in named
+
+
+def _key(document: str) -> str:
+    return digest("document", document)
+
+
+def _check_ids(documents: Sequence[Document]) -> None:
+    repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
+    if repeated:
+        raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
+
+
+def _check_sources(now: Documents, before: Documents, scope: Mapping[str, str]) -> None:
+    """Raise SourceError if a document has the id of one that stays and is of another source."""
+    for document, (_, source) in now.items():
+        held = before.get(document)
+        if held and held.read_from != source and not _is_in(scope, held.read_from, document):
+            known, new = (
+                f"of {name!r}" if name else "without a file" for name in (held[1], source)
+            )
+            raise SourceError(
+                f"The index holds a document {document!r} {known}, so the document {new} cannot "
+                "have the same id; index a common parent folder, or rename one."
+            )
+
+
+def _left_out(
+    was: Remembered, scope: Mapping[str, str], out: Mapping[str, str], now: Documents
+) -> dict[str, list[str]]:
+    """Return which deleted documents stay out: those in a source, as far as it was read."""
+    left_out = {}
+    for source, keys in was.left_out.items():
+        if scope.get(source) == source:
+            left = {_key(document) for document, of in out.items() if of == source}
+        else:
+            back = {_key(d) for d, origin in now.items() if origin.read_from == source}
+            left = {*keys} - back
+        if left:
+            left_out[source] = [key for key in keys if key in left]
+    return left_out

@@ -1,0 +1,142 @@
+"""Updates of an index, deletions from it, and growing its tree again."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import LLM
+from llama_index.core.node_parser import NodeParser
+
+from hierindex.build import Job
+from hierindex.cache.file import open_cache
+from hierindex.changes import Documents, Remembered, Revision, held_documents
+from hierindex.embed.model_identity import fingerprint
+from hierindex.errors import InputError
+from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.index_settings import (
+    Settings,
+    check_hierarchy,
+    check_splitter,
+    hierarchy_of,
+    settings_in,
+)
+from hierindex.progress import Progress, silent
+from hierindex.read.documents import read_files
+from hierindex.revisions import ReadFiles
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
+from hierindex.timing import Stopwatch
+
+T = TypeVar("T")
+LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
+
+Revise = Callable[[Documents, Remembered, ReadFiles], Revision]
+"""Returns what an index is to hold, given what it holds and remembers."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The models and options of an update; what is None is taken from the index.
+
+    `llm_options` are limits of `LLMRewriter` and `strict`, see `hierarchy_of`. `may_differ` says
+    whether the hierarchy may be another than the one of the index.
+    """
+
+    hierarchy: Hierarchy | None = None
+    embed_model: BaseEmbedding | None = None
+    llm: LLM | None = None
+    splitter: NodeParser | None = None
+    progress: Progress | None = None
+    llm_options: Mapping[str, Any] = field(default_factory=dict)
+    may_differ: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.llm_options:
+            if name not in LLM_OPTIONS:
+                raise InputError(f"There is no option {name!r}.")
+
+    def checked_hierarchy(self, settings: Settings) -> Hierarchy:
+        """Return the hierarchy to grow the tree with; raise InputError if it contradicts."""
+        hierarchy = self.hierarchy or hierarchy_of(
+            settings, self.embed_model, self.llm, **self.llm_options
+        )
+        check_hierarchy(settings, hierarchy, may_differ=self.may_differ)
+        return hierarchy
+
+
+def revise(
+    store: HierarchyStore,
+    change: Revise,
+    given: Given,
+    *,
+    then: Callable[[Job], T],
+    unchanged: Callable[[Revision, Snapshot, Stopwatch], T],
+) -> T:
+    """Find out what an index is to hold, and do something with the job of growing its tree.
+
+    Parameters
+    ----------
+    store : HierarchyStore
+    change : callable
+        Returns the revision.
+    given : Given
+    then : callable
+        Called with the job, unless the revision is empty.
+    unchanged : callable
+        Called with an empty revision, the snapshot of the index and the stopwatch. No model has
+        been loaded by then.
+
+    Raises
+    ------
+    IndexNotFoundError
+        If the store holds no index.
+    InputError
+        If what is given contradicts what the index remembers.
+    """
+    watch = Stopwatch()
+    with watch("load"):
+        snapshot = store.snapshot()
+        snapshot.require()
+        before, was = held_documents(snapshot), Remembered.of(snapshot)
+        settings = settings_held(snapshot)
+        hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
+    progress = given.progress or (hierarchy.progress if hierarchy else silent)
+    with open_cache(store.uri) as cache:
+        with watch("read"):
+            read = partial(read_files, progress=progress, memory=cache.readings)
+            revision = change(before, was, read)
+        if _is_stale(snapshot, was):
+            revision = replace(revision, must_grow=True)
+        if revision.is_empty:
+            return unchanged(revision, snapshot, watch)
+        with watch("load"):
+            hierarchy = hierarchy or given.checked_hierarchy(settings)
+            known = cache.of_model(fingerprint(hierarchy.embedder.embed_model))
+            if revision.read:
+                check_splitter(settings, given.splitter)
+        job = Job(
+            revision=revision,
+            store=store,
+            snapshot=snapshot,
+            hierarchy=hierarchy,
+            splitter=given.splitter,
+            chunk_size=settings.get("chunk_size"),
+            cache=known,
+            progress=given.progress or hierarchy.progress,
+            watch=watch,
+        )
+        return then(job)
+
+
+def settings_held(snapshot: Snapshot) -> Settings:
+    """Return the settings that an index remembers, or else what its nodes say."""
+    return Remembered.of(snapshot).settings or settings_in(wait_for(snapshot.record()))
+
+
+def _is_stale(snapshot: Snapshot, was: Remembered) -> bool:
+    """Return whether nodes were deleted, or a pipeline added trees beside one another."""
+    stale = wait_for(snapshot.select("stale"))["stale"].unique().to_pylist()
+    return any(stale) or (not was.settings and len(wait_for(snapshot.roots())) > 1)
