@@ -24,6 +24,7 @@ from hierindex.changes import (
 from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.model_identity import fingerprint, is_same_name
 from hierindex.errors import FormatError, InputError
+from hierindex.hierarchy.earlier import NONE, EarlierTree
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.index_settings import settings_of
 from hierindex.llm.usage import Usage
@@ -114,13 +115,20 @@ class Job:
         place = {document: i for i, document in enumerate(revision.after)}
         return sorted([*kept, *split], key=lambda chunk: place.get(_document(chunk), len(place)))
 
+    def earlier(self) -> EarlierTree:
+        """Return the tree that the index holds; an empty one if nothing of it is to stay."""
+        if self.revision.must_grow:
+            return NONE
+        columns = ("id", "level", "parent_ids", "parent_weights")
+        return EarlierTree.of(*wait_for(self.snapshot.columns(*columns)).values())
+
     def publish(self) -> BuildReport:
         """Grow the tree and publish it in place of the one that the index holds."""
         revision, changes, cache = self.revision, self.revision.changes, self.cache
         chunks = self.chunks()
         known = (c.get_content(MetadataMode.EMBED) for c in chunks if c.embedding is not None)
         cache.begin({origin.document_hash for origin in revision.after.values()}, known)
-        grown = self.hierarchy.grow(chunks, cache, self.progress)
+        grown = self.hierarchy.grow(chunks, cache, self.progress, self.earlier())
         with self.watch("write"):
             settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
             details = {

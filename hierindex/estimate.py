@@ -100,7 +100,7 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
     if quick:
         bounds = _between(*rehearsal.expected(chunks), may_be_cached=may_be_cached)
         return replace(bounds, **embedded)
-    grown = rehearsal.grow(chunks, job.cache, job.progress)
+    grown = rehearsal.grow(chunks, job.cache, job.progress, job.earlier())
     return Estimate(
         levels=[{"level": level.level, "nodes": level.nodes} for level in grown.statistics],
         llm_calls=grown.usage.llm_calls,
