@@ -1,0 +1,96 @@
+"""What one edit costs, beside the build that it saves.
+
+Builds an index of a folder by each method, without its last tenth of files. Then changes one
+paragraph of one file and updates; then adds the tenth and updates. Prints the summaries that were
+written, the chunks and summaries that were embedded, the groups whose members changed, and the
+seconds, each also as a share of the build.
+
+Usage: python tests/benchmarks/update.py FOLDER [METHOD...]   (semantic, raptor and document)
+"""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from llama_index.core.embeddings import BaseEmbedding
+
+from hierindex import (
+    DocumentHierarchy,
+    ExtractiveSummarizer,
+    HierarchicalIndex,
+    RaptorHierarchy,
+    SemanticHierarchy,
+)
+from hierindex.embed.load import load_embed_model
+from hierindex.hierarchy.hierarchy import Hierarchy
+
+METHODS = {kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)}
+ADDED = "The committee met again on Tuesday, and nobody could say where the red ledger had gone."
+
+
+class Counting(ExtractiveSummarizer):
+    """Counts the summaries that it writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_written = 0
+
+    def summarize(self, groups, budget, resources=None):
+        self.n_written += len(groups)
+        return super().summarize(groups, budget, resources)
+
+
+def groups(index: HierarchicalIndex) -> set[tuple[str, ...]]:
+    """The members of each group."""
+    nodes = index.store.get_nodes()
+    return {tuple(c.node_id for c in node.child_nodes) for node in nodes if node.child_nodes}
+
+
+def measured(work, hierarchy: Hierarchy) -> tuple[HierarchicalIndex, int, float]:
+    counting = hierarchy.summarizer
+    before, start = counting.n_written, time.perf_counter()
+    index = work()
+    return index, counting.n_written - before, time.perf_counter() - start
+
+
+def main(folder: str, *methods: str) -> None:
+    model: BaseEmbedding = load_embed_model()
+    model.get_text_embedding("loaded")
+    files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
+    for method in methods or METHODS:
+        with TemporaryDirectory() as temporary:
+            texts, uri = Path(temporary) / "texts", Path(temporary) / "index"
+            texts.mkdir()
+            first, rest = [], []
+            for i, file in enumerate(files):
+                (rest if i % 10 == 9 else first).append(file)
+            for file in first:
+                shutil.copy(file, texts)
+            hierarchy = METHODS[method](model, Counting())
+            index, n_built, seconds = measured(
+                lambda: HierarchicalIndex.build(texts, uri, hierarchy=hierarchy), hierarchy
+            )
+            print(f"{method}: {len(first)} files, {n_built} summaries, {seconds:.1f} s")
+            edited = texts / first[len(first) // 2].name
+            paragraphs = edited.read_text(encoding="utf-8").split("\n\n")
+            paragraphs[len(paragraphs) // 2] = ADDED
+            edited.write_text("\n\n".join(paragraphs), encoding="utf-8")
+            for what in ("one paragraph", "a tenth of files"):
+                if what == "a tenth of files":
+                    for file in rest:
+                        shutil.copy(file, texts)
+                before = groups(index)
+                _, n_written, spent = measured(lambda: index.update(hierarchy=hierarchy), hierarchy)
+                changed = len(groups(index) - before)
+                stages = {k: v for k, v in index.last_build.seconds.items() if v > 0.05}
+                print(
+                    f"  {what}: {n_written} summaries ({n_written / n_built:.1%}), "
+                    f"{changed} groups changed, {spent:.1f} s ({spent / seconds:.1%}), {stages}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
