@@ -61,35 +61,40 @@ def main(folder: str, *methods: str) -> None:
     files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
     for method in methods or METHODS:
         with TemporaryDirectory() as temporary:
-            texts, uri = Path(temporary) / "texts", Path(temporary) / "index"
-            texts.mkdir()
-            first, rest = [], []
-            for i, file in enumerate(files):
-                (rest if i % 10 == 9 else first).append(file)
-            for file in first:
-                shutil.copy(file, texts)
-            hierarchy = METHODS[method](model, Counting())
-            index, n_built, seconds = measured(
-                lambda: HierarchicalIndex.build(texts, uri, hierarchy=hierarchy), hierarchy
-            )
-            print(f"{method}: {len(first)} files, {n_built} summaries, {seconds:.1f} s")
-            edited = texts / first[len(first) // 2].name
-            paragraphs = edited.read_text(encoding="utf-8").split("\n\n")
-            paragraphs[len(paragraphs) // 2] = ADDED
-            edited.write_text("\n\n".join(paragraphs), encoding="utf-8")
-            for what in ("one paragraph", "a tenth of files"):
-                if what == "a tenth of files":
-                    for file in rest:
-                        shutil.copy(file, texts)
-                before = groups(index)
-                _, n_written, spent = measured(lambda: index.update(hierarchy=hierarchy), hierarchy)
-                changed = len(groups(index) - before)
-                stages = {k: v for k, v in index.last_build.seconds.items() if v > 0.05}
-                print(
-                    f"  {what}: {n_written} summaries ({n_written / n_built:.1%}), "
-                    f"{changed} groups changed, {spent:.1f} s ({spent / seconds:.1%}), {stages}",
-                    flush=True,
-                )
+            measure(files, METHODS[method](model, Counting()), Path(temporary))
+
+
+def measure(files: list[Path], hierarchy: Hierarchy, folder: Path) -> None:
+    texts, uri = folder / "texts", folder / "index"
+    texts.mkdir()
+    rest = files[9::10]
+    first = [file for file in files if file not in rest]
+    for file in first:
+        shutil.copy(file, texts)
+    index, n_built, seconds = measured(
+        lambda: HierarchicalIndex.build(texts, uri, hierarchy=hierarchy), hierarchy
+    )
+    print(f"{hierarchy.method}: {len(first)} files, {n_built} summaries, {seconds:.1f} s")
+    for what, edit in {
+        "one paragraph": lambda: change_a_paragraph(texts / first[len(first) // 2].name),
+        "a tenth of files": lambda: [shutil.copy(file, texts) for file in rest],
+    }.items():
+        before = groups(index)
+        edit()
+        _, n_written, spent = measured(lambda: index.update(hierarchy=hierarchy), hierarchy)
+        changed = len(groups(index) - before)
+        stages = {stage: s for stage, s in index.last_build.seconds.items() if s > 0.05}
+        print(
+            f"  {what}: {n_written} summaries ({n_written / n_built:.1%}), {changed} groups "
+            f"changed, {spent:.1f} s ({spent / seconds:.1%}), {stages}",
+            flush=True,
+        )
+
+
+def change_a_paragraph(file: Path) -> None:
+    paragraphs = file.read_text(encoding="utf-8").split("\n\n")
+    paragraphs[len(paragraphs) // 2] = ADDED
+    file.write_text("\n\n".join(paragraphs), encoding="utf-8")
 
 
 if __name__ == "__main__":
