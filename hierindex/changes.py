@@ -136,8 +136,9 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
         return {}
     documents = pc.list_element(rows["documents"], 0)
     columns = {"id": documents, **{name: rows[name] for name in Origin._fields}}
-    distinct = pa.table(columns).group_by([*columns], use_threads=False).aggregate([])
-    return {row.pop("id"): Origin(**row) for row in distinct.to_pylist()}
+    distinct = pa.table(columns).group_by([*columns]).aggregate([])  # in any order
+    origin = {row.pop("id"): Origin(**row) for row in distinct.to_pylist()}
+    return {document: origin[document] for document in documents.unique().to_pylist()}
 
 
 def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode]:

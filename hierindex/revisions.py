@@ -1,5 +1,6 @@
 """What an index is to hold after a build, an update or a deletion."""
 
+import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -99,6 +100,9 @@ def updated(
     roots = {source: parts.get(source, source) for source in around.values()}
     _check_new(roots, was.sources)
     scope = around if sources is not None else {source: source for source in was.sources}
+    for root in roots.values():
+        if Path(root).is_dir() and not os.access(root, os.R_OK | os.X_OK):
+            raise SourceError(f"The folder {str(root)!r} cannot be read.")
     found = files_of(roots.values())
     files = {d: file for d, file in found.items() if _is_in(scope, file.source, d)}
     named = parts if sources is not None else {}
@@ -137,10 +141,12 @@ def without(
     """
     for document in documents:
         if document not in before:
-            near = get_close_matches(document, before, cutoff=0.4)
+            near = [d for d in before if document in d or d in document][:3]
+            near = near or get_close_matches(document, before)
+            like = f"similar ids are {', '.join(map(repr, near))}"
             raise InputError(
                 f"The index holds no document {document!r}; "
-                + (f"did you mean {' or '.join(map(repr, near))}?" if near else "see its tree.")
+                f"{like if near else '`hierindex tree` shows what it holds'}."
             )
     after = {d: origin for d, origin in before.items() if d not in documents}
     if documents and not after:
@@ -156,7 +162,7 @@ def without(
         skipped=[],
         was=was,
         remembered=replace(was, left_out=left_out),
-        must_grow=True,
+        must_grow=not documents,
     )
 
 
@@ -182,7 +188,7 @@ def _remaining(before: Documents, was: Remembered) -> list[str]:
     remaining = []
     for source in was.sources:
         path = Path(source)
-        if path.exists():
+        if _is_there(path):
             remaining.append(source)
             continue
         held = {d for d, origin in before.items() if origin.read_from == source}
@@ -192,6 +198,13 @@ def _remaining(before: Documents, was: Remembered) -> list[str]:
                 "the sources to read again, or delete its documents from the index."
             )
     return remaining
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return bool(path.stat())
+    except OSError:
+        return False
 
 
 def _source_around(part: str, sources: Collection[str]) -> str:

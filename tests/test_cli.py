@@ -462,6 +462,90 @@ def test_building_again_keeps_what_is_unchanged(hierindex, index, folder) -> Non
     assert report["usage"]["cached_summaries"] > 0
 
 
+def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
+    other = ("--index", "index", "--json")
+    hierindex("build", folder, *other, "--chunk-size", 64)
+    n_before = json.loads(hierindex("info", *other)[1])["generation"]
+    status, out, err = hierindex("update", "--index", "index")
+    assert (status, err) == (0, "")
+    assert re.fullmatch(rf"Nothing has changed: 2 documents, generation {n_before}, .*\n", out)
+    assert hierindex("update", "--index", "index", "--dry-run")[1].startswith("Nothing would")
+    (folder / "calm.md").rename(folder / "quiet.md")
+    (folder / "new.txt").write_text("The keeper slept through the day. Nothing happened at all.")
+    told = json.loads(hierindex("update", "--dry-run", *other)[1])
+    counts = {"added": 1, "changed": 0, "removed": 0, "renamed": 1, "unchanged": 1}
+    assert told["documents"] == counts
+    assert (told["llm_calls"], told["embedded_chunks"]) == (0, 1)
+    status, out, err = hierindex("update", "--seed", 0, *other)
+    report = json.loads(out)
+    assert (status, err) == (0, "")
+    assert counts.items() <= report.items()
+    assert {"generation", "skipped", "usage", "seconds"} <= report.keys()
+    assert report["usage"]["cached_summaries"] > 0
+    assert json.loads(hierindex("info", *other)[1])["documents"] == 3
+
+
+def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder) -> None:
+    hierindex("build", folder, "--index", "index", "--chunk-size", 64)
+    told = hierindex("delete", "storm.txt", "--index", "index", "--dry-run")[1]
+    assert told.startswith("0 added, 0 changed, 1 removed, 0 renamed, 1 unchanged documents.\n")
+    status, out, err = hierindex("delete", "storm.txt", "--index", "index", "--json")
+    report = json.loads(out)
+    assert (status, err, report["removed"], report["unchanged"]) == (0, "", 1, 1)
+    assert (folder / "storm.txt").exists()
+    out = hierindex("update", "--index", "index")[1]
+    assert "Skipped storm.txt: was deleted from the index; name the file" in out
+    out = hierindex("update", "letters/storm.txt", "--index", "index", "--timings")[1]
+    assert "1 added, 0 changed, 0 removed, 0 renamed, 1 unchanged documents" in out
+    assert "seconds" in out
+
+
+def test_a_build_that_loses_an_index_has_to_be_meant(hierindex, index, folder) -> None:
+    (other := Path("other.txt")).write_text("The keeper slept. Nothing happened at all.")
+    as_document = "--method", "document"
+    for slip, said in (
+        (("letters", *as_document), "built with the method 'semantic', this build has"),
+        (("other.txt", *as_document), "would remove 2 of the 2 documents of the index 'index'"),
+    ):
+        status, out, err = hierindex("build", *slip, "--index", "index")
+        assert (status, out) == (2, "")
+        assert said in err
+        assert "pass --replace" in err
+        assert hierindex("build", *slip, "--index", "index", "--replace")[0] == 0
+    other.write_text("The keeper woke up and wrote a letter to Ada.")
+    assert hierindex("build", other, "--index", "index", *as_document)[0] == 0
+
+
+def test_a_language_model_is_asked_again_if_that_is_said(
+    hierindex, build, server, folder, monkeypatch
+) -> None:
+    monkeypatch.setenv("HIERINDEX_LLM_API_KEY", "sk-very-secret")
+    build("--llm-completion-tokens", 900, "--prompt", "questions", "--grounding", "none")
+    (folder / "new.txt").write_text("The keeper slept. Nothing happened at all on that day.")
+    n_asked, update = len(server.requests), ("update", "--index", "L")
+    status, out, err = hierindex(*update)
+    assert (status, out, len(server.requests)) == (2, "", n_asked)
+    assert "by the language model 'm'; pass it as llm= (on the command line --llm remem" in err
+    told = json.loads(hierindex(*update, "--llm", "remembered", "--dry-run", "--json")[1])
+    assert len(server.requests) == n_asked
+    status, out, err = hierindex(*update, "--llm", "remembered", "--json")
+    assert (status, err) == (0, "")
+    usage = json.loads(out)["usage"]
+    assert told["llm_calls"] == usage["llm_calls"] == len(server.requests) - n_asked > 0
+    assert server.requests[-1].authorization == "Bearer sk-very-secret"
+    assert "which questions it answers" in server.requests[-1].prompt
+    again = ("--llm", "m", "--llm-base-url", server.base_url, "--prompt", "questions")
+    assert hierindex("delete", "new.txt", "--index", "L", *again)[0] == 0
+    for flag, said in (
+        (("--llm", "other"), "--llm other contradicts the index, which was built with m;"),
+        (("--prompt", "summary"), "--prompt summary contradicts the index"),
+        (("--summarizer", "extractive"), "--summarizer extractive contradicts"),
+        (("--min-grounding", 0.5), "which was built with none; leave it out"),
+    ):
+        status, _, err = hierindex(*update, *flag)
+        assert (status, said in err) == (2, True)
+
+
 def test_llm_summaries_and_answers(hierindex, folder) -> None:
     with LoopbackServer(reply=lambda prompt: "The keeper wrote of the storm.") as server:
         llm = ("--llm", "m", "--llm-base-url", server.base_url)
@@ -643,7 +727,7 @@ def test_environment_and_file_reach_a_command(hierindex, folder, monkeypatch, tm
     monkeypatch.setenv("HIERINDEX_METHOD", "document")
     hierindex("build", folder, "--index", "T", "--replace")
     assert json.loads(hierindex("info", "--index", "T", "--json")[1])["method"] == "document"
-    hierindex("build", folder, "--index", "T", "--method", "semantic")
+    hierindex("build", folder, "--index", "T", "--method", "semantic", "--replace")
     assert json.loads(hierindex("info", "--index", "T", "--json")[1])["method"] == "semantic"
 
 
@@ -749,6 +833,17 @@ BAD_COMMANDS = {
     f"{LLM} --max-llm-tokens 0": "max_llm_tokens is invalid",
     f"{LLM} --summarizer y": "leave out --summarizer",
     "build letters --index W --method magic": "method is invalid",
+    "update --index none": "'none' holds no index",
+    "update none --index index": "The source 'none' cannot be found or read",
+    "update --index index --method raptor": "--method raptor contradicts the index",
+    "update --index index --seed 7": "--seed 7 contradicts the index, which was built with 0",
+    "update --index index --chunk-size 32": "which was built with 64; leave it out, or build",
+    "update --index index --embed-model no/model": "--embed-model no/model contradicts the index",
+    "update --index index --llm remembered": "the index remembers no language model",
+    "update --index index --llm m --llm-base-url http://x/v1": "--llm m contradicts the index",
+    "delete calm --index index": "no document 'calm'; similar ids are 'calm.md'.",
+    "delete calm.md storm.txt --index index": "These are all documents of the index",
+    "delete calm.md --index none": "'none' holds no index",
     "query ? --index index --mode up": "mode is invalid",
     "query ? --index index --level 9": "has levels 0 to",
     "query ? --index index --response-mode essay": "response_mode must be one of",

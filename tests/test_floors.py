@@ -29,7 +29,7 @@ BESIDE = {  # rooms of one floor that may meet
     "build": {"changes", "index_settings", "revisions"},
     "update": {"build", "changes", "index_settings", "revisions"},
     "estimate": {"build", "changes", "revisions"},
-    "revisable_tree": {"build", "estimate", "revisions", "update"},
+    "revisable_tree": {"build", "estimate", "index_settings", "revisions", "update"},
     "index": {"build", "changes", "estimate", "revisable_tree", "revisions"},
     "export": {"index"},
 }

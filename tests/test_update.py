@@ -1,28 +1,45 @@
 """An updated index equals a fresh build of its documents, and pays for changes alone."""
 
+import os
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
 
 import pytest
 from fakes import HashingEmbedding
-from histories import Texts, history
-from llama_index.core.schema import MetadataMode, NodeRelationship
+from histories import Texts, documents, history
+from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
+from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
+from llama_index.core.schema import Document, MetadataMode, NodeRelationship
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from loopback import LoopbackServer, names_words
+from summarize.groups import RewriterOf
 
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
+    HierarchyStore,
+    InputError,
+    LLMRewriter,
     NodeRecord,
     RaptorHierarchy,
     SemanticHierarchy,
+    SourceError,
+    TwoStageSummarizer,
 )
+from hierindex.cache.file import cache_file
 from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.llm.client import load_llm
+from hierindex.read.documents import READERS
 
+REWRITTEN = TwoStageSummarizer(RewriterOf(str))
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 
 
-def hierarchy_of(kind=SemanticHierarchy, **options):
-    model = HashingEmbedding(model_name="known")
+def hierarchy_of(kind=SemanticHierarchy, model_name="known", **options):
+    model = HashingEmbedding(model_name=model_name)
     return kind(model, **{"max_children": 3, "summary_tokens": 40, **options})
 
 
@@ -76,21 +93,515 @@ def embedded(index: HierarchicalIndex) -> set[str]:
     return {node.get_content(MetadataMode.EMBED) for node in index.store.get_nodes()}
 
 
+def counts(report) -> tuple[int, int, int, int, int]:
+    return report.added, report.changed, report.removed, report.renamed, report.unchanged
+
+
+def text_of(name: str, n: int = 12) -> str:
+    return "\n\n".join(
+        f"In {name} the keeper met boat {i} at the gate of day {i}." for i in range(n)
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "texts"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("a.txt", "b.txt", "deep/c.txt"):
+        (folder / name).write_text(text_of(name))
+    return folder
+
+
+@pytest.fixture
+def index(folder, tmp_path) -> HierarchicalIndex:
+    return built(folder, tmp_path / "index", hierarchy_of(DocumentHierarchy))
+
+
+def documents_of(index: HierarchicalIndex) -> list[str]:
+    nodes = index.store.get_nodes()
+    return list(dict.fromkeys(n.ref_doc_id for n in nodes if not n.metadata["hierindex_level"]))
+
+
+def check_fresh(index: HierarchicalIndex, folder: Path, kind=DocumentHierarchy) -> None:
+    """The index holds what a build of the folder makes, as far as that is guaranteed."""
+    uri = folder.parent / f"fresh {index.store.snapshot().version}"
+    assert guaranteed(index, kind) == guaranteed(built(folder, uri, hierarchy_of(kind)), kind)
+
+
 @KINDS
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 30))]
+)
 def test_any_history_of_a_folder(tmp_path, kind, seed):
     folder, hierarchy = tmp_path / "texts", hierarchy_of(kind)
     folder.mkdir()
-    index = None
-    for i, texts in enumerate(history(seed, 6)):
+    first, *states = history(seed, 4)
+    write(folder, first)
+    index = built(folder, tmp_path / "index", hierarchy)
+    for texts in states:
         write(folder, texts)
-        if index is None:
-            index = built(folder, tmp_path / "index", hierarchy)
-        else:
-            known = embedded(index)
-            hierarchy.embed_model.batches.clear()
+        known = embedded(index)
+        hierarchy.embed_model.batches.clear()
+        index.update()
+        assert not known & {text for batch in hierarchy.embed_model.batches for text in batch}
+        check_fresh(index, folder, kind)
+
+
+@KINDS
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.slow)])
+def test_any_history_of_documents(tmp_path, kind, seed):
+    """In the order in which they came, deleted and inserted one by one or together."""
+    first, *states = history(seed, 4)
+    index = built(documents(first), tmp_path / "index", hierarchy_of(kind))
+    order = list(first)
+    for i, texts in enumerate(states):
+        if gone := [name for name in order if name not in texts]:
+            index.delete(*gone)
+        index.update(documents(texts))
+        order = [name for name in order if name in texts]
+        order += [name for name in texts if name not in order]
+        now = documents({name: texts[name] for name in order})
+        fresh = built(now, tmp_path / f"{i}", hierarchy_of(kind))
+        assert guaranteed(index, kind) == guaranteed(fresh, kind)
+
+
+def test_what_happens_to_a_folder_is_counted(index, folder):
+    a, b, c = folder / "a.txt", folder / "b.txt", folder / "deep/c.txt"
+    before = as_plain(index)
+    old = a.read_text()
+
+    assert counts(index.update()) == (0, 0, 0, 0, 3)
+    a.write_text(old + "\n\nAnd one more.")
+    assert counts(index.update()) == (0, 1, 0, 0, 2)
+    a.write_text(old)
+    assert counts(index.update()) == (0, 1, 0, 0, 2)
+    assert as_plain(index) == before
+    a.rename(folder / "x.txt")
+    assert counts(index.update()) == (0, 0, 0, 1, 2)
+    (folder / "x.txt").rename(a)
+    assert counts(index.update()) == (0, 0, 0, 1, 2)
+    a.write_text(b.read_text())
+    b.write_text(old)
+    assert counts(index.update()) == (0, 2, 0, 0, 1)
+    c.unlink()
+    (folder / "d.txt").write_text(text_of("d"))
+    assert counts(index.update()) == (1, 0, 1, 0, 2)
+    check_fresh(index, folder)
+    assert index.store.snapshot().report()["changes"]["added"] == 1
+
+
+def test_an_update_of_nothing_loads_no_model_and_publishes_nothing(index, folder, monkeypatch):
+    def load(*args, **kwargs):
+        raise AssertionError("A model is loaded.")
+
+    monkeypatch.setattr("hierindex.hierarchy.hierarchy.load_embed_model", load)
+    os.utime(folder / "a.txt", (0, 0))
+    before = index.store.snapshot().version
+    opened = HierarchicalIndex.open(index.store.uri)
+    report = opened.update()
+    assert counts(report) == (0, 0, 0, 0, 3)
+    assert report.statistics == []
+    assert report.generation == opened.store.snapshot().version == before
+    assert counts(opened.update(folder)) == (0, 0, 0, 0, 3)
+
+
+class TestSources:
+    def test_nothing_outside_them_is_removed(self, index, folder, tmp_path):
+        (folder / "a.txt").unlink()
+        (more := tmp_path / "more").mkdir()
+        (more / "m.txt").write_text(text_of("m"))
+        assert counts(index.update(more)) == (1, 0, 0, 0, 3)
+        (more / "m.txt").unlink()
+        (more / "n.txt").write_text(text_of("n"))
+        assert counts(index.update()) == (1, 0, 2, 0, 2)
+        fresh = built([folder, more], tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
+        assert as_plain(index) == as_plain(fresh)
+
+    def test_a_part_of_one_is_read_alone(self, index, folder):
+        (folder / "a.txt").unlink()
+        (folder / "deep/c.txt").unlink()
+        (folder / "deep/b.txt").write_text(text_of("new"))
+        assert counts(index.update(folder / "deep")) == (1, 0, 1, 0, 2)
+        assert documents_of(index) == ["a.txt", "b.txt", "deep/b.txt"]
+        (folder / "b.txt").write_text(text_of("other"))
+        assert counts(index.update(str(folder / "b.txt"))) == (0, 1, 0, 0, 2)
+        index.update()
+        check_fresh(index, folder)
+
+    def test_they_keep_their_order(self, tmp_path):
+        paths = [tmp_path / name for name in ("z.txt", "y.txt", "x.txt")]
+        for path in paths:
+            path.write_text(text_of(path.name))
+        index = built(paths[:2], tmp_path / "index")
+        index.update(paths[2])
+        paths[0].write_text(text_of("other"))
+        index.update([paths[2], paths[0]])
+        assert documents_of(index) == ["z.txt", "y.txt", "x.txt"]
+        assert as_plain(index) == as_plain(built(paths, tmp_path / "fresh"))
+
+    def test_a_removed_file_among_files_is_removed_and_a_removed_folder_refused(
+        self, folder, tmp_path
+    ):
+        files = [folder / "a.txt", folder / "b.txt"]
+        index = built([*files, folder / "deep"], tmp_path / "index")
+        files[0].unlink()
+        assert counts(index.update()) == (0, 0, 1, 0, 2)
+        assert counts(index.update()) == (0, 0, 0, 0, 2)
+        (folder / "deep/c.txt").unlink()
+        (folder / "deep").rmdir()
+        before = as_plain(index)
+        index.delete("b.txt")
+        with pytest.raises(SourceError, match=r"deep', which the index was built from"):
             index.update()
-            asked = {text for batch in hierarchy.embed_model.batches for text in batch}
-            assert not asked & known, f"state {i}"
-        fresh = built(folder, tmp_path / f"fresh {i}", hierarchy_of(kind))
-        assert guaranteed(index, kind) == guaranteed(fresh, kind), f"state {i}"
+        with pytest.raises(SourceError, match=r"cannot be found or read"):
+            index.update(folder / "deep")
+        assert len(before) > len(as_plain(index))
+
+    def test_two_documents_of_one_id_are_refused(self, index, folder, tmp_path):
+        before = as_plain(index)
+        (other := tmp_path / "other").mkdir()
+        (other / "a.txt").write_text(text_of("other"))
+        with pytest.raises(SourceError, match=r"holds a document 'a\.txt' of '.*texts', so"):
+            index.update(other)
+        with pytest.raises(SourceError, match="so the document without a file cannot"):
+            index.update(Document(text=text_of("other"), id_="a.txt"))
+        with pytest.raises(SourceError, match="have the same document id"):
+            index.update([folder, other])
+        assert as_plain(index) == before
+        (folder / "a.txt").unlink()  # it has moved, so both sources are read
+        assert counts(index.update([folder, other])) == (0, 1, 0, 0, 2)
+
+    def test_one_around_another_is_refused(self, index, folder):
+        with pytest.raises(SourceError, match="would be indexed twice"):
+            index.update(folder.parent)
+
+    def test_nothing_is_left(self, index, folder):
+        for path in folder.rglob("*.txt"):
+            path.write_text(" ")
+        with pytest.raises(SourceError, match=r"Nothing to index in .*only white space"):
+            index.update()
+        (empty := folder.parent / "empty").mkdir()
+        with pytest.raises(SourceError, match="there is no file"):
+            index.update(empty)
+
+    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
+    def test_one_that_cannot_be_entered_is_refused(self, index, folder):
+        folder.chmod(0)
+        try:
+            with pytest.raises(SourceError, match="cannot be read"):
+                index.update()
+        finally:
+            folder.chmod(0o700)
+
+
+class TestDeletion:
+    def test_a_deleted_document_stays_out_until_it_is_named(self, index, folder):
+        before = as_plain(index)
+        assert counts(index.delete("a.txt", "deep/c.txt")) == (0, 0, 2, 0, 1)
+        for report in (index.update(), index.update(folder)):
+            assert counts(report) == (0, 0, 0, 0, 1)
+            assert [each.path for each in report.skipped] == ["a.txt", "deep/c.txt"]
+        assert "a.txt" not in str(index.store.snapshot().report())
+        assert counts(index.update(folder / "a.txt")) == (1, 0, 0, 0, 1)
+        assert counts(index.update([folder, folder / "deep/c.txt"])) == (1, 0, 0, 0, 2)
+        assert as_plain(index) == before
+        assert index.store.snapshot().report()["left_out"] == {}
+
+    def test_once_its_file_is_gone_another_may_have_its_name(self, index, folder):
+        index.delete("a.txt")
+        (folder / "a.txt").unlink()
+        index.update()
+        (folder / "a.txt").write_text(text_of("other"))
+        assert counts(index.update()) == (1, 0, 0, 0, 2)
+
+    def test_a_build_reads_it_again(self, index, folder):
+        index.delete("a.txt")
+        again = built(folder, index.store.uri, hierarchy_of(DocumentHierarchy))
+        assert counts(again.last_build) == (1, 0, 0, 0, 2)
+        assert counts(index.update()) == (0, 0, 0, 0, 3)
+
+    def test_a_document_whose_file_is_gone_is_kept(self, index, folder):
+        (folder / "b.txt").unlink()
+        index.delete("a.txt")
+        assert documents_of(index) == ["b.txt", "deep/c.txt"]
+
+    @pytest.mark.parametrize(
+        ("names", "said"),
+        [
+            (["b"], r"no document 'b'; similar ids are 'b\.txt'\."),
+            (["a.txt", "nothing like it"], "no document 'nothing like it'; `hierindex tree`"),
+            (["a.txt", "b.txt", "deep/c.txt"], "all documents of the index"),
+            ([], "Name the documents"),
+        ],
+    )
+    def test_bad_names_are_refused(self, index, names, said):
+        before = as_plain(index)
+        with pytest.raises(InputError, match=said):
+            index.delete(*names)
+        assert as_plain(index) == before
+
+
+class TestCaches:
+    def test_what_is_kept_is_read_and_embedded_once(self, index, folder, monkeypatch):
+        (folder / "more.md").write_text(f"# More\n\n{text_of('more')}")
+        index.update()
+        n_read, read = 0, READERS[".md"]
+
+        def counted(file):
+            nonlocal n_read
+            n_read += 1
+            return read(file)
+
+        monkeypatch.setitem(READERS, ".md", counted)
+        index.embed_model.batches.clear()
+        index.delete("a.txt")
+        index.update(folder / "b.txt")
+        index.embed_model.batches.clear()
+        (folder / "more.md").rename(folder / "same.md")
+        index.update()
+        assert n_read == 0
+        built(folder, index.store.uri, DocumentHierarchy(index.embed_model, max_children=3))
+        assert n_read == 0
+
+    def test_nothing_of_what_is_gone_stays(self, index, folder, tmp_path):
+        index.update()
+        index.delete("a.txt")
+        (folder / "b.txt").write_text(text_of("other"))
+        index.update()
+        (folder / "a.txt").unlink()
+        fresh = built(folder, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
+        held = [rows(each.store.uri) for each in (index, fresh)]
+        assert held[0] == held[1]
+
+
+def rows(uri: str) -> list[list[str]]:
+    """The keys in each table of an index's cache."""
+    queries = (
+        "SELECT text FROM vectors ORDER BY text",
+        "SELECT key FROM texts ORDER BY key",
+        "SELECT key FROM readings ORDER BY key",
+        "SELECT document || key FROM uses ORDER BY document, key",
+        "SELECT hash FROM documents ORDER BY hash",
+    )
+    with closing(sqlite3.connect(cache_file(uri))) as connection:
+        return [[row[0] for row in connection.execute(query)] for query in queries]
+
+
+class TestSettings:
+    def test_another_hierarchy_is_refused(self, index, folder):
+        (folder / "a.txt").unlink()
+        before = as_plain(index)
+        for other, said in (
+            (hierarchy_of(SemanticHierarchy), "class_name='DocumentHierarchy'"),
+            (
+                hierarchy_of(DocumentHierarchy, max_children=4),
+                "max_children=3, the hierarchy has 4",
+            ),
+            (hierarchy_of(DocumentHierarchy, "x"), "embed_model='known'"),
+            (
+                hierarchy_of(DocumentHierarchy, summarizer=REWRITTEN),
+                "summarizer=",
+            ),
+        ):
+            with pytest.raises(InputError, match=said):
+                index.update(hierarchy=other)
+        assert as_plain(index) == before
+        index.update(hierarchy=hierarchy_of(DocumentHierarchy))
+        check_fresh(index, folder)
+
+    @KINDS
+    def test_they_are_remembered(self, tmp_path, folder, kind):
+        options = {"max_children": 4, "max_levels": 2, "seed": 5, "summary_tokens": 30}
+        built(folder, tmp_path / "index", hierarchy_of(kind, **options))
+        (folder / "b.txt").write_text(text_of("other", 20))
+        index = HierarchicalIndex.open(tmp_path / "index", HashingEmbedding(model_name="known"))
+        index.update()
+        fresh = built(folder, tmp_path / "fresh", hierarchy_of(kind, **options))
+        assert guaranteed(index, kind) == guaranteed(fresh, kind)
+        assert index.settings == fresh.settings
+
+    def test_what_cannot_be_remembered_has_to_be_passed(self, tmp_path, folder):
+        hierarchy = hierarchy_of(metadata_rules={"file_name": max})
+        splitter = TokenTextSplitter(chunk_size=20, chunk_overlap=5)
+        index = HierarchicalIndex.build(
+            folder, tmp_path / "index", hierarchy=hierarchy, splitter=splitter
+        )
+        (folder / "b.txt").write_text(text_of("other"))
+        with pytest.raises(
+            InputError, match=r"metadata rules for \['file_name'\]; pass .*hierarchy="
+        ):
+            index.update()
+        with pytest.raises(InputError, match="the splitter TokenTextSplitter, got none; pass"):
+            index.update(hierarchy=hierarchy)
+        index.update(hierarchy=hierarchy, splitter=splitter)
+        fresh = HierarchicalIndex.build(
+            folder, tmp_path / "fresh", hierarchy=hierarchy, splitter=splitter
+        )
+        assert as_plain(index) == as_plain(fresh)
+        with pytest.raises(InputError, match="no option 'speed'"):
+            index.update(speed=3)
+
+    def test_a_language_model_is_asked_only_if_it_is_passed(self, folder, tmp_path):
+        with LoopbackServer(reply=names_words) as server:
+            llm = load_llm("tiny", server.base_url.replace("://", "://ada:secret@"))
+            rewriter = LLMRewriter(llm, prompt="Shorten this: {text}")
+            by_llm = TwoStageSummarizer(rewriter, min_grounding=None, grounding=None)
+            index = built(folder, tmp_path / "index", DocumentHierarchy(HashingEmbedding(), by_llm))
+            assert index.settings["llm"]["name"] == "tiny"
+            assert "secret" not in str(index.store.snapshot().report())
+            n_before = len(server.requests)
+            index.update()
+            (folder / "b.txt").write_text(text_of("other"))
+            for change in (index.update, lambda: index.delete("a.txt")):
+                with pytest.raises(InputError, match="language model 'tiny'; pass it as llm="):
+                    change()
+            assert len(server.requests) == n_before
+            estimate = index.estimate_update(llm=llm)
+            assert estimate.documents["changed"] == 1
+            assert len(server.requests) == n_before
+            report = index.update(llm=llm, concurrency=1)
+            assert report.usage.llm_calls == len(server.requests) - n_before == estimate.llm_calls
+            assert 0 < report.usage.llm_calls < n_before
+
+
+def test_an_estimate_of_an_update_or_a_deletion_changes_nothing(index, folder):
+    before = as_plain(index)
+    assert index.estimate_update().levels == []
+    (folder / "b.txt").write_text(text_of("b.txt") + "\n\nOne paragraph more is here.")
+    estimate = index.estimate_update()
+    assert estimate.documents == {
+        "added": 0,
+        "changed": 1,
+        "removed": 0,
+        "renamed": 0,
+        "unchanged": 2,
+    }
+    assert (estimate.embedded_chunks, estimate.embedded_tokens > 5) == (1, True)
+    assert index.estimate_update().embedded_chunks == 0  # whose vector is cached now
+    assert index.estimate_update(delete=["a.txt"]).documents["removed"] == 1
+    assert as_plain(index) == before
+    levels = [{"level": s.level, "nodes": s.nodes} for s in index.update().statistics]
+    assert estimate.levels == levels
+
+
+class EditedSplitter(TokenTextSplitter):
+    """Its chunks lack what it splits at, so that their texts are not those of the document."""
+
+    def _parse_nodes(self, nodes, show_progress=False, **kwargs):
+        chunks = super()._parse_nodes(nodes, show_progress, **kwargs)
+        for chunk in chunks:
+            chunk.text = chunk.text.replace("  ", " ").upper()[:-1]
+        return chunks
+
+
+@pytest.mark.parametrize("splitter", [SentenceSplitter, EditedSplitter])
+@KINDS
+def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path, splitter, kind):
+    texts = {name: f"{text_of(name, 6)}\n\n{text_of(name, 3)}" for name in "abc"}
+    given = {"hierarchy": hierarchy_of(kind), "splitter": splitter(chunk_size=25, chunk_overlap=8)}
+    index = HierarchicalIndex.build(documents(texts), tmp_path / "index", **given)
+    texts["b"] = text_of("other")
+    index.update(documents({"b": texts["b"]}), **given)
+    fresh = HierarchicalIndex.build(documents(texts), tmp_path / "fresh", **given)
+    assert guaranteed(index, kind) == guaranteed(fresh, kind)
+
+
+class TestReplace:
+    def test_another_method_or_model_is_refused_unless_it_is_meant(self, index, folder):
+        before = as_plain(index)
+        for other, said in (
+            (hierarchy_of(SemanticHierarchy), "method 'document', this build has 'semantic'"),
+            (hierarchy_of(DocumentHierarchy, "x"), "embedding model 'known', this build has 'x'"),
+            (
+                hierarchy_of(DocumentHierarchy, summarizer=REWRITTEN),
+                "summariser 'extractive', this build has",
+            ),
+        ):
+            with pytest.raises(InputError, match=said):
+                HierarchicalIndex.build(folder, index.store.uri, hierarchy=other, replace=False)
+        assert as_plain(index) == before
+        HierarchicalIndex.build(folder, index.store.uri, hierarchy=hierarchy_of())
+        assert index.info()["method"] == "semantic"
+
+    def test_most_documents_must_not_go_by_a_slip(self, index, folder):
+        given = {"hierarchy": hierarchy_of(DocumentHierarchy), "replace": False}
+        with pytest.raises(InputError, match=r"would remove 2 of the 3 documents .* --replace"):
+            HierarchicalIndex.build(folder / "deep", index.store.uri, **given)
+        for name in ("a.txt", "b.txt"):
+            (folder / name).rename(folder / f"new {name}")
+        assert HierarchicalIndex.build(folder, index.store.uri, **given).last_build.renamed == 2
+        (folder / "new a.txt").unlink()
+        assert HierarchicalIndex.build(folder, index.store.uri, **given).last_build.removed == 1
+
+
+def test_llama_index_habits(tmp_path):
+    texts = {name: text_of(name) for name in "abc"}
+    made = [Document(text=text, id_=name) for name, text in texts.items()]
+    index = HierarchicalIndex.from_documents(made[:2], tmp_path, hierarchy=hierarchy_of())
+    index.insert(made[2])
+    assert documents_of(index) == ["a", "b", "c"]
+    changed = Document(text=text_of("other"), id_="b")
+    assert index.refresh_ref_docs([made[0], changed]) == [False, True]
+    assert index.refresh_ref_docs([made[0], changed]) == [False, False]
+    index.delete_ref_doc("a")
+    assert documents_of(index) == ["b", "c"]
+    assert index.update().unchanged == 2
+
+
+class TestPipelines:
+    def pipeline(self, uri, strategy=DocstoreStrategy.UPSERTS):
+        model = HashingEmbedding(model_name="known")
+        return IngestionPipeline(
+            transformations=[
+                SentenceSplitter(chunk_size=30, chunk_overlap=0),
+                model,
+                hierarchy_of(SemanticHierarchy, cache=uri),
+            ],
+            vector_store=HierarchyStore(uri),
+            docstore=SimpleDocumentStore(),
+            docstore_strategy=strategy,
+        )
+
+    @pytest.mark.parametrize("strategy", DocstoreStrategy)
+    def test_what_a_pipeline_changed_is_grown_again(self, tmp_path, strategy):
+        pipeline = self.pipeline(tmp_path, strategy)
+        pipeline.run(documents=documents({name: text_of(name) for name in "abcd"}))
+        now = {"a": text_of("a"), "b": text_of("other"), "c": text_of("c"), "e": text_of("e")}
+        if strategy == DocstoreStrategy.DUPLICATES_ONLY:
+            del now["b"]
+        pipeline.run(documents=documents(now))
+        index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
+        before = index.info()
+        assert len(before["roots"]) > 1
+        index.embed_model.batches.clear()
+        report = index.update(hierarchy=hierarchy_of())
+        info = index.info()
+        assert (len(info["roots"]), info["stale"], info["documents"]) == (1, 0, before["documents"])
+        assert counts(report)[:4] == (0, 0, 0, 0)
+        assert index.update().statistics == []
+        leaves = [n for n in index.store.get_nodes() if not n.metadata["hierindex_level"]]
+        place = {name: i for i, name in enumerate(documents_of(index))}
+        leaves.sort(key=lambda n: (place[n.ref_doc_id], n.start_char_idx))
+        fresh = hierarchy_of().grow(leaves).nodes
+        assert {n.node_id for n in fresh} == {n.node_id for n in index.store.get_nodes()}
+
+    def test_a_deletion_from_the_store_is_grown_again_or_comes_back(self, index, folder):
+        index.store.delete("a.txt")
+        assert index.info()["stale"] > 0
+        index.regrow()
+        assert (index.info()["stale"], documents_of(index)) == (0, ["b.txt", "deep/c.txt"])
+        index.store.delete("b.txt")
+        assert counts(index.update()) == (2, 0, 0, 0, 1)
+        check_fresh(index, folder)
+
+    def test_the_method_is_taken_from_the_nodes(self, tmp_path):
+        pipeline = self.pipeline(tmp_path)
+        for name in "ab":
+            pipeline.run(documents=documents({name: text_of(name)}))
+        index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
+        index.regrow()
+        assert (index.info()["method"], len(index.info()["roots"])) == ("semantic", 1)
+        index.regrow(hierarchy_of(DocumentHierarchy))
+        assert index.info()["method"] == "document"
+        with pytest.raises(InputError, match="embed_model='known'"):
+            index.regrow(hierarchy_of(SemanticHierarchy, "x"))

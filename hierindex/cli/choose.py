@@ -64,7 +64,8 @@ def as_built(
         if given != was and not (name == "embed_model" and is_same_name(was, given)):
             raise InputError(
                 f"--{name.replace('_', '-')} {asked} contradicts the index, which was built with "
-                f"{was or 'none'}; leave it out, or build the index again with --replace."
+                f"{'none' if was is None else was}; leave it out, or build the index again with "
+                "--replace."
             )
     models: dict[str, Any] = {"strict": settings.strict}
     if settings.llm is not None and settings.llm == known["llm"]:
