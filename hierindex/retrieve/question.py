@@ -35,7 +35,7 @@ MODES = {
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name: it is looked up
-LONGEST_NAME = 3  # words
+LONGEST_NAME = 5  # words
 
 Part = MetadataFilter | MetadataFilters
 """A part of the tree that a search is restricted to."""
@@ -131,7 +131,7 @@ class Search:
 
 
 def is_name(question: str) -> bool:
-    """Return whether a question is a single word, or up to three that all begin with capitals.
+    """Return whether a question is a single word, or up to five that all begin with capitals.
 
     In scripts without blanks between words, none is.
 
