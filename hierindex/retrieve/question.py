@@ -35,7 +35,7 @@ MODES = {
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name: it is looked up
-LONGEST_NAME = 5  # words
+LONGEST_NAME = 5  # words, or characters in a script without blanks
 
 Part = MetadataFilter | MetadataFilters
 """A part of the tree that a search is restricted to."""
@@ -133,16 +133,16 @@ class Search:
 def is_name(question: str) -> bool:
     """Return whether a question is a single word, or up to five that all begin with capitals.
 
-    In scripts without blanks between words, none is.
+    In scripts without blanks between words, up to five characters are a word.
 
     >>> is_name("chapter-3.md"), is_name("Jack Ruby"), is_name("pump failures")
     (True, True, False)
     """
     words = question.split()
-    alone = len(words) == 1 or (
-        len(words) in range(2, LONGEST_NAME + 1) and not any(word[0].islower() for word in words)
-    )
-    return alone and not UNSPACED.search(question)
+    if UNSPACED.search(question):
+        return len(question) <= LONGEST_NAME
+    capital = not any(word[0].islower() for word in words)
+    return len(words) == 1 or (capital and len(words) in range(2, LONGEST_NAME + 1))
 
 
 def cuts(levels: Iterable[int]) -> MetadataFilters:
