@@ -117,16 +117,22 @@ wouldn't you you'd you'll
 
 GERMAN_QUESTION_WORDS = frozenset(
     """
-auf aus bei das dem den der des die ein eine einem einen einer es für gibt hat hatte im ist kann
-mit nach oder sich sie sind und viel viele von wann waren warum welche welcher welches wem wen
-wer wie wird wo wurde zu zum zur
+alle als am an auch auf aus bei beim bis das dass dem den der des die dies diese diesem diesen
+dieser dieses durch ein eine einem einen einer eines es für gelten gibt gilt haben hat hatte ich
+ihr ihre im in ist kann kein keine keinem keinen keiner keines man mit nach nicht oder sein seine
+seinem seinen seiner sich sie sind um und vom von vor wann war waren warum was welche welchem
+welchen welcher welches wem wen wenn wer werden weshalb wie viel viele wieso wird wo wodurch wofür
+woher wohin womit worauf woraus wurde wurden zu zum zur über
 """.split()
 )
-QUESTION_WORDS = GERMAN_QUESTION_WORDS.union(
+ENGLISH_QUESTION_WORDS = frozenset(
     """
 a about am an and any are as at be been by can could did do does for from had has have how i in
 into is it its many may me much my of on or should tell than that the their there these they this
 those to was we were what when where which who whom whose why will with would you your
 """.split()
 )
-"""English and German words that merely ask, or that nearly every question has."""
+"""Words that merely ask, or that nearly every question has."""
+
+CHINESE_QUESTION_CHARACTERS = frozenset("什么麼怎哪谁誰何几幾吗嗎呢")
+"""Characters of words that merely ask."""

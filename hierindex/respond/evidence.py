@@ -13,16 +13,21 @@ from Stemmer import Stemmer
 
 from hierindex.core.calibration import Scale
 from hierindex.core.ranking import cosines
-from hierindex.core.stop_words import GERMAN_QUESTION_WORDS, QUESTION_WORDS
+from hierindex.core.stop_words import (
+    CHINESE_QUESTION_CHARACTERS,
+    ENGLISH_QUESTION_WORDS,
+    GERMAN_QUESTION_WORDS,
+)
 from hierindex.embed.embedder import unit_vectors
 from hierindex.record import NodeRecord
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
-from hierindex.retrieve.question import is_word
+from hierindex.retrieve.question import UNSPACED, is_name
 from hierindex.retrieve.retrieved import RetrievedNode, is_outline
 from hierindex.store.rows import matched_words
 
 # A logistic regression on half of the pairs of tests/benchmarks/refusals.py.
 LIKENESS, WORDS, NUMBER, NAMES, INTERCEPT = 4.6, 3.2, -4.1, -4.7, -4.4
+NOUNS, PAIRS = -1.0, -4.0  # chosen by tests/benchmarks/refusals_in_languages.py
 MOST_LIKE = 1.2  # calibrated similarity; a higher one says no more
 LOOKED_UP = 0.9  # least score if the question is nothing but words that one text has
 N_SAME = 3  # letters that forms of a word share at least
@@ -34,9 +39,12 @@ QUOTED = re.compile(
 )
 NUMBERED = re.compile(r"([^\W\d_]{2,})\W{1,2}(\d\w*(?:[.,:]\d+)*)")  # as "station 12"
 NAME = re.compile(r"(?<=[^\s.?!:;]\s)[^\W\d_a-z]\w*")  # within a sentence; all but ASCII counts
+CODE = re.compile(  # options, paths, variables, and manual pages as "tar(1)"
+    r"(?<![\w-])--?[^\W\d]\w[\w-]*|/?\w+(?:[/_]\w+)+|[^\W\d_A-Z]+[A-Z]\w*|\w[\w-]*(?=\(\d\))"
+)
+HAN = r"\u3040-\u30ff\u3400-\u9fff"
 WORD = re.compile(  # pairs of characters in scripts without blanks, and numbers such as "3.12"
-    r"(?=([\u3040-\u30ff\u3400-\u9fff]{2}))"
-    r"|(\d\w*(?:[.,:]\d+)+|[^\W\u3040-\u30ff\u3400-\u9fff]+)"
+    rf"(?=([{HAN}]{{2}}))|((?<![{HAN}])[{HAN}](?![{HAN}])|\d\w*(?:[.,:]\d+)+|[^\W{HAN}]+)"
 )
 
 
@@ -45,44 +53,58 @@ class Asked:
     """The words of a question.
 
     `words` are those that do not merely ask, `numbers` and `names`, which include what is in
-    quotation marks, are among them. `is_lookup` tells that there are no others, as in "Jack Ruby"
-    or "chapter-3.md". `numbered` are numbers with the word before them, as "station 12".
+    quotation marks, are among them, and so are `nouns`, the words with capitals of a question in
+    German, where names look like any noun. `is_lookup` tells that there are no others, as in
+    "Jack Ruby" or "chapter-3.md". `numbered` are numbers with the word before, as "station 12".
     """
 
     words: tuple[str, ...]
     numbers: frozenset[str]
     names: frozenset[str]
+    nouns: frozenset[str]
     is_lookup: bool
     numbered: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of(cls, question: str) -> Self:
-        """Read a question; in German, where nouns have capitals, no names are recognised.
+        """Read a question.
+
+        In a script without blanks, words in another script are names.
 
         >>> asked = Asked.of("Where was Ada Lovelace in 1833?")
         >>> asked.words, sorted(asked.names), sorted(asked.numbers)
         (('ada', 'lovelace', '1833'), ['ada', 'lovelace'], ['1833'])
         """
         every = words_of(question)
-        words = tuple(word for word in every if word not in QUESTION_WORDS)
-        is_german = not GERMAN_QUESTION_WORDS.isdisjoint(every)
-        found = ["".join(each) for each in QUOTED.findall(question)] + (
-            [] if is_german else [name for name in NAME.findall(question) if name[0].isupper()]
+        n_german = len(GERMAN_QUESTION_WORDS.intersection(every))
+        is_german = n_german > len(ENGLISH_QUESTION_WORDS.intersection(every))
+        asking = GERMAN_QUESTION_WORDS if is_german else ENGLISH_QUESTION_WORDS
+        words = tuple(
+            word
+            for word in every
+            if word not in asking and CHINESE_QUESTION_CHARACTERS.isdisjoint(word)
         )
-        named = words_of(" ".join(found))
         numbers = frozenset(word for word in words if any(map(str.isdigit, word)))
-        names = frozenset(words).intersection(named) - numbers
-        if len(words) > MOST_NAMES and len(names) + 1 >= len(words):
-            names = frozenset()  # a title, or all in capitals
+        found = ["".join(each) for each in QUOTED.findall(question)] + CODE.findall(question)
+        names = frozenset(words).intersection(words_of(" ".join(found)))
+        capital = " ".join(name for name in NAME.findall(question) if name[0].isupper())
+        nouns = frozenset(words).intersection(words_of(capital))
+        if len(words) > MOST_NAMES and len(nouns) + 1 >= len(words):
+            nouns = frozenset()  # a title, or all in capitals
+        if UNSPACED.search(question):
+            names |= {word for word in words if not UNSPACED.search(word)}
+        if not is_german:
+            names, nouns = names | nouns, frozenset()
+        names, nouns = names - numbers, nouns - names - numbers
         pairs = NUMBERED.findall(question.lower())
-        numbered = frozenset(pair for pair in pairs if pair[0] not in QUESTION_WORDS)
-        is_lookup = len(words) == len(every) or is_word(question)
-        return cls(words or tuple(every), numbers, names, is_lookup, numbered)
+        numbered = frozenset(pair for pair in pairs if pair[0] not in asking)
+        is_lookup = len(words) == len(every) or is_name(question)
+        return cls(words or tuple(every), numbers, names, nouns, is_lookup, numbered)
 
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """The numbers and names, in order."""
-        return tuple(word for word in self.words if word in self.numbers | self.names)
+    def lacks(self, told: Collection[str]) -> set[str]:
+        """Return the numbers that are not among words, and the names and nouns in no form."""
+        words = {word for word in self.names | self.nouns if not has_form_of(word, told)}
+        return words | self.numbers.difference(told)
 
     def has_another_number(self, text: str) -> bool:
         """Return whether a text has another number where the question has one.
@@ -109,12 +131,15 @@ class Asked:
             return 0.0
         covered = max(len(words.intersection(self.words)) for words in told) / len(self.words)
         best = set[str]().union(*told[:N_BEST])
+        lacking, pairs = self.lacks(best), {*filter(UNSPACED.search, self.words)}
         logit = (
             INTERCEPT
             + LIKENESS * min(max(likeness, 0.0), MOST_LIKE)
             + WORDS * covered
-            + NUMBER * (not self.numbers <= best)
-            + NAMES * len(self.names - best) / max(len(self.names), 1)
+            + NUMBER * (not self.numbers.isdisjoint(lacking))
+            + NAMES * len(self.names & lacking) / max(len(self.names), 1)
+            + NOUNS * len(self.nouns & lacking) / max(len(self.nouns), 1)
+            + PAIRS * len(pairs - best) / max(len(pairs), 1)
         )
         score = 1 / (1 + exp(-logit))
         looked_up = self.is_lookup and any(
@@ -124,18 +149,22 @@ class Asked:
 
 
 def has_form_of(word: str, words: Collection[str]) -> bool:
-    """Return whether a word, or another with the same English stem, is among words.
+    """Return whether a word, or another with the same English or German stem, is among words.
 
-    The index finds words by the same stemmer.
+    The index finds words by the English stemmer.
 
     >>> has_form_of("obtainable", ["they", "obtained"]), has_form_of("firm", ["first"])
     (True, False)
+    >>> has_form_of("passworts", ["die", "passwörter"])
+    True
     """
     if word in words:
         return True
     alike = [each for each in words if each.startswith(word[:N_SAME])]
-    stemmer = Stemmer("english")
-    return stemmer.stemWord(word) in stemmer.stemWords(alike)
+    return any(
+        stemmer.stemWord(word) in stemmer.stemWords(alike)
+        for stemmer in map(Stemmer, ("english", "german"))
+    )
 
 
 def words_of(text: str) -> dict[str, None]:

@@ -83,16 +83,12 @@ def extract(
     chosen = [i for first, last in runs for i in range(first, last + 1)]
     best = [scores[pool.node == i].max(initial=-np.inf) for i in range(len(nodes))]
     told = [words_about(nodes[i]) for i in np.argsort(best, kind="stable")[::-1]]
-    said = words_of("\n".join(about[pool.paragraph[i]] for i in chosen))
+    lacking = asked.lacks(words_of("\n".join(about[pool.paragraph[i]] for i in chosen)))
     return Extract(
         passages_of(pool, runs, scores),
         pool.sentences[max(chosen, key=lambda i: scores[i])].text,
         asked.score(float(shares.max()), told),
-        missing=tuple(
-            word
-            for word in words_in(query.query_str)
-            if word.lower() in asked.needed and word.lower() not in said
-        ),
+        missing=tuple(word for word in words_in(query.query_str) if word.lower() in lacking),
     )
 
 

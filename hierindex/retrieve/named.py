@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.stop_words import QUESTION_WORDS
+from hierindex.core.stop_words import ENGLISH_QUESTION_WORDS, GERMAN_QUESTION_WORDS
 from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
 from hierindex.store.prefilter import CHUNKS, prefilter
@@ -26,7 +26,11 @@ POSSESSIVE = "'s", "\u2019s"  # after a name that is not a document's
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 ZEROS = re.compile(r"^0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
-ORDINARY = QUESTION_WORDS.union(WORD.findall(" ".join(ABOUT_THE_WHOLE).lower()))
+ORDINARY = (
+    ENGLISH_QUESTION_WORDS
+    | GERMAN_QUESTION_WORDS
+    | {*WORD.findall(" ".join(ABOUT_THE_WHOLE).lower())}
+)
 # For Arrow, which has another syntax.
 FOLDERS, SUFFIX = r"^.*/", r"\.\pL\w{0,7}$"
 NUMBER = r"^\d+[^\pL\pN]+([\pL\pN]+[^\pL\pN])"  # before several words, as in "03-chapter-iii"

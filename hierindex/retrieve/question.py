@@ -34,7 +34,8 @@ MODES = {
 }
 CANDIDATES = 50  # of each search, at least, to be ranked in context; 100 find no more
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-SHARE_OF_A_WORD = 0.2  # of vectors, if the question is a single word: it is looked up
+SHARE_OF_A_NAME = 0.2  # of vectors, if the question is a single word or a name: it is looked up
+LONGEST_NAME = 5  # words, or characters in a script without blanks
 
 Part = MetadataFilter | MetadataFilters
 """A part of the tree that a search is restricted to."""
@@ -102,7 +103,7 @@ class Search:
         lexical = dict(zip(by_words["id"].to_pylist(), by_words["score"].to_pylist(), strict=True))
         rows = united(by_meaning, by_words, columns=COLUMNS)
         question = np.asarray(self.embedding)
-        share = SHARE_OF_A_WORD if is_word(self.question) else DENSE_SHARE
+        share = SHARE_OF_A_NAME if is_name(self.question) else DENSE_SHARE
         ranked = rank_in_context(rows, question, lexical, share)
         best = dict(ranked[:n])
         found = await self.snapshot.rows(best, columns=NODE_COLUMNS) if best else []
@@ -129,13 +130,19 @@ class Search:
         return replace(self, by="dense")
 
 
-def is_word(question: str) -> bool:
-    """Return whether a question is a single word, in a script with blanks between words.
+def is_name(question: str) -> bool:
+    """Return whether a question is a single word, or up to five that all begin with capitals.
 
-    >>> is_word("chapter-3.md"), is_word("Jack Ruby"), is_word("\u8c01\u53d1\u660e\u4e86")
-    (True, False, False)
+    In scripts without blanks between words, up to five characters are a word.
+
+    >>> is_name("chapter-3.md"), is_name("Jack Ruby"), is_name("pump failures")
+    (True, True, False)
     """
-    return len(question.split()) == 1 and not UNSPACED.search(question)
+    words = question.split()
+    if UNSPACED.search(question):
+        return len(question) <= LONGEST_NAME
+    capital = not any(word[0].islower() for word in words)
+    return len(words) == 1 or (capital and len(words) in range(2, LONGEST_NAME + 1))
 
 
 def cuts(levels: Iterable[int]) -> MetadataFilters:

@@ -42,8 +42,11 @@ def test_numbers_of_a_question(question, numbers):
         ("Pump failures in Dover", {"dover"}),
         ("Why did the pump fail?", set()),
         ("Is What in it?", set()),
+        ("Did Ada die in the war in Dover?", {"ada", "dover"}),
         ("Wo ist die Pumpe von Ada?", set()),
+        ("Woher nimmt er seine Angaben?", set()),
         ("水泵在哪里?", set()),
+        ("水泵和 Ada Pump-7 在哪里?", {"ada", "pump"}),
     ],
 )
 def test_names_of_a_question(question, names):
@@ -74,13 +77,34 @@ def test_another_number_stands_where_the_question_has_one(text, has):
     assert not Asked.of("Why did the station fail in 12 hours?").has_another_number(text)
 
 
-def test_numbers_and_names_are_needed_in_order():
-    assert Asked.of("Did Ada repair pump 12 in Dover in 1963?").needed == (
-        "ada",
-        "12",
-        "dover",
-        "1963",
-    )
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("What does --keep-old do?", {"keep", "old"}),
+        ("What does the dog--that old one--do?", set()),
+        ("Was macht man mit -x?", set()),
+        ("Which lines does /etc/pumps have?", {"etc", "pumps"}),
+        ("Why is MAX_AGE low here?", {"max", "age"}),
+        ("Why is maxAge low?", {"maxage"}),
+        ("What is written in pump(8)?", {"pump"}),
+        ("Why is a well-known pump out of date?", set()),
+    ],
+)
+def test_options_paths_and_variables_are_names(question, names):
+    assert Asked.of(question).names == names
+
+
+def test_words_with_capitals_may_be_names_in_german():
+    asked = Asked.of('Wer hat die Pumpe "alt" in Dover im Jahr 1963 repariert?')
+    assert asked.nouns == {"pumpe", "dover", "jahr"}
+    assert asked.names == {"alt"}
+
+
+def test_what_a_question_needs_is_met_by_any_form():
+    asked = Asked.of("Wann wurden die Pumpen in Dover 12 Mal repariert?")
+    assert asked.lacks(words_of("12 Mal wurde die Pumpe in Dover repariert.")) == set()
+    assert asked.lacks(words_of("Eine Pumpe.")) == {"12", "mal", "dover"}
+    assert Asked.of("Where is Ada Pump 1?").lacks(words_of("Pumps of Ada, 12")) == {"1"}
 
 
 @pytest.mark.parametrize(
@@ -89,6 +113,7 @@ def test_numbers_and_names_are_needed_in_order():
         ("What is the pump?", ("pump",)),
         ("Wer hat die Pumpe und die Pumpe?", ("pumpe",)),
         ("水泵坏了", ("水泵", "泵坏", "坏了")),
+        ("水泵为什么坏了?", ("水泵", "泵为", "坏了")),
         ("What is it?", ("what", "is", "it")),
         ("?!", ()),
         ("", ()),
@@ -174,6 +199,25 @@ def test_numbers_are_met_by_any_of_the_best_five_texts():
     assert score(question, *texts, "So.", "It is 12.") == score(question, *texts)
 
 
+def test_pairs_of_characters_that_no_text_has_count():
+    text = "水泵坏了"
+    assert score("水泵坏了么", text) > score("水泵坏了么", "12", text[:2]) > score("河流", text)
+    assert score("维修 Ada 的水泵", "维修 Ada 的水泵") > 0.5 > score("维修 Ada 的水泵", "维修水泵")
+
+
+def test_a_character_that_stands_alone_is_a_word():
+    assert Asked.of("同").words == ("同",)
+    assert score("同", "-l: 同 -1") >= LOOKED_UP
+
+
+def test_a_noun_in_german_that_is_not_met_counts_less_than_a_name_in_english():
+    text = "pump valve repair"
+    german, english = "Wer hat die pump valve von Dover", "Who did the pump valve of Dover"
+    met = score(german, text + " dover")
+    assert met == score(english, text + " dover")
+    assert met > score(german, text) > score(english, text)
+
+
 def test_what_is_looked_up_and_found_is_never_refused():
     assert score("Ticket 12", "See ticket 12 for more.", likeness=-1) >= LOOKED_UP
     assert score("Ticket 12", "See ticket 13 for more.", likeness=-1) < 0.1
@@ -201,6 +245,13 @@ def test_scores_do_not_depend_on_the_way_of_asking(store, embed_model):
         shared = first.scores.keys() & other.scores.keys()
         assert shared
         assert {i: other.scores[i] for i in shared} == {i: first.scores[i] for i in shared}
+
+
+@pytest.mark.parametrize(("question", "is_looked_up"), [("A Lantern", True), ("a lantern", False)])
+def test_a_name_is_looked_up_by_its_words(store, embed_model, question, is_looked_up):
+    asked = QueryBundle(question, embedding=embed_model.get_query_embedding("falcon falcon"))
+    found = HierarchyRetriever(store, embed_model, level=0, by="context", top_k=3)
+    assert all("lantern" in node.text for node in found.retrieve(asked)) == is_looked_up
 
 
 @pytest.mark.parametrize("by", WAYS)
