@@ -67,7 +67,11 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
 
 
 async def generation_json(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the number, time and size of a generation, what wrote it and what that changed."""
+    """Return the number, time and size of a generation, what wrote it and what that changed.
+
+    The keys are `generation`; `time`, when it was published; `documents`, `levels` and `nodes`,
+    how many it has; `what`, such as "build" or "add"; and `changes`, numbers by kind of change.
+    """
     details = snapshot.details()
     return {
         "generation": snapshot.generation,

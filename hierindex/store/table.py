@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from hierindex.errors import GenerationError, InputError
+from hierindex.errors import GenerationError, HierindexError, InputError
 from hierindex.store.connection import Connection
 from hierindex.store.generations import (
     checkout,
@@ -16,6 +16,7 @@ from hierindex.store.generations import (
     keep_last,
     now,
     on_newest,
+    prune,
     publish,
     published,
     renew,
@@ -159,9 +160,9 @@ class Table(Connection):
 
     async def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""
+        (await self.snapshot()).require()
         async with self.turn("rollback"):
-            wanted = await self.snapshot(generation)
-            wanted.require()
+            await self.snapshot(generation)  # raises if it is not held
             with self.named_refusals():
                 table, held = await self._newest()
                 assert table is not None  # the snapshot exists
@@ -176,7 +177,7 @@ class Table(Connection):
                     )
                 await table.checkout(held[generation])
                 await table.restore()
-                return await self._publish(table, held, {"rolled_back_to": generation})
+                return await self._publish(table, held, {"generation": generation})
 
     async def drop(self) -> None:
         """Drop the table if it exists."""
@@ -214,8 +215,8 @@ class Table(Connection):
         token = _held.set({**_held.get(), self: lock.what})
         try:
             yield
-        except BaseException:
-            lock.release(failed=True)
+        except BaseException as error:
+            lock.release(failed=not isinstance(error, HierindexError))
             raise
         else:
             lock.release()
@@ -225,10 +226,14 @@ class Table(Connection):
     async def _recover(self) -> None:
         """Undo what a failed writer has not published, and remove its files."""
         with suppress(InputError):  # a build replaces what cannot be read
-            table, _ = await self._newest()
-            if table is not None:
-                await renew(table)
-            elif await self.open() is not None:
+            table = await self.open()
+            before = None if table is None else await table.version()
+            newest, _ = await self._newest()
+            if newest is not None and await newest.version() == before:  # nothing was committed
+                await prune(newest, alone=True)
+            elif newest is not None:
+                await renew(newest)
+            elif table is not None:
                 await (await self.connect()).drop_table(self.name)
 
     async def _newest(self) -> "tuple[AsyncTable | None, dict[int, int]]":

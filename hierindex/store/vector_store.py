@@ -73,17 +73,15 @@ class HierarchyStore(BasePydanticVectorStore):
     node. Prefix metadata keys of these names, as in `metadata.level`.
 
     Every write publishes a new generation in one step, after its rows and indices are written.
-    Each call reads one generation, the newest when it begins; use `snapshot` to share one between
-    calls. A call whose generation is removed meanwhile reads the newest one instead. What a
-    killed process has written but not published is never read, and the next write removes it.
-    A deletion also removes all earlier generations, so that no file contains what was deleted.
+    Each call reads the generation that is the newest when it begins; use `snapshot` to share one
+    between calls. If it is removed meanwhile, the call reads the newest again. What a killed
+    process has not published is never read, and the next write removes it. A deletion removes all
+    earlier generations as well, so that no file contains what was deleted.
 
-    One process writes at a time. In a folder, a lock file ensures it: `add`, `replace` and the
-    deletions wait up to a minute for another writer, and `writing` does not wait. In an object
-    store, the second of two writers fails when it publishes, and can be run again.
-
-    Sync methods run the async ones on LanceDB's event loop, so they also work inside a running
-    loop.
+    One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
+    another writer, `writing` does not. In an object store, the second of two writers fails when it
+    publishes. Sync methods run the async ones on LanceDB's event loop, so they also work inside a
+    running loop.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -122,12 +120,11 @@ class HierarchyStore(BasePydanticVectorStore):
     async def asnapshot(self, generation: int | None = None) -> Snapshot:
         """Return a generation, by default the newest; later writes do not change it.
 
-        Reading it raises `GenerationError` once it has been removed by later writes.
-
         Raises
         ------
         GenerationError
-            If the store does not hold this generation.
+            If the store does not hold this generation; also raised by a snapshot that is read
+            after later writes have removed its generation.
         FormatError
             If another version of hierindex wrote the table.
         """
@@ -136,34 +133,19 @@ class HierarchyStore(BasePydanticVectorStore):
     snapshot = blocking(asnapshot)
 
     async def agenerations(self) -> list[dict[str, Any]]:
-        """Return the generations that the store holds, the oldest first.
-
-        Returns
-        -------
-        list of dict
-            With the keys `generation`, its number; `time`, when it was published; `documents`,
-            `levels` and `nodes`, how many it has; `what`, the kind of write; and `changes`,
-            numbers by kind of change.
-        """
+        """Return the generations that the store holds, the oldest first; see `generation_json`."""
         numbers = await self._table.generations()
         return [await generation_json(await self.asnapshot(number)) for number in numbers]
 
     generations = blocking(agenerations)
 
     async def arollback(self, generation: int | None = None) -> int:
-        """Publish an earlier generation as a new one, and return its number.
-
-        Parameters
-        ----------
-        generation : int, optional
-            By default the one before the current.
+        """Publish an earlier generation, by default the previous one, and return its new number.
 
         Raises
         ------
-        GenerationError
-            If the store does not hold it.
         InputError
-            If it is the current one, or there is none before that.
+            If the store does not hold this generation, or it is the current one.
         """
         return await self._table.rollback(generation)
 
@@ -207,9 +189,7 @@ class HierarchyStore(BasePydanticVectorStore):
     async def areplace(
         self, nodes: Sequence[BaseNode], report: dict[str, Any], *, purge: bool = False
     ) -> int:
-        """Replace all nodes, and publish them with their indices.
-
-        A reader sees the old tree or the new one, never a mixture.
+        """Replace all nodes; a reader sees the old tree or the new one, never a mixture.
 
         Parameters
         ----------
@@ -233,7 +213,7 @@ class HierarchyStore(BasePydanticVectorStore):
     replace = blocking(areplace)
 
     async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Delete a document's chunks and every summary derived from them, and earlier generations.
+        """Delete a document's chunks and every summary derived from them.
 
         Links to the deleted nodes are removed. A node that lost a parent or a child is marked in
         the column `stale` until it is written again; `HierarchicalIndex.info` counts these nodes.
@@ -249,9 +229,7 @@ class HierarchyStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
     ) -> None:
-        """Delete the nodes that match the given ids and filters, links to them, and their text.
-
-        Earlier generations are removed, so that no file contains what was deleted.
+        """Delete the nodes that match the given ids and filters, and the links to them.
 
         A deletion by filters includes every summary with a passing chunk under it, so that no
         remaining text reveals a deleted one. A deletion by ids keeps the summaries of a chunk and

@@ -188,7 +188,7 @@ class TestRollback:
         store.replace(nodes("cd"), {"by": "second"})
         assert store.rollback() == 3
         assert (held(store), store.snapshot().report()) == ("ab", {"by": "first"})
-        assert store.generations()[-1]["changes"] == {"rolled_back_to": 1}
+        assert store.generations()[-1]["changes"] == {"generation": 1}
         mode = VectorStoreQueryMode.TEXT_SEARCH
         words = VectorStoreQuery(query_str="text", similarity_top_k=9, mode=mode)
         assert sorted(store.query(words).ids) == ["a", "b"]
@@ -319,6 +319,15 @@ class TestWriters:
                 HierarchyStore(tmp_path).writing("build"),
             ):
                 pass
+
+    def test_a_refused_write_leaves_nothing_to_tidy_up(self, tmp_path, store):
+        store.add(nodes("a"))
+        pinned = store.snapshot()
+        with pytest.raises(InputError, match="dimensions"):
+            store.add([TextNode(id_="b", text="b", embedding=[1.0])])
+        assert not (tmp_path / HOLDER).exists()
+        store.add(nodes("c"))
+        assert len(asyncio.run(pinned.nodes())) == 1
 
     def test_a_failed_recovery_frees_the_lock(self, tmp_path, store, monkeypatch):
         async def fail(*_):
