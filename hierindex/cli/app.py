@@ -11,6 +11,7 @@ from hierindex.cli.asking import compare, query
 from hierindex.cli.building import build, demo
 from hierindex.cli.chatting import chat
 from hierindex.cli.evaluating import evaluate
+from hierindex.cli.generations import generations, rollback
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import print_note
 from hierindex.errors import HierindexError
@@ -25,7 +26,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (build, query, chat, compare, info, tree, show, outline, export, evaluate, demo):
+for command in (
+    *(build, query, chat, compare, info, tree, show, outline, export, evaluate, demo),
+    *(generations, rollback),
+):
     app.command()(command)
 
 
