@@ -204,7 +204,7 @@ def held_by(store: HierarchyStore) -> Snapshot:
 def nothing_changed(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> BuildReport:
     """Return the report of a revision that changes nothing, so that nothing is published."""
     return BuildReport(
-        generation=snapshot.version,
+        generation=snapshot.generation,
         **asdict(revision.changes),
         skipped=[*revision.skipped],
         usage=Usage(),

@@ -7,7 +7,8 @@
     │   ├── SourceError         a source that cannot be read
     │   ├── LevelError          a level that the tree does not have
     │   ├── IndexNotFoundError  a folder that holds no index
-    │   └── FormatError         an index of another version of hierindex
+    │   ├── FormatError         an index of another version of hierindex
+    │   └── GenerationError     a generation that an index does not hold
     ├── ModelError              a model that cannot be loaded or reached    exit 2
     ├── LimitError              the budget for models is used up            exit 2
     ├── SummaryError            a summary that could not be written         exit 1
@@ -77,6 +78,10 @@ class IndexNotFoundError(InputError):
 
 class FormatError(InputError):
     """The index was written by another version of hierindex."""
+
+
+class GenerationError(InputError):
+    """The index does not hold this generation, or a later write has removed it."""
 
 
 class ModelError(HierindexError):

@@ -219,10 +219,8 @@ class TestBuildingAgain:
     def test_an_index_of_another_version_is_asked_in_vain_and_built_again(
         self, folder, tmp_path
     ) -> None:
-        old = built(folder, tmp_path / "index").store.client.open_table("nodes").to_arrow()
-        lancedb.connect(tmp_path / "index").create_table(
-            "nodes", old.replace_schema_metadata(None), mode="overwrite"
-        )
+        old = built(folder, tmp_path / "new").store.client.open_table("nodes").to_arrow()
+        lancedb.connect(tmp_path / "index").create_table("nodes", old.replace_schema_metadata(None))
         with pytest.raises(FormatError, match=r"format 1, this version reads format 5\); build it"):
             HierarchicalIndex.open(tmp_path / "index")
         report = built(folder, tmp_path / "index").last_build

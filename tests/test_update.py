@@ -124,7 +124,7 @@ def documents_of(index: HierarchicalIndex) -> list[str]:
 
 def check_fresh(index: HierarchicalIndex, folder: Path, kind=DocumentHierarchy) -> None:
     """The index holds what a build of the folder makes, as far as that is guaranteed."""
-    uri = folder.parent / f"fresh {index.store.snapshot().version}"
+    uri = folder.parent / f"fresh {index.store.snapshot().generation}"
     assert guaranteed(index, kind) == guaranteed(built(folder, uri, hierarchy_of(kind)), kind)
 
 
@@ -196,12 +196,12 @@ def test_an_update_of_nothing_loads_no_model_and_publishes_nothing(index, folder
 
     monkeypatch.setattr("hierindex.hierarchy.hierarchy.load_embed_model", load)
     os.utime(folder / "a.txt", (0, 0))
-    before = index.store.snapshot().version
+    before = index.store.snapshot().generation
     opened = HierarchicalIndex.open(index.store.uri)
     report = opened.update()
     assert counts(report) == (0, 0, 0, 0, 3)
     assert report.statistics == []
-    assert report.generation == opened.store.snapshot().version == before
+    assert report.generation == opened.store.snapshot().generation == before
     assert counts(opened.update(folder)) == (0, 0, 0, 0, 3)
 
 

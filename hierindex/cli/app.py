@@ -11,6 +11,7 @@ from hierindex.cli.asking import compare, query
 from hierindex.cli.building import build, demo
 from hierindex.cli.chatting import chat
 from hierindex.cli.evaluating import evaluate
+from hierindex.cli.generations import generations, rollback
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import print_note
 from hierindex.cli.updating import delete, update
@@ -27,7 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 CHANGING, ASKING = (build, update, delete), (query, chat, compare)
-for command in (*CHANGING, *ASKING, info, tree, show, outline, export, evaluate, demo):
+LOOKING, STATES = (info, tree, show, outline, export), (generations, rollback)
+for command in (*CHANGING, *ASKING, *LOOKING, *STATES, evaluate, demo):
     app.command()(command)
 
 

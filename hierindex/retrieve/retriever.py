@@ -26,6 +26,7 @@ from hierindex.retrieve.reranking import CANDIDATES, check_rerank, diverse, rera
 from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
+from hierindex.store.generations import on_newest
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -189,6 +190,7 @@ class HierarchyRetriever(BaseRetriever):
         self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank
         self.postprocessors = postprocessors
 
+    @on_newest
     async def check_budget(self) -> None:
         """Raise InputError if no node asked for fits a token budget below the default."""
         if self._token_budget is not None and self._token_budget < TOKEN_BUDGET:
@@ -202,6 +204,7 @@ class HierarchyRetriever(BaseRetriever):
             embedding = query_bundle.embedding or model.get_agg_embedding_from_queries(questions)
         return wait_for(self._search(query_bundle, embedding))
 
+    @on_newest
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         search = self.search(query_bundle)
         found, choice = wait_for(self._results(search))
@@ -210,6 +213,7 @@ class HierarchyRetriever(BaseRetriever):
             found = postprocessor.postprocess_nodes(found, query_bundle)
         return [*wait_for(placed(found, search.snapshot, *told))]
 
+    @on_newest
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         _check_question(query_bundle)
         model, questions = self._embed_model, query_bundle.embedding_strs

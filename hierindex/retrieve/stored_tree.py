@@ -18,6 +18,7 @@ from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.retrieve.retriever_options import retriever_options
 from hierindex.retrieve.sources import SourcePassage, source_passages
 from hierindex.store.description import describe, overview
+from hierindex.store.generations import on_newest
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -64,6 +65,7 @@ class StoredTree:
         given = retriever_options(options)  # fails before the embedding model is loaded
         return HierarchyRetriever(self.store, self.embed_model, **given)
 
+    @on_newest
     def outline(
         self,
         budget: int = 1000,
@@ -109,6 +111,7 @@ class StoredTree:
         nodes = wait_for(outline(search, budget, of=ids, question=question is not None))
         return wait_for(placed(nodes, search.snapshot))
 
+    @on_newest
     def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
         """Return the table of contents, or that of the nodes under one: see `contents`.
 
@@ -121,10 +124,12 @@ class StoredTree:
         """
         return wait_for(contents(self.store.snapshot(), node_id, depth))
 
+    @on_newest
     def info(self) -> dict[str, Any]:
         """Return the numbers of documents, nodes and tokens, the roots, models and usage."""
         return wait_for(overview(self.store.snapshot()))
 
+    @on_newest
     def node(self, node_id: str) -> BaseNode:
         """Return the node with this id or unique id prefix.
 
@@ -145,6 +150,7 @@ class StoredTree:
         """
         return describe(self.node(node_id))
 
+    @on_newest
     def sources(self, node_id: str, *, context: int = 300) -> list[SourcePassage]:
         """Return the passages that a node cites, with the text around them.
 

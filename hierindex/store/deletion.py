@@ -1,8 +1,8 @@
 """Deletion of rows and of the links to them."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Set
-from threading import Lock
+from collections.abc import Collection, Iterator, Mapping, Set
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.schema import MetadataMode, TextNode
@@ -12,19 +12,16 @@ from hierindex.cache.file import forget
 from hierindex.record import NodeRecord
 from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
-from hierindex.store.hashed_metadata import has_any, hash_entry
-from hierindex.store.indices import tend
 from hierindex.store.prefilter import SUMMARIES, prefilter
-from hierindex.store.rows import as_table
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import Table, turn
+from hierindex.store.table import Table
+from hierindex.threads import iterated
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LINKS = ("id", "parent_ids", "child_ids", "previous_id", "next_id", "level_max")
-deleting = Lock()
 
 
 async def delete_document(table: Table, document: str) -> None:
@@ -39,7 +36,9 @@ async def delete_nodes(
     table: Table, node_ids: Collection[str] | None, filters: MetadataFilters | None
 ) -> None:
     """Delete nodes by ids, by filters or by both, together with their links and cache entries."""
-    async with turn(deleting):  # a later deletion must see the links that this one removes
+    if not (await table.snapshot()).exists:
+        return
+    async with table.turn("delete"):  # a later deletion must see the links that this one removes
         snapshot = await table.snapshot()
         going = await doomed(snapshot, node_ids, filters)
         if not going:
@@ -50,7 +49,7 @@ async def delete_nodes(
         staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
         with table.named_refusals():
             await asyncio.to_thread(forget, table.uri, texts, staying)
-            await _delete_rows(gone, snapshot, table)
+        await _delete_rows(gone, snapshot, table)
 
 
 async def doomed(
@@ -75,20 +74,28 @@ async def doomed(
 
 
 async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None:
-    """Delete rows and the links to them, in one commit."""
+    """Write the remaining rows anew, without links to deleted ones, and remove all other files."""
+    import pyarrow as pa
+
     links = await snapshot.select(*LINKS)
     near = await snapshot.rows(linked_to(links, gone), columns=NAMES)
-    condition = has_any(hash_entry("node", node_id) for node_id in gone)
-    newest = await table.open()
-    assert newest is not None  # it has rows
-    if near:
-        top = highest_level(links, gone)
-        rows = as_table([unlinked(row, gone, top) for row in near])
-        merge = newest.merge_insert("id").when_matched_update_all()
-        await merge.when_not_matched_by_source_delete(condition).execute(rows)
-    else:
-        await newest.delete(condition)
-    await tend(newest)
+    top = highest_level(links, gone)
+    changed = [unlinked(row, gone, top) for row in near]
+    columns = await snapshot.require().schema()
+    rest = _without(gone | {row["id"] for row in near}, snapshot)
+    rows = chain(rest, pa.Table.from_pylist(changed, columns).to_batches())
+    reader = pa.RecordBatchReader.from_batches(columns, rows)
+    await table.replace(reader, snapshot.report(), {"nodes_removed": len(gone)}, purge=True)
+
+
+def _without(ids: set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
+    """Yield the rows that have none of these ids."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    excluded = pa.array(sorted(ids), pa.string())
+    for batch in iterated(snapshot.batches(*NAMES)):
+        yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=excluded)))
 
 
 def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:

@@ -41,9 +41,7 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
     """
     record = await snapshot.record()
     roots = await snapshot.roots()
-    columns = await snapshot.columns(
-        "id", "title", "level", "level_max", "n_tokens", "documents", "stale"
-    )
+    columns = await snapshot.columns("id", "title", "level", "level_max", "n_tokens", "stale")
     title_of = dict(zip(columns["id"], columns["title"], strict=True))
     nodes, tokens = Counter[int](), Counter[int]()
     spans = zip(columns["level"], columns["level_max"], columns["n_tokens"], strict=True)
@@ -52,7 +50,7 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
             nodes[level] += 1
             tokens[level] += n_tokens
     return {
-        "documents": len({document for d in columns["documents"] for document in d}),
+        "documents": await snapshot.n_documents(),
         "levels": [
             {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
             for level in sorted(nodes)
@@ -63,6 +61,24 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
         "method": record.method,
         "embed_model": record.embed_model,
         "summarizer": record.summarizer,
-        "generation": snapshot.version,
+        "generation": snapshot.generation,
         "usage": snapshot.report().get("usage", asdict(Usage())),
+    }
+
+
+async def generation_json(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the number, time and size of a generation, what wrote it and what that changed.
+
+    The keys are `generation`; `time`, when it was published; `documents`, `levels` and `nodes`,
+    how many it has; `what`, such as "build" or "add"; and `changes`, numbers by kind of change.
+    """
+    details = snapshot.details()
+    return {
+        "generation": snapshot.generation,
+        "time": details["time"],
+        "documents": await snapshot.n_documents(),
+        "levels": 1 + await snapshot.highest_level() if await snapshot.n_rows() else 0,
+        "nodes": await snapshot.n_rows(),
+        "what": details["what"],
+        "changes": details["changes"],
     }

@@ -34,7 +34,8 @@ async def tend(table: "AsyncTable") -> None:
     try:
         await _make_missing(table)
         if await _pays_to_optimize(table):
-            await table.optimize()
+            await table.optimize()  # joins new rows and indexes them
+            await table.optimize()  # joins them with those that were indexed before
     except RuntimeError as error:  # LanceDB's error for conflicting commits
         logger.info("Maintenance of the index is postponed to the next write: %s.", error)
 
@@ -65,7 +66,7 @@ def _wanted() -> dict[str, tuple[int, Any]]:
     return {
         # "icu/split" segments Chinese, Japanese and Thai by dictionaries and other scripts as
         # "simple" does. LanceDB's own list of stop words for all languages contains digits.
-        "words": (1, FTS(base_tokenizer="icu/split", custom_stop_words=STOP_WORDS)),
+        "words": (0, FTS(base_tokenizer="icu/split", custom_stop_words=STOP_WORDS)),
         "level": (SCALAR_ROWS, Bitmap()),
         "level_max": (SCALAR_ROWS, Bitmap()),
         "digests": (SCALAR_ROWS, LabelList()),

@@ -1,8 +1,5 @@
 """The table's columns, and its format: what is written into the schema's metadata, and checked."""
 
-import json
-from collections.abc import Mapping
-from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -14,7 +11,6 @@ FORMAT = "5"
 
 FORMAT_KEY = b"hierindex_format"
 NAME_KEY = b"hierindex_table"  # a random name, as a recreated table counts its versions anew
-REPORT_KEY = b"hierindex"
 
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key:position": "1"}
 """Marks the key column, so that concurrent upserts of one id make one row."""
@@ -68,16 +64,9 @@ NODE_COLUMNS = [name for name in schema(1).names if name not in APART]
 """Columns that `rows.to_nodes` needs; add "vector" for embeddings."""
 
 
-def new_table(rows: pa.Table, report: Mapping[str, Any] | None = None) -> pa.Table:
-    """Add the format, a random table name and the build's report to rows as schema metadata."""
-    reported = {} if report is None else {REPORT_KEY: json.dumps(report, ensure_ascii=False)}
-    return rows.replace_schema_metadata({FORMAT_KEY: FORMAT, NAME_KEY: uuid4().hex, **reported})
-
-
-def report_of(schema: pa.Schema) -> dict[str, Any]:
-    """Return the report of the build that wrote a table; empty if a pipeline wrote it."""
-    report: dict[str, Any] = json.loads((schema.metadata or {}).get(REPORT_KEY, b"{}"))
-    return report
+def identity() -> dict[bytes, bytes]:
+    """Return the metadata of a new table's schema: the format and a random name."""
+    return {FORMAT_KEY: FORMAT.encode(), NAME_KEY: uuid4().hex.encode()}
 
 
 def check_format(schema: pa.Schema, uri: str) -> None:

@@ -73,7 +73,8 @@ async def nearest(
             query = query.bypass_vector_index()
         elif everywhere:
             query = query.nprobes(ALL_PARTITIONS)
-        return await query.select([*scope.columns, *columns, "_distance"]).limit(limit).to_arrow()
+        query = query.select([*scope.columns, *columns, "_distance"]).limit(limit)
+        return await scope.snapshot.read(query)
 
     rows = await _first(scope, search, n_rows)
     return _scored(rows, 1.0 - rows["_distance"].to_numpy().astype(np.float64))
@@ -87,7 +88,7 @@ async def matching(scope: Scope, text: str, n_rows: int) -> "pa.Table":
 
     async def search(limit: int) -> "pa.Table":
         query = scope.query().nearest_to_text(_words(text))
-        return await query.select([*scope.columns, "_score"]).limit(limit).to_arrow()
+        return await scope.snapshot.read(query.select([*scope.columns, "_score"]).limit(limit))
 
     rows = await _first(scope, search, n_rows)
     return _scored(rows, rows["_score"].to_numpy().astype(np.float64))
@@ -152,7 +153,7 @@ async def _few_pass(scope: Scope) -> bool:
         if len(few) >= MOST_KNOWN:
             few.clear()
         query = scope.query().select(["level"])
-        n_rows = (await query.limit(FEW_ROWS + 1).to_arrow()).num_rows
+        n_rows = (await scope.snapshot.read(query.limit(FEW_ROWS + 1))).num_rows
         found = few[hash(condition)] = n_rows <= FEW_ROWS
     return found
 

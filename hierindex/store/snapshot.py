@@ -1,4 +1,4 @@
-"""One version of the table, from which a question is answered."""
+"""One generation of the table, from which a question is answered."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Snapshot(TableSnapshot):
-    """A version of the table, which later writes do not change, and its nodes.
+    """A generation of the table, which later writes do not change, and its nodes.
 
     A question reads from one snapshot, so that all it reads belongs to one tree.
     """

@@ -1,130 +1,119 @@
-"""A LanceDB table: its connection, its newest version, and writes to it."""
+"""The table of an index: its generations, and writes to it."""
 
 import asyncio
-import os
-import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-from threading import Lock
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from hierindex.errors import InputError
+from hierindex.errors import GenerationError, HierindexError, InputError
+from hierindex.store.connection import Connection
+from hierindex.store.generations import (
+    checkout,
+    details_of,
+    keep_last,
+    now,
+    on_newest,
+    prune,
+    publish,
+    published,
+    renew,
+    times,
+)
 from hierindex.store.indices import tend
-from hierindex.store.schema import NAME_KEY, check_dimension, check_format, new_table
+from hierindex.store.schema import NAME_KEY, check_dimension, check_format, identity
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.writer import WriterLock
+from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.db import AsyncConnection, DBConnection
     from lancedb.table import AsyncTable
 
-creating = Lock()
+logger = logging.getLogger(__name__)
+
+PATIENCE = 60.0  # seconds that a short write waits for other writers
 A_MOMENT = 0.005  # seconds
-LOCK = ".create.lock"  # file that a process locks while it creates a table
-OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
+
+_held: ContextVar[Mapping["Table", str]] = ContextVar("held", default={})  # noqa: B039
+"""Tables whose lock is held in this context, and what is done to them."""
 
 
-class Table:
-    """A table of a LanceDB database, connected to on first use.
+class Table(Connection):
+    """A table of generations; see `Connection` for its parameters.
 
     Parameters
     ----------
-    uri : str
-        A folder, or a URI of an object store.
-    name : str
-    storage_options : dict[str, str], optional
-        Credentials, region and endpoint of the object store; never part of a repr.
-
-    Raises
-    ------
-    InputError
-        If `uri` is a file.
+    keep : int
+        Number of generations that stay after a write.
     """
 
-    def __init__(self, uri: str, name: str, storage_options: dict[str, str] | None = None) -> None:
-        self.uri = uri
-        self.name = name
-        self._storage_options = storage_options
-        self._connection: AsyncConnection | None = None
+    def __init__(
+        self, uri: str, name: str, storage_options: dict[str, str] | None = None, keep: int = 2
+    ) -> None:
+        super().__init__(uri, name, storage_options)
+        self._keep = keep
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
-        self._folder = None if "://" in uri else Path(uri).absolute()
-        # LanceDB takes a bare "db1" for a cloud database.
-        self._database = uri if self._folder is None else str(self._folder)
-        with self.named_refusals():
-            is_file = self._folder is not None and self._folder.is_file()
-        if is_file:
-            raise InputError(f"An index must be a folder, but {uri!r} is a file; name a folder.")
 
-    def client(self) -> "DBConnection":
-        """Return a sync connection."""
-        import lancedb
-
-        return lancedb.connect(self._database, storage_options=self._storage_options)
-
-    async def connect(self) -> "AsyncConnection":
-        """Return the connection, which is created on first use."""
-        if self._connection is None:
-            import lancedb
-
-            self._connection = await lancedb.connect_async(
-                self._database, storage_options=self._storage_options
-            )
-        return self._connection
-
-    async def open(self) -> "AsyncTable | None":
-        """Open the newest version of the table; None if it does not exist."""
-        if self._folder is not None and not self._folder.is_dir():  # connecting would create it
-            return None
-        with self.named_refusals():
-            try:
-                return await (await self.connect()).open_table(self.name)
-            except ValueError as error:
-                if "not found" in str(error):
-                    return None
-                raise
-
-    @contextmanager
-    def named_refusals(self) -> Iterator[None]:
-        """Turn what the operating system refuses into one sentence.
+    @on_newest
+    async def snapshot(self, generation: int | None = None) -> Snapshot:
+        """Return a generation, by default the newest; snapshots of one share a cache.
 
         Raises
         ------
-        InputError
-            If the disk is full, the folder cannot be entered, and so on.
-        """
-        try:
-            yield
-        except (OSError, RuntimeError, ValueError) as error:
-            said = OS_CODE.search(str(error))
-            code = int(said[1] or said[2]) if said else getattr(error, "errno", None)
-            if code is None:
-                raise
-            reason = os.strerror(code)
-            raise InputError(f"The index {self.uri!r} cannot be used: {reason}.") from error
-
-    async def snapshot(self) -> Snapshot:
-        """Return the newest version for reading; snapshots of one version share a cache.
-
-        Raises
-        ------
+        GenerationError
+            If the table does not hold this generation.
         FormatError
             If another version of hierindex wrote the table.
         """
-        table = await self.open()
-        if table is None:
-            return Snapshot(self.uri)
         with self.named_refusals():
-            columns, version = await asyncio.gather(table.schema(), table.version())
+            table = await self.open()
+            held = {} if table is None else await published(table)
+            wanted = max(held, default=0) if generation is None else generation
+            if generation is not None and generation not in held:
+                raise GenerationError(
+                    f"The index {self.uri!r} does not hold generation {generation}; "
+                    f"it holds {', '.join(map(str, held)) or 'none'}."
+                )
+            if table is None:
+                return Snapshot(self.uri)
+            if held:
+                await checkout(table, held[wanted])
+            columns = await table.schema()
         check_format(columns, self.uri)
-        state, (before, known) = (columns.metadata[NAME_KEY], int(version)), self._known
+        if not held:  # its first writer was killed or is still writing
+            return Snapshot(self.uri)
+        state, (before, known) = (columns.metadata[NAME_KEY], wanted), self._known
         if state != before:
             known = {}
             self._known = state, known
         return Snapshot(self.uri, table, columns, state, known)
 
+    async def generations(self) -> list[int]:
+        """Return the numbers of the generations that the table holds, in ascending order."""
+        with self.named_refusals():
+            table = await self.open()
+            return [] if table is None else [*await published(table)]
+
+    @contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Exclude all other writers for the `with` block; see `HierarchyStore.writing`."""
+        with self._holding(wait_for(self._locked(what, patience=0))):
+            yield
+
+    @asynccontextmanager
+    async def turn(self, what: str) -> AsyncIterator[None]:
+        """Exclude all other writers for a short write, which waits for its turn."""
+        if self in _held.get():
+            yield
+            return
+        with self._holding(await self._locked(what, PATIENCE)):
+            yield
+
     async def upsert(self, rows: "pa.Table") -> None:
-        """Insert rows, replacing those with the same id, and create the table if needed.
+        """Insert rows, replacing those with the same id, and publish the table.
 
         Raises
         ------
@@ -133,63 +122,168 @@ class Table:
         FormatError
             If another version of hierindex wrote the table.
         """
-        with self.named_refusals():
-            table = await self.open()
-            if table is None and (created := await self._created(new_table(rows))):
-                await tend(created)
-                return
-            table = table or await self.open()
-            assert table is not None
-            columns = await table.schema()
-            check_format(columns, self.uri)
-            check_dimension(columns, rows.schema.field("vector").type.list_size, "the nodes have")
-            merge = table.merge_insert("id").when_matched_update_all()
-            await merge.when_not_matched_insert_all().execute(rows)
-            await tend(table)
+        async with self.turn("add"):
+            with self.named_refusals():
+                table, held = await self._newest()
+                if table is None:
+                    table = await self._overwritten(rows.to_reader())
+                    changes = {"nodes_added": rows.num_rows}
+                else:
+                    n_dims = rows.schema.field("vector").type.list_size
+                    check_dimension(await table.schema(), n_dims, "the nodes have")
+                    merge = table.merge_insert("id").when_matched_update_all()
+                    done = await merge.when_not_matched_insert_all().execute(rows)
+                    changes = {
+                        "nodes_added": done.num_inserted_rows,
+                        "nodes_changed": done.num_updated_rows,
+                    }
+                await self._publish(table, held, changes)
 
-    async def replace(self, rows: "pa.Table") -> int:
-        """Replace all rows in one commit and return LanceDB's version number."""
-        with self.named_refusals():
-            exists = await self.open() is not None
-            table = await (await self.connect()).create_table(
-                self.name, rows, mode="overwrite" if exists else "create"
-            )
-            await tend(table)
-            return int(await table.version())
+    async def replace(
+        self,
+        rows: "pa.RecordBatchReader",
+        report: dict[str, Any],
+        changes: dict[str, int],
+        *,
+        purge: bool = False,
+    ) -> int:
+        """Replace all rows, publish the table and return the generation.
+
+        With `purge`, all other generations are removed with their files.
+        """
+        async with self.turn("build"):
+            with self.named_refusals():
+                before = await self.open()
+                held = {} if before is None else await published(before)
+                table = await self._overwritten(rows)
+                return await self._publish(table, held, changes, report, purge=purge)
+
+    async def rollback(self, generation: int | None = None) -> int:
+        """Publish an earlier generation, by default the previous one, under a new number."""
+        (await self.snapshot()).require()
+        async with self.turn("rollback"):
+            await self.snapshot(generation)  # raises if it is not held
+            with self.named_refusals():
+                table, held = await self._newest()
+                assert table is not None  # the snapshot exists
+                *earlier, newest = held
+                if not earlier:
+                    raise InputError(f"The index {self.uri!r} holds no generation before {newest}.")
+                generation = generation or earlier[-1]
+                if generation == newest:
+                    raise InputError(
+                        f"Generation {newest} of the index {self.uri!r} is the current one; name "
+                        f"one of {', '.join(map(str, earlier))}."
+                    )
+                await table.checkout(held[generation])
+                await table.restore()
+                return await self._publish(table, held, {"generation": generation})
 
     async def drop(self) -> None:
         """Drop the table if it exists."""
         with self.named_refusals():
-            if await self.open() is not None:
+            if await self.open() is None:
+                return
+            async with self.turn("clear"):
                 await (await self.connect()).drop_table(self.name)
 
-    async def _created(self, rows: "pa.Table") -> "AsyncTable | None":
-        """Create the table in one commit, unless another writer has created it by now."""
-        # LanceDB lets the second of two concurrent creations overwrite the first.
-        async with turn(creating), self._alone():
-            if await self.open() is not None:
-                return None
-            return await (await self.connect()).create_table(self.name, rows)
+    async def _locked(self, what: str, patience: float) -> WriterLock:
+        """Return the acquired lock of the index; undo what a failed writer has left.
 
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """Exclude other processes that create a table in this folder."""
-        if self._folder is None:
+        Raises
+        ------
+        InputError
+            If another writer holds it for longer than some seconds.
+        """
+        lock, until = WriterLock(self.uri, self.folder, what), time.monotonic() + patience
+        with self.named_refusals():
+            while not lock.acquire():
+                if time.monotonic() >= until:
+                    raise lock.refusal()
+                await asyncio.sleep(A_MOMENT)
+        try:
+            if lock.after_failure:
+                await self._recover()
+        except BaseException:
+            lock.release(failed=True)
+            raise
+        return lock
+
+    @contextmanager
+    def _holding(self, lock: WriterLock) -> Iterator[None]:
+        """Mark the table as being written in this context, and release the lock at the end."""
+        token = _held.set({**_held.get(), self: lock.what})
+        try:
             yield
-            return
-        from filelock import AsyncFileLock
+        except BaseException as error:
+            lock.release(failed=not isinstance(error, HierindexError))
+            raise
+        else:
+            lock.release()
+        finally:
+            _held.reset(token)
 
-        self._folder.mkdir(parents=True, exist_ok=True)
-        async with AsyncFileLock(self._folder / LOCK):
-            yield
+    async def _recover(self) -> None:
+        """Undo what a failed writer has not published, and remove its files."""
+        with suppress(InputError):  # a build replaces what cannot be read
+            table = await self.open()
+            before = None if table is None else await table.version()
+            newest, _ = await self._newest()
+            if newest is not None and await newest.version() == before:  # nothing was committed
+                await prune(newest, alone=True)
+            elif newest is not None:
+                await renew(newest)
+            elif table is not None:
+                await (await self.connect()).drop_table(self.name)
 
+    async def _newest(self) -> "tuple[AsyncTable | None, dict[int, int]]":
+        """Open the newest generation for writing; also return the version of each generation."""
+        table = await self.open()
+        if table is None:
+            return None, {}
+        held = await published(table)
+        version = max(held.values(), default=None)
+        if version not in (None, await table.version()):  # a killed writer has gone on from it
+            await table.checkout(version)
+            await table.restore()
+        check_format(await table.schema(), self.uri)
+        return (table if held else None), held
 
-@asynccontextmanager
-async def turn(lock: Lock) -> AsyncIterator[None]:
-    """Hold a lock shared by all event loops, and wait for it without blocking this one."""
-    while not lock.acquire(blocking=False):
-        await asyncio.sleep(A_MOMENT)
-    try:
-        yield
-    finally:
-        lock.release()
+    async def _overwritten(self, rows: "pa.RecordBatchReader") -> "AsyncTable":
+        """Replace all rows in one commit, which creates the table if needed."""
+        import pyarrow as pa
+
+        named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)
+        exists = await self.open() is not None
+        return await (await self.connect()).create_table(
+            self.name, named, mode="overwrite" if exists else "create"
+        )
+
+    async def _publish(
+        self,
+        table: "AsyncTable",
+        held: Mapping[int, int],
+        changes: dict[str, int],
+        report: dict[str, Any] | None = None,
+        *,
+        purge: bool = False,
+    ) -> int:
+        """Publish the table's version as the next generation, and remove the oldest.
+
+        By default, the report is that of the generation before.
+        """
+        await tend(table)
+        if report is None:
+            report = details_of(await table.schema()).get("report", {})
+        generation = max(held, default=0) + 1
+        what = _held.get()[self]
+        details = {"time": now(), "what": what, "changes": changes, "report": report}
+        await publish(table, generation, details)
+        await keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)
+        if purge and len(await times(table)) > 1:
+            logger.warning(
+                "The files of %r still contain deleted text, because they are in use or the clock "
+                "was set back; the next deletion removes them.",
+                self.uri,
+            )
+        return generation

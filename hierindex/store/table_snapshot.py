@@ -1,19 +1,22 @@
-"""One version of the table: its columns, and facts of its tree that are read once."""
+"""One generation of the table: its columns, and facts of its tree that are read once."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from contextlib import asynccontextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from hierindex.errors import IndexNotFoundError
+from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
 from hierindex.store.filters import OF_NODE
+from hierindex.store.generations import details_of, is_missing, published
 from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
 from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids
 from hierindex.store.rows import to_nodes
-from hierindex.store.schema import NODE_COLUMNS, check_dimension, report_of
+from hierindex.store.schema import NODE_COLUMNS, check_dimension
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from lancedb.query import AsyncQueryBase
     from lancedb.table import AsyncTable
 
 T = TypeVar("T")
@@ -23,7 +26,7 @@ BATCH = 8192  # rows
 def once(
     read: "Callable[[TableSnapshot], Coroutine[Any, Any, T]]",
 ) -> "Callable[[TableSnapshot], Coroutine[Any, Any, T]]":
-    """Cache what a function or method returns for all snapshots of one version."""
+    """Cache what a function or method returns for all snapshots of one generation."""
 
     @wraps(read)
     async def cached(snapshot: "TableSnapshot") -> T:
@@ -35,20 +38,20 @@ def once(
 
 
 class TableSnapshot:
-    """The columns of one version of the table, and facts of its tree, which are cached.
+    """The columns of one generation of the table, and facts of its tree, which are cached.
 
     Parameters
     ----------
     uri : str
         Of the index, for error messages.
     table : AsyncTable, optional
-        Opened at this version; None if the table does not exist.
+        Opened at this generation; None if nothing is published.
     schema : Schema, optional
         Of the table.
     state : (bytes, int)
-        The table's random name, and LanceDB's version number.
+        The table's random name, and the number of the generation.
     known : dict
-        Cache shared by the snapshots of one version. Its values must be small beside the table:
+        Cache shared by the snapshots of one generation. Its values must be small beside the table:
         numbers, the parents of summaries, the summaries of sections, the places of the highest
         nodes, the tree's rows, the names of documents, and the hashes of copied texts.
     """
@@ -68,7 +71,7 @@ class TableSnapshot:
         self._schema = schema
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both are the same version of the same table."""
+        """Return whether both are the same generation of the same table."""
         if not isinstance(other, TableSnapshot):
             return NotImplemented
         return self.state == other.state
@@ -84,13 +87,13 @@ class TableSnapshot:
         return self
 
     @property
-    def version(self) -> int:
-        """LanceDB's version number, which grows with every write and every new index."""
+    def generation(self) -> int:
+        """The number of the generation: 1 for the first that was published, 0 if none was."""
         return self.state[1]
 
     @property
     def exists(self) -> bool:
-        """Whether the table exists."""
+        """Whether a generation was published."""
         return self._table is not None
 
     def require(self) -> "AsyncTable":
@@ -108,9 +111,14 @@ class TableSnapshot:
             )
         return self._table
 
+    def details(self) -> dict[str, Any]:
+        """Return what was written with the generation: `time`, `what`, `changes` and `report`."""
+        return {} if self._schema is None else details_of(self._schema)
+
     def report(self) -> dict[str, Any]:
         """Return the report of the build that wrote the table; empty if a pipeline wrote it."""
-        return {} if self._schema is None else report_of(self._schema)
+        report: dict[str, Any] = self.details().get("report", {})
+        return report
 
     def check_dimension(self, n_dims: int) -> None:
         """Raise InputError if a question's vector has another dimension than the table's."""
@@ -137,8 +145,9 @@ class TableSnapshot:
         """
         query = self.require().query().select(list(columns))
         narrow = query if where is None else where.narrow(query)
-        async for batch in await narrow.to_batches(max_batch_length=BATCH):
-            yield batch
+        async with self.reading():
+            async for batch in await narrow.to_batches(max_batch_length=BATCH):
+                yield batch
 
     async def select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
         """Return columns of the rows that meet a condition; empty if the table does not exist."""
@@ -147,12 +156,37 @@ class TableSnapshot:
 
             return pa.table({name: [] for name in columns})
         query = self._table.query().select(list(columns))
-        return await (query if where is None else where.narrow(query)).to_arrow()
+        return await self.read(query if where is None else where.narrow(query))
+
+    async def read(self, query: "AsyncQueryBase") -> "pa.Table":
+        """Return the rows of a query of this generation.
+
+        Raises
+        ------
+        GenerationError
+            If a later write has removed the generation.
+        """
+        async with self.reading():
+            return await query.to_arrow()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[None]:
+        """Raise GenerationError if reading fails because a later write removed the generation."""
+        try:
+            yield
+        except RuntimeError as error:
+            table = self.require()
+            if not is_missing(error) or await table.version() in (await published(table)).values():
+                raise
+            raise GenerationError(
+                f"Generation {self.generation} of the index {self.uri!r} was removed by a later "
+                "write; ask the newest one."
+            ) from error
 
     @once
     async def record(self) -> NodeRecord:
         """Return any node's record, as all name the same method and models; a default if empty."""
-        first = await self.require().query().select(NODE_COLUMNS).limit(1).to_arrow()
+        first = await self.read(self.require().query().select(NODE_COLUMNS).limit(1))
         metadata = [node.metadata for node in to_nodes(first)]
         return NodeRecord.from_metadata(next(iter(metadata), {}))
 
@@ -173,7 +207,8 @@ class TableSnapshot:
     async def has_key(self, key: str) -> bool:
         """Return whether any chunk has a value for the key of a filter; reads digests alone."""
         has = CHUNKS & Prefilter(has_any([hash_entry("has", filter_key(key))]))
-        return key in OF_NODE or await self.require().count_rows(has.sql) > 0
+        async with self.reading():
+            return key in OF_NODE or await self.require().count_rows(has.sql) > 0
 
     @once
     async def highest_level(self) -> int:
@@ -185,6 +220,14 @@ class TableSnapshot:
         """Return how many nodes have each level as their own, in ascending order of levels."""
         counts = (await self.select(LEVEL))[LEVEL].value_counts().to_pylist()
         return dict(sorted((each["values"], each["counts"]) for each in counts))
+
+    @once
+    async def n_documents(self) -> int:
+        """Return the number of documents."""
+        import pyarrow.compute as pc
+
+        documents = (await self.select("documents", where=CHUNKS))["documents"]
+        return len(pc.list_flatten(documents).unique())
 
     @once
     async def roots(self) -> list[str]:

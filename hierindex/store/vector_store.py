@@ -1,6 +1,7 @@
 """The LlamaIndex vector store of a tree."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,12 @@ from llama_index.core.vector_stores.types import (
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.store.deletion import delete_document, delete_nodes
+from hierindex.store.description import generation_json
+from hierindex.store.generations import on_newest
 from hierindex.store.rows import to_table
-from hierindex.store.schema import new_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.threads import blocking, wait_for
+from hierindex.threads import blocking, iterated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +37,8 @@ class HierarchyStore(BasePydanticVectorStore):
     uri : str or Path
         A folder, or a URI of an object store that LanceDB supports.
     table_name : str
+    keep_generations : int
+        Number of generations to keep, at least 1; older ones are removed by each write.
     storage_options : dict[str, str], optional
         Credentials, region and endpoint of the object store. They are kept out of `to_dict`, the
         repr and every file that the store writes.
@@ -68,8 +72,16 @@ class HierarchyStore(BasePydanticVectorStore):
     chunk's documents, and `whole_document` to the document whose chunks are exactly those under a
     node. Prefix metadata keys of these names, as in `metadata.level`.
 
-    Sync methods run the async ones on LanceDB's event loop, so they also work inside a running
-    loop. Each call reads one version of the table; use `snapshot` to share one between calls.
+    Every write publishes a new generation in one step, after its rows and indices are written.
+    Each call reads the generation that is the newest when it begins; use `snapshot` to share one
+    between calls. If it is removed meanwhile, the call reads the newest again. What a killed
+    process has not published is never read, and the next write removes it. A deletion removes all
+    earlier generations as well, so that no file contains what was deleted.
+
+    One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
+    another writer, `writing` does not. In an object store, the second of two writers fails when it
+    publishes. Sync methods run the async ones on LanceDB's event loop, so they also work inside a
+    running loop.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -77,6 +89,7 @@ class HierarchyStore(BasePydanticVectorStore):
     stores_text: bool = True
     uri: str
     table_name: str = Field(default="nodes")
+    keep_generations: int = Field(default=2, ge=1)
 
     _table: Table = PrivateAttr()
 
@@ -85,11 +98,13 @@ class HierarchyStore(BasePydanticVectorStore):
         uri: str | Path,
         table_name: str = "nodes",
         *,
+        keep_generations: int = 2,
         storage_options: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
-        table = Table(str(uri), table_name, storage_options)
-        super().__init__(uri=str(uri), table_name=table_name, **kwargs)  # type: ignore[call-arg]
+        table = Table(str(uri), table_name, storage_options, keep_generations)
+        kwargs |= {"table_name": table_name, "keep_generations": keep_generations}
+        super().__init__(uri=str(uri), **kwargs)  # type: ignore[call-arg]
         self._table = table
 
     @property
@@ -102,27 +117,58 @@ class HierarchyStore(BasePydanticVectorStore):
         """Return the name under which LlamaIndex serialises the class."""
         return "HierarchyStore"
 
-    async def asnapshot(self) -> Snapshot:
-        """Return the current version of the table, which later writes do not change.
+    async def asnapshot(self, generation: int | None = None) -> Snapshot:
+        """Return a generation, by default the newest; later writes do not change it.
 
         Raises
         ------
+        GenerationError
+            If the store does not hold this generation; also raised by a snapshot that is read
+            after later writes have removed its generation.
         FormatError
             If another version of hierindex wrote the table.
         """
-        return await self._table.snapshot()
+        return await self._table.snapshot(generation)
 
     snapshot = blocking(asnapshot)
 
+    async def agenerations(self) -> list[dict[str, Any]]:
+        """Return the generations that the store holds, the oldest first; see `generation_json`."""
+        numbers = await self._table.generations()
+        return [await generation_json(await self.asnapshot(number)) for number in numbers]
+
+    generations = blocking(agenerations)
+
+    async def arollback(self, generation: int | None = None) -> int:
+        """Publish an earlier generation, by default the previous one, and return its new number.
+
+        Raises
+        ------
+        InputError
+            If the store does not hold this generation, or it is the current one.
+        """
+        return await self._table.rollback(generation)
+
+    rollback = blocking(arollback)
+
+    def writing(self, what: str) -> AbstractContextManager[None]:
+        """Exclude all other writers for a `with` block, in which this store can write.
+
+        Parameters
+        ----------
+        what : str
+            What is done, such as "build"; other writers and `generations` show it.
+
+        Raises
+        ------
+        InputError
+            If another writer is at work; the error names it.
+        """
+        return self._table.writing(what)
+
     def batches(self, *columns: str) -> "Iterator[pa.RecordBatch]":
         """See `Snapshot.batches`."""
-        batches = self.snapshot().batches(*columns)
-
-        async def next_batch() -> "pa.RecordBatch | None":
-            return await anext(batches, None)
-
-        while (batch := wait_for(next_batch())) is not None:
-            yield batch
+        return iterated(self.snapshot().batches(*columns))
 
     async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
@@ -140,24 +186,29 @@ class HierarchyStore(BasePydanticVectorStore):
 
     add = blocking(async_add)
 
-    async def areplace(self, nodes: Sequence[BaseNode], report: dict[str, Any]) -> int:
-        """Replace all nodes in one commit, then create the indices.
-
-        A reader sees the old tree or the new one, never a mixture.
+    async def areplace(
+        self, nodes: Sequence[BaseNode], report: dict[str, Any], *, purge: bool = False
+    ) -> int:
+        """Replace all nodes; a reader sees the old tree or the new one, never a mixture.
 
         Parameters
         ----------
         nodes : Sequence[BaseNode]
             At least one.
         report : dict
-            Of the build; stored with the table, see `Snapshot.report`.
+            Of the build; stored with the nodes, see `Snapshot.report`. Its `changes`, a dict of
+            numbers by kind of change, are shown by `generations`.
+        purge : bool
+            Whether to remove all earlier generations, so that no file contains their text.
 
         Returns
         -------
         int
-            The generation: LanceDB's version number of the table.
+            The number of the generation: 1 for the first that is published.
         """
-        return await self._table.replace(new_table(to_table(nodes), report))
+        rows = to_table(nodes).to_reader()
+        changes = report.get("changes", {})
+        return await self._table.replace(rows, report, changes, purge=purge)
 
     replace = blocking(areplace)
 
@@ -202,6 +253,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
     clear = blocking(aclear)
 
+    @on_newest
     async def aget_nodes(
         self,
         node_ids: list[str] | None = None,
@@ -216,6 +268,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
     get_nodes = blocking(aget_nodes)
 
+    @on_newest
     async def aquery(self, /, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Return the best nodes that pass the query's filters, ordered by score; see the class.
 

@@ -32,7 +32,6 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore
 from hierindex.store.hashed_metadata import hash_text
-from hierindex.store.indices import tend
 from hierindex.store.schema import NODE_COLUMNS
 
 NODES = (100_000, 1_000_000)
@@ -104,12 +103,11 @@ def _renamed(column: pa.ChunkedArray, copy: int) -> pa.Array:
 
 
 async def written(store: HierarchyStore, rows: pa.Table, n_nodes: int) -> AsyncTable:
-    """A table of so many nodes, with the indices that a store would make."""
-    connection = await store._table.connect()
-    table = await connection.create_table(
-        store.table_name, copies(rows, n_nodes), schema=rows.schema
-    )
-    await tend(table)
+    """A table of so many nodes, with the indices that a store makes."""
+    batches = pa.RecordBatchReader.from_batches(rows.schema, copies(rows, n_nodes))
+    await store._table.replace(batches, {}, {})
+    table = await store._table.open()
+    assert table is not None
     return table
 
 

@@ -1,0 +1,101 @@
+"""The connection to a LanceDB database, and its errors as sentences."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hierindex.errors import InputError
+
+if TYPE_CHECKING:
+    from lancedb.db import AsyncConnection, DBConnection
+    from lancedb.table import AsyncTable
+
+OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
+CONFLICT = re.compile(r"(commit|ref) conflict", re.IGNORECASE)  # as LanceDB writes it
+
+
+class Connection:
+    """A connection to a LanceDB database, made on first use, that opens one table of it.
+
+    Parameters
+    ----------
+    uri : str
+        A folder, or a URI of an object store.
+    name : str
+        Of the table.
+    storage_options : dict[str, str], optional
+        Credentials, region and endpoint of the object store; never part of a repr.
+
+    Raises
+    ------
+    InputError
+        If `uri` is a file.
+    """
+
+    def __init__(self, uri: str, name: str, storage_options: dict[str, str] | None = None) -> None:
+        self.uri = uri
+        self.name = name
+        self._storage_options = storage_options
+        self._connection: AsyncConnection | None = None
+        self.folder = None if "://" in uri else Path(uri).absolute()
+        # LanceDB takes a bare "db1" for a cloud database.
+        self._database = uri if self.folder is None else str(self.folder)
+        with self.named_refusals():
+            is_file = self.folder is not None and self.folder.is_file()
+        if is_file:
+            raise InputError(f"An index must be a folder, but {uri!r} is a file; name a folder.")
+
+    def client(self) -> "DBConnection":
+        """Return a sync connection."""
+        import lancedb
+
+        return lancedb.connect(self._database, storage_options=self._storage_options)
+
+    async def connect(self) -> "AsyncConnection":
+        """Return the connection, which is created on first use."""
+        if self._connection is None:
+            import lancedb
+
+            self._connection = await lancedb.connect_async(
+                self._database, storage_options=self._storage_options
+            )
+        return self._connection
+
+    async def open(self) -> "AsyncTable | None":
+        """Open the newest version of the table, published or not; None if it does not exist."""
+        if self.folder is not None and not self.folder.is_dir():  # connecting would create it
+            return None
+        with self.named_refusals():
+            try:
+                return await (await self.connect()).open_table(self.name)
+            except ValueError as error:
+                if "not found" in str(error):
+                    return None
+                raise
+
+    @contextmanager
+    def named_refusals(self) -> Iterator[None]:
+        """Turn what the operating system or another writer prevents into one sentence.
+
+        Raises
+        ------
+        InputError
+            If the disk is full, the folder cannot be entered, and so on.
+        """
+        try:
+            yield
+        except (OSError, RuntimeError, ValueError) as error:
+            if CONFLICT.search(str(error)):
+                raise InputError(
+                    f"The index {self.uri!r} was written by another process at the same time; "
+                    "try again."
+                ) from error
+            said = OS_CODE.search(str(error))
+            code = int(said[1] or said[2]) if said else getattr(error, "errno", None)
+            if code is None:
+                raise
+            reason = os.strerror(code)
+            raise InputError(f"The index {self.uri!r} cannot be used: {reason}.") from error

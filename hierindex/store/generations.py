@@ -1,0 +1,189 @@
+"""Generations: versions of a table that are published by a tag, and what is kept of them.
+
+A generation is a LanceDB version with a tag. Readers open the newest tagged version; versions
+without a tag are seen by nobody.
+"""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from hierindex.errors import GenerationError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.table import AsyncTable
+
+logger = logging.getLogger(__name__)
+
+Ask = TypeVar("Ask", bound=Callable[..., Any])
+
+TAG = "generation-"
+DETAILS = "hierindex"  # key in the metadata of the column `id`, which every write carries on
+FRAGMENT_ROWS = 1_048_576  # LanceDB's maximum
+SLACK = (0.01, 0.3, 10.0)  # seconds that LanceDB may take until it compares times
+A_MOMENT = timedelta(milliseconds=1)
+TRIES = 5
+MISSING = re.compile("not found|no longer exists", re.IGNORECASE)  # as LanceDB writes it
+
+
+async def published(table: "AsyncTable") -> dict[int, int]:
+    """Return the LanceDB version of each published generation, in ascending order."""
+    with removals():
+        tags = await table.tags.list()
+    numbers = {name: name.removeprefix(TAG) for name in tags if name.startswith(TAG)}
+    versions = {int(n): int(tags[name]["version"]) for name, n in numbers.items() if n.isdecimal()}
+    return dict(sorted(versions.items()))
+
+
+async def checkout(table: "AsyncTable", version: int) -> None:
+    """Check out a published version.
+
+    Raises
+    ------
+    GenerationError
+        If it is removed meanwhile.
+    """
+    with removals():
+        if await table.version() != version:
+            await table.checkout(version)
+
+
+async def publish(table: "AsyncTable", generation: int, details: dict[str, Any]) -> None:
+    """Publish the table's version as a generation, with details that are stored in it.
+
+    Raises
+    ------
+    RuntimeError
+        If another writer has published this generation; it is a "conflict".
+    """
+    text = json.dumps(details, ensure_ascii=False)
+    await table.update_field_metadata({"path": "id", "metadata": {DETAILS: text}})
+    await table.tags.create(f"{TAG}{generation}", await table.version())
+
+
+def details_of(schema: "pa.Schema") -> dict[str, Any]:
+    """Return the details with which a version was published; empty if it was not."""
+    stored = schema.field("id").metadata or {}
+    details: dict[str, Any] = json.loads(stored.get(DETAILS.encode(), b"{}"))
+    return details
+
+
+def now() -> str:
+    """Return the time of a generation, in ISO format and UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+async def keep_last(table: "AsyncTable", n: int, *, alone: bool) -> None:
+    """Remove all but the last generations, and the files that these do not need.
+
+    LanceDB joins small fragments whenever it removes files, so files are only removed where there
+    are none to join: after a build, after a deletion, and after about every 16th addition.
+
+    Parameters
+    ----------
+    table : AsyncTable
+        At its newest version.
+    n : int
+        Number of generations to keep.
+    alone : bool
+        See `prune`.
+    """
+    for generation in list(await published(table))[:-n]:
+        await table.tags.delete(f"{TAG}{generation}")
+    stats: Any = await table.stats()
+    n_fragments = stats["fragment_stats"]["num_fragments"]
+    if n_fragments <= 1 + stats["num_rows"] // FRAGMENT_ROWS:
+        await prune(table, alone=alone)
+
+
+async def renew(table: "AsyncTable") -> None:
+    """Copy the generations to new versions, and remove all other versions and their files.
+
+    LanceDB removes no version that is newer than a published one. Data files are not copied.
+    """
+    for generation, version in (await published(table)).items():
+        await table.checkout(version)
+        await table.restore()
+        await table.tags.update(f"{TAG}{generation}", await table.version())
+    await prune(table, alone=True)
+
+
+async def prune(table: "AsyncTable", *, alone: bool) -> None:
+    """Remove the versions before the oldest generation, and the files that only they need.
+
+    A failure is logged, as the next write tries again.
+
+    Parameters
+    ----------
+    table : AsyncTable
+        At its newest version.
+    alone : bool
+        Whether no other process can be writing, so that files of killed writers are removed, too.
+    """
+    oldest = min((await published(table)).values())
+    written = (await times(table))[oldest]
+    await asyncio.sleep(2 * A_MOMENT.total_seconds())
+    for slack in SLACK:
+        age = A_MOMENT  # LanceDB always keeps the newest version
+        if await table.version() != oldest:
+            age += max(timedelta(), datetime.now() - written) + timedelta(seconds=slack)
+        try:
+            await table.optimize(cleanup_older_than=age, delete_unverified=alone)
+        except RuntimeError as error:  # a generation would be removed, or a file is in use
+            reason = error
+        else:
+            return
+    logger.info("The clean-up of the index is postponed to the next write: %s.", reason)
+
+
+async def times(table: "AsyncTable") -> dict[int, datetime]:
+    """Return when each version of a table was written, as naive local time."""
+    versions = await table.list_versions()  # type: ignore[no-untyped-call]
+    return {each["version"]: each["timestamp"] for each in versions}
+
+
+def is_missing(error: Exception) -> bool:
+    """Return whether LanceDB failed because a file does not exist."""
+    return MISSING.search(str(error)) is not None
+
+
+@contextmanager
+def removals() -> Iterator[None]:
+    """Turn LanceDB's error for files that a writer has removed into GenerationError."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        if not is_missing(error):
+            raise
+        raise GenerationError("A generation was removed while it was read; try again.") from error
+
+
+def on_newest(ask: Ask) -> Ask:
+    """Make a function ask again if the generation that it reads is removed meanwhile.
+
+    The function, which may be async, must open the newest generation whenever it is called.
+    """
+
+    @wraps(ask)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        for _ in range(TRIES - 1):
+            with suppress(GenerationError):
+                return ask(*args, **kwargs)
+        return ask(*args, **kwargs)
+
+    @wraps(ask)
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        for _ in range(TRIES - 1):
+            with suppress(GenerationError):
+                return await ask(*args, **kwargs)
+        return await ask(*args, **kwargs)
+
+    return cast(Ask, awaited if iscoroutinefunction(ask) else asked)

@@ -1,0 +1,435 @@
+"""Generations of a store: what is published, what is seen, and what remains in the files."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llama_index.core.schema import TextNode
+from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
+from store.trees import columns_of
+
+from hierindex import HierarchyStore, InputError
+from hierindex.errors import GenerationError, IndexNotFoundError
+from hierindex.store import generations, indices, table
+from hierindex.store.writer import HOLDER
+
+
+def node(node_id="a", text=None):
+    return TextNode(id_=node_id, text=text or f"text of {node_id}", embedding=[1.0, 0.0])
+
+
+def nodes(ids):
+    return [node(node_id) for node_id in ids]
+
+
+def held(store):
+    return "".join(sorted(columns_of(store, "id")["id"]))
+
+
+def size(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+class KilledError(BaseException):
+    """In place of SIGKILL."""
+
+
+@contextmanager
+def killed_before_publishing():
+    """A write that is killed after its rows and indices are written."""
+
+    async def kill(*_):
+        raise KilledError
+
+    with pytest.MonkeyPatch.context() as patch, suppress(KilledError):
+        patch.setattr(table, "publish", kill)
+        yield
+        pytest.fail("it was not killed")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return HierarchyStore(tmp_path)
+
+
+WRITES = {
+    "replace": lambda store: store.replace(nodes("xyz"), {}),
+    "add": lambda store: store.add(nodes("xa")),
+    "delete": lambda store: store.delete_nodes(["a"]),
+    "rollback": lambda store: store.rollback(),
+}
+
+
+def test_each_write_publishes_one_generation(store):
+    assert store.snapshot().generation == 0
+    assert store.generations() == []
+    store.add(nodes("ab"))
+    store.add(nodes("bc"))
+    assert store.replace(nodes("de"), {"changes": {"added": 2}}) == 3
+    assert store.snapshot().generation == 3
+    second, third = store.generations()
+    assert second == {
+        "generation": 2,
+        "time": second["time"],
+        "documents": 3,
+        "levels": 1,
+        "nodes": 3,
+        "what": "add",
+        "changes": {"nodes_added": 1, "nodes_changed": 1},
+    }
+    assert (third["what"], third["nodes"], third["changes"]) == ("build", 2, {"added": 2})
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(third["time"])).total_seconds() < 60
+
+
+def test_what_is_done_is_named_by_the_outermost(store):
+    with store.writing("update"):
+        store.replace(nodes("a"), {})
+    assert [each["what"] for each in store.generations()] == ["update"]
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_killed_write_is_never_seen(tmp_path, store, write):
+    store.replace(nodes("abc"), {"by": "first"})
+    store.replace(nodes("abcd"), {"by": "second"})
+    with killed_before_publishing():
+        write(store)
+    for reader in (store, HierarchyStore(tmp_path)):
+        assert held(reader) == "abcd"
+        assert reader.snapshot().generation == 2
+        assert reader.snapshot().report() == {"by": "second"}
+    other = HierarchyStore(tmp_path)
+    other.add(nodes("e"))
+    assert held(store) == held(other) == "abcde"
+    assert store.snapshot().generation == 3
+    assert store.query(VectorStoreQuery([1.0, 0.0], 9)).ids != []
+
+
+@pytest.mark.parametrize("write", [WRITES["replace"], WRITES["add"]], ids=["replace", "add"])
+def test_an_index_whose_first_write_was_killed_is_none(tmp_path, store, write):
+    for _ in range(2):
+        with killed_before_publishing():
+            write(store)
+        assert not store.snapshot().exists
+        with pytest.raises(IndexNotFoundError, match="holds no index"):
+            store.snapshot().require()
+    store.add(nodes("b"))
+    assert (held(store), store.snapshot().generation) == ("b", 1)
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["whole", "killed"])
+def test_rebuilds_do_not_let_the_folder_grow(tmp_path, kill):
+    store = HierarchyStore(tmp_path)
+    store.replace([node(str(i), f"text {i} " * 9) for i in range(200)], {})
+    once = size(tmp_path)
+    for build in range(12):
+        rows = [node(str(i), f"text {i} {build} " * 9) for i in range(200)]
+        if kill:
+            with killed_before_publishing():
+                store.replace(rows, {})
+        else:
+            store.replace(rows, {})
+    assert size(tmp_path) < 3.2 * once
+
+
+def test_files_of_a_killed_writer_are_removed(tmp_path, store):
+    store.add(nodes("a"))
+    stray = tmp_path / "nodes.lance" / "data" / "0123456789abcdef.lance"
+    stray.write_bytes(b"rows that were never committed")
+    (tmp_path / HOLDER).write_text("{}")
+    store.add(nodes("b"))
+    assert not stray.exists()
+    assert held(store) == "ab"
+    assert not (tmp_path / HOLDER).exists()
+
+
+def test_additions_are_cleaned_up_once_they_are_joined(tmp_path, store, monkeypatch):
+    monkeypatch.setattr(indices, "SMALL_FRAGMENTS", 4)
+    sizes = []
+    for i in range(12):
+        store.add([node(str(i))])
+        sizes.append(len(store.client.open_table("nodes").list_versions()))
+    assert max(sizes) < 20
+    assert len(store.get_nodes()) == 12
+
+
+@pytest.mark.parametrize("keep", [1, 2, 4])
+def test_the_last_generations_are_kept(tmp_path, keep):
+    store = HierarchyStore(tmp_path, keep_generations=keep)
+    for i in range(6):
+        store.replace(nodes("abcdef"[: i + 1]), {"n": i})
+    kept = [*range(7 - keep, 7)]
+    assert [each["generation"] for each in store.generations()] == kept
+    for n in kept:
+        pinned = store.snapshot(n)
+        assert (pinned.generation, pinned.report()) == (n, {"n": n - 1})
+        assert len(store.get_nodes()) == 6
+    with pytest.raises(
+        GenerationError, match=rf"not hold generation {6 - keep}; it holds {kept[0]}"
+    ):
+        store.snapshot(6 - keep)
+    again = HierarchyStore.from_dict(json.loads(json.dumps(store.to_dict())))
+    assert again.keep_generations == keep
+
+
+def test_at_least_one_generation_is_kept(tmp_path):
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        HierarchyStore(tmp_path, keep_generations=0)
+
+
+class TestRollback:
+    def test_an_earlier_generation_is_published_anew(self, store):
+        store.replace(nodes("ab"), {"by": "first"})
+        store.replace(nodes("cd"), {"by": "second"})
+        assert store.rollback() == 3
+        assert (held(store), store.snapshot().report()) == ("ab", {"by": "first"})
+        assert store.generations()[-1]["changes"] == {"generation": 1}
+        mode = VectorStoreQueryMode.TEXT_SEARCH
+        words = VectorStoreQuery(query_str="text", similarity_top_k=9, mode=mode)
+        assert sorted(store.query(words).ids) == ["a", "b"]
+        assert store.rollback(2) == 4
+        assert held(store) == "cd"
+        assert store.replace(nodes("e"), {}) == 5
+        store.add(nodes("f"))
+        assert held(store) == "ef"
+
+    def test_the_number_must_be_that_of_an_earlier_one(self, store):
+        with pytest.raises(IndexNotFoundError):
+            store.rollback()
+        store.add(nodes("a"))
+        with pytest.raises(InputError, match=r"holds no generation before 1\.$"):
+            store.rollback()
+        store.add(nodes("b"))
+        with pytest.raises(
+            InputError, match=r"Generation 2 .* is the current one; name one of 1\."
+        ):
+            store.rollback(2)
+        with pytest.raises(GenerationError, match=r"not hold generation 7; it holds 1, 2\.$"):
+            store.rollback(7)
+        assert store.snapshot().generation == 2
+
+    def test_after_a_deletion_there_is_no_way_back(self, store):
+        store.add(nodes("a"))
+        store.add(nodes("b"))
+        store.delete_nodes(["b"])
+        with pytest.raises(InputError, match="no generation before 3"):
+            store.rollback()
+
+
+class TestReaders:
+    def test_a_pinned_reader_is_told_once_its_generation_is_removed(self, store):
+        store.replace(nodes("ab"), {})
+        pinned = store.snapshot()
+        store.replace(nodes("cd"), {})
+        assert [n.node_id for n in asyncio.run(pinned.nodes())] == ["a", "b"]
+        store.replace(nodes("ef"), {})
+        reads = [
+            lambda: pinned.nodes(),
+            lambda: pinned.columns("text"),
+            lambda: pinned.query(VectorStoreQuery([1.0, 0.0])),
+            lambda: pinned.record(),
+            lambda: pinned.has_key("author"),
+            lambda: anext(pinned.batches("id")),
+        ]
+        for read in reads:
+            with pytest.raises(GenerationError, match=r"Generation 1 of .* was removed by a later"):
+                asyncio.run(read())
+
+    def test_a_question_whose_generation_is_removed_is_asked_again(self, tmp_path):
+        writer = HierarchyStore(tmp_path)
+        writer.replace(nodes("ab"), {})
+
+        class Slow(HierarchyStore):
+            async def asnapshot(self, generation=None):
+                snapshot = await super().asnapshot(generation)
+                if len(taken) < 2:
+                    for ids in ("cd", "ef"):
+                        await writer.areplace(nodes(ids), {})
+                taken.append(snapshot.generation)
+                return snapshot
+
+        taken = []
+        assert sorted(Slow(tmp_path).query(VectorStoreQuery([1.0, 0.0], 9)).ids) == ["e", "f"]
+        assert taken == [1, 3, 5]
+        taken.clear()
+        assert len(Slow(tmp_path).get_nodes()) == 2
+
+    def test_a_damaged_table_is_not_taken_for_a_removed_generation(self, tmp_path, store):
+        store.replace(nodes("ab"), {})
+        for file in (tmp_path / "nodes.lance" / "data").iterdir():
+            file.unlink()
+        with pytest.raises(RuntimeError, match="Not found"):
+            store.get_nodes()
+
+
+HOLD = """
+import sys, pathlib
+from hierindex.store.writer import WriterLock
+lock = WriterLock("index", pathlib.Path(sys.argv[1]), "build")
+assert lock.acquire()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+class TestWriters:
+    def test_the_second_is_told_who_writes(self, tmp_path, store):
+        store.add(nodes("a"))
+        with store.writing("build"):
+            store.add(nodes("b"))
+            with (
+                pytest.raises(
+                    InputError, match=r"process \d+ on .* \(build, since \d\d:\d\d\); try"
+                ),
+                HierarchyStore(tmp_path).writing("update"),
+            ):
+                pass
+            assert held(HierarchyStore(tmp_path)) == "ab"
+        with HierarchyStore(tmp_path).writing("update"):
+            pass
+
+    def test_an_addition_waits_no_longer_than_a_minute(self, tmp_path, store, monkeypatch):
+        monkeypatch.setattr(table, "PATIENCE", 0.01)
+        with store.writing("build"), pytest.raises(InputError, match="is being written by process"):
+            HierarchyStore(tmp_path).add(nodes("a"))
+
+    def test_a_lock_of_another_process_ends_with_it(self, tmp_path, store):
+        command = [sys.executable, "-c", HOLD, str(tmp_path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            assert other.stdout.readline() == b"held\n"
+            with pytest.raises(InputError, match=f"process {other.pid} on"), store.writing("build"):
+                pass
+            other.kill()
+        store.add(nodes("a"))
+        assert held(store) == "a"
+
+    @pytest.mark.parametrize("holder", [None, "", "{}", '{"since": 1}'])
+    def test_a_writer_that_has_not_said_who_it_is(self, tmp_path, store, holder):
+        with store.writing("build"):
+            (tmp_path / HOLDER).unlink()
+            if holder is not None:
+                (tmp_path / HOLDER).write_text(holder)
+            with (
+                pytest.raises(InputError, match="is being written by another process; try"),
+                HierarchyStore(tmp_path).writing("build"),
+            ):
+                pass
+
+    def test_a_refused_write_leaves_nothing_to_tidy_up(self, tmp_path, store):
+        store.add(nodes("a"))
+        pinned = store.snapshot()
+        with pytest.raises(InputError, match="dimensions"):
+            store.add([TextNode(id_="b", text="b", embedding=[1.0])])
+        assert not (tmp_path / HOLDER).exists()
+        store.add(nodes("c"))
+        assert len(asyncio.run(pinned.nodes())) == 1
+
+    def test_a_failed_recovery_frees_the_lock(self, tmp_path, store, monkeypatch):
+        async def fail(*_):
+            raise KilledError
+
+        store.add(nodes("a"))
+        (tmp_path / HOLDER).write_text("{}")
+        with monkeypatch.context() as patch:
+            patch.setattr(table.Table, "_recover", fail)
+            with pytest.raises(KilledError):
+                store.add(nodes("b"))
+        store.add(nodes("c"))
+        assert held(store) == "ac"
+
+    def test_of_two_writers_without_a_lock_the_second_is_told(self, store, monkeypatch):
+        """As in an object store, when another machine publishes first."""
+        store.add(nodes("a"))
+
+        async def another_first(opened, generation, details):
+            await generations.publish(opened, generation, details)
+            await generations.publish(opened, generation, details)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(table, "publish", another_first)
+            with pytest.raises(InputError, match="was written by another process at the same time"):
+                store.add(nodes("b"))
+
+
+SECRET = "the keeper buried zanzibar gold beneath the lighthouse stairs"
+
+
+def mentions(folder, text):
+    """The files that contain a text."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if text.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("others", [1, 40])
+def test_a_deletion_leaves_no_byte_of_the_text(tmp_path, store, others):
+    store.add([node("a", SECRET), *(node(f"{i}") for i in range(others))])
+    store.add([node("later")])
+    words = VectorStoreQuery(query_str="zanzibar", mode=VectorStoreQueryMode.TEXT_SEARCH)
+    assert store.query(words).ids == ["a"]
+    assert mentions(tmp_path, SECRET)
+    store.delete_nodes(["a"])
+    assert store.query(words).ids == []
+    assert not mentions(tmp_path, SECRET)
+    assert not mentions(tmp_path, "zanzibar")
+    opened = store.client.open_table("nodes")
+    for version in opened.list_versions():
+        opened.checkout(version["version"])
+        assert "a" not in opened.to_arrow()["id"].to_pylist()
+    assert len(store.get_nodes()) == others + 1
+
+
+def test_a_replacement_may_purge(tmp_path, store):
+    store.replace([node("a", SECRET), node("b")], {})
+    store.replace([node("b")], {})
+    assert mentions(tmp_path, SECRET)
+    assert store.replace([node("b")], {}, purge=True) == 3
+    assert not mentions(tmp_path, SECRET)
+    assert [each["generation"] for each in store.generations()] == [3]
+
+
+def test_what_cannot_be_purged_is_told(store, monkeypatch, caplog):
+    async def refuse(*_, **__):
+        raise RuntimeError("a file is in use")
+
+    store.add(nodes("ab"))
+    with monkeypatch.context() as patch:
+        patch.setattr("lancedb.table.AsyncTable.optimize", refuse)
+        store.delete_nodes(["a"])
+    assert "still contain deleted text" in caplog.text
+    assert held(store) == "b"
+    store.add(nodes("c"))
+
+
+kinds = st.sampled_from(["add", "replace", "delete", "rollback", "killed add", "killed replace"])
+
+
+@given(st.lists(st.tuples(kinds, st.sampled_from(["a", "b", "cd", "ad"])), max_size=6))
+def test_any_history_is_that_of_its_whole_writes(tmp_path_factory, history):
+    folder = tmp_path_factory.mktemp("index")
+    store, kept = HierarchyStore(folder), list[set]()
+    for kind, ids in history:
+        match kind.split():
+            case ["killed", name]:
+                with killed_before_publishing():
+                    write = store.add if name == "add" else lambda some: store.replace(some, {})
+                    write(nodes(ids))
+            case ["add"]:
+                store.add(nodes(ids))
+                kept.append({*(kept or [set()])[-1], *ids})
+            case ["replace"]:
+                store.replace(nodes(ids), {})
+                kept.append({*ids})
+            case ["delete"] if kept and kept[-1] & {*ids}:
+                store.delete_nodes([*ids])
+                kept = [kept[-1] - {*ids}]
+            case ["rollback"] if len(kept) > 1:
+                store.rollback()
+                kept.append(kept[-2])
+        kept = kept[-2:]
+        assert held(store) == "".join(sorted(kept[-1] if kept else ""))
+        assert len(store.generations()) == len(kept)
