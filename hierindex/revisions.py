@@ -1,11 +1,10 @@
 """What an index is to hold after a build, an update or a deletion."""
 
-import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Protocol
 
 from llama_index.core.schema import Document
@@ -16,6 +15,7 @@ from hierindex.errors import InputError, SourceError
 from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, nothing_to_index, well_formed
 from hierindex.read.files import File, check_source, files_of, source_name
+from hierindex.scope import Scope
 
 Source = str | Path | Document
 LEFT_OUT = "was deleted from the index; name the file as a source to add it again"
@@ -93,32 +93,25 @@ def updated(
         If a source cannot be found, nothing remains to index, or a document has the id of a
         document of another source.
     """
-    known = list(was.sources) if sources is not None else _remaining(before, was)
-    paths, given, blank = _separated(known if sources is None else sources)
-    parts = {source_name(path): path for path in paths}
-    around = {part: _source_around(part, was.sources) for part in parts}
-    roots = {source: parts.get(source, source) for source in around.values()}
-    _check_new(roots, was.sources)
-    scope = around if sources is not None else {source: source for source in was.sources}
-    for root in roots.values():
-        if Path(root).is_dir() and not os.access(root, os.R_OK | os.X_OK):
-            raise SourceError(f"The folder {str(root)!r} cannot be read.")
-    found = files_of(roots.values())
-    files = {d: file for d, file in found.items() if _is_in(scope, file.source, d)}
-    named = parts if sources is not None else {}
-    out = {d: file.source for d, file in files.items() if _is_left_out(d, file, was, named)}
+    paths, given, blank = _separated(sources or ())
+    if sources is None:
+        scope, known = Scope.of_all(was.sources, before), list[str]()
+    else:
+        scope, known = Scope.of_named(paths, was.sources), list(was.sources)
+    files = scope.files()
+    out = {d: file.source for d, file in files.items() if _is_left_out(d, file, was, scope)}
     documents, skipped = read({d: file for d, file in files.items() if d not in out})
     documents += given
     _check_ids(documents)
     skipped += [*blank, *(Skipped(d, LEFT_OUT) for d in out)]
 
     now = _origins(documents, files)
-    gone = {d for d, of in before.items() if d not in now and _is_in(scope, of.read_from, d)}
+    gone = {d for d, of in before.items() if d not in now and scope.has(d, of.read_from)}
     _check_sources(now, before, scope)
     after = {d: now.get(d, of) for d, of in before.items() if d not in gone} | now
-    if not after or (sources is not None and not (now or gone)):
+    if not after or (scope.is_named and not (now or gone)):
         raise nothing_to_index(paths or was.sources, skipped)
-    names = list(dict.fromkeys([*known, *roots]))
+    names = list(dict.fromkeys([*known, *scope.roots]))
     return Revision(
         before=before,
         after=in_order(after, names),
@@ -183,56 +176,8 @@ def _origins(documents: Sequence[Document], files: Mapping[str, File]) -> dict[s
     }
 
 
-def _remaining(before: Documents, was: Remembered) -> list[str]:
-    """Return the remembered sources that still exist; a single file may have been removed."""
-    remaining = []
-    for source in was.sources:
-        path = Path(source)
-        if _is_there(path):
-            remaining.append(source)
-            continue
-        held = {d for d, origin in before.items() if origin.read_from == source}
-        if held - {path.name} or (held and not path.parent.is_dir()):
-            raise SourceError(
-                f"The source {source!r}, which the index was built from, cannot be found; name "
-                "the sources to read again, or delete its documents from the index."
-            )
-    return remaining
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return bool(path.stat())
-    except OSError:
-        return False
-
-
-def _source_around(part: str, sources: Collection[str]) -> str:
-    """Return the remembered source that is a path or contains it, or else the path."""
-    within = PurePath(part)
-    return next((str(p) for p in (within, *within.parents) if str(p) in sources), part)
-
-
-def _is_in(scope: Mapping[str, str], source: str, document: str) -> bool:
-    """Return whether a document is in a part of its source that is read."""
-    inside = PurePath(source, document)
-    return any(scope.get(str(part)) == source for part in (inside, *inside.parents))
-
-
-def _check_new(roots: Collection[str], sources: Collection[str]) -> None:
-    """Raise SourceError if a new source contains one that the index remembers."""
-    new = {root for root in roots if root not in sources}
-    for source in sources:
-        if (around := _source_around(source, new)) in new:
-            raise SourceError(
-                f"{around!r} contains the source {source!r} of the index, whose documents would be "
-                "indexed twice; name other folders, or build the index again."
-            )
-
-
-def _is_left_out(document: str, file: File, was: Remembered, named: Collection[str]) -> bool:
-    keys = was.left_out.get(file.source, ())
-    return _key(document) in keys and source_name(file.path) not in named
+def _is_left_out(document: str, file: File, was: Remembered, scope: Scope) -> bool:
+    return _key(document) in was.left_out.get(file.source, ()) and not scope.names(file)
 
 
 def _key(document: str) -> str:
@@ -245,11 +190,11 @@ def _check_ids(documents: Sequence[Document]) -> None:
         raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
 
 
-def _check_sources(now: Documents, before: Documents, scope: Mapping[str, str]) -> None:
+def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
     """Raise SourceError if a document has the id of one that stays and is of another source."""
     for document, (_, source) in now.items():
         held = before.get(document)
-        if held and held.read_from != source and not _is_in(scope, held.read_from, document):
+        if held and held.read_from != source and not scope.has(document, held.read_from):
             known, new = (
                 f"of {name!r}" if name else "without a file" for name in (held[1], source)
             )
@@ -260,12 +205,12 @@ def _check_sources(now: Documents, before: Documents, scope: Mapping[str, str]) 
 
 
 def _left_out(
-    was: Remembered, scope: Mapping[str, str], out: Mapping[str, str], now: Documents
+    was: Remembered, scope: Scope, out: Mapping[str, str], now: Documents
 ) -> dict[str, list[str]]:
     """Return which deleted documents stay out: those in a source, as far as it was read."""
     left_out = {}
     for source, keys in was.left_out.items():
-        if scope.get(source) == source:
+        if scope.has_all_of(source):
             left = {_key(document) for document, of in out.items() if of == source}
         else:
             back = {_key(d) for d, origin in now.items() if origin.read_from == source}

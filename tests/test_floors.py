@@ -14,7 +14,7 @@ FLOORS = [
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "retrieve", "respond", "demo"},
     {
-        *("changes", "index_settings", "revisions", "build", "update", "estimate"),
+        *("changes", "index_settings", "scope", "revisions", "build", "update", "estimate"),
         *("revisable_tree", "index", "export"),
     },
     {"evaluate"},
@@ -25,7 +25,8 @@ BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
     "loading": {"errors"},
     "respond": {"retrieve"},
-    "revisions": {"changes"},
+    "scope": {"changes"},
+    "revisions": {"changes", "scope"},
     "build": {"changes", "index_settings", "revisions"},
     "update": {"build", "changes", "index_settings", "revisions"},
     "estimate": {"build", "changes", "revisions"},

@@ -228,6 +228,14 @@ class TestSources:
         index.update()
         check_fresh(index, folder)
 
+    def test_a_link_to_one_is_that_source(self, index, folder, tmp_path):
+        (link := tmp_path / "link").symlink_to(folder)
+        (folder / "a.txt").write_text(text_of("other"))
+        assert counts(index.update(link / "deep")) == (0, 0, 0, 0, 3)
+        assert counts(index.update(link / "a.txt")) == (0, 1, 0, 0, 2)
+        assert counts(index.update(link)) == (0, 0, 0, 0, 3)
+        check_fresh(index, folder)
+
     def test_they_keep_their_order(self, tmp_path):
         paths = [tmp_path / name for name in ("z.txt", "y.txt", "x.txt")]
         for path in paths:

@@ -1,0 +1,120 @@
+"""The parts of its sources that an update of an index reads."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Self
+
+from hierindex.changes import Documents
+from hierindex.errors import SourceError
+from hierindex.read.files import File, files_of, source_name
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The parts of sources that an update reads.
+
+    Attributes
+    ----------
+    parts : Mapping[str, str]
+        The source of each part, both as absolute paths; a source is a part of itself.
+    roots : Mapping[str, str or Path]
+        The path of each source whose files are found; none for a file that was removed.
+    is_named : bool
+        Whether the parts were named, and are not all that the index remembers.
+    """
+
+    parts: Mapping[str, str]
+    roots: Mapping[str, str | Path]
+    is_named: bool
+
+    @classmethod
+    def of_all(cls, sources: Sequence[str], held: Documents) -> Self:
+        """Return all sources that an index remembers.
+
+        Raises
+        ------
+        SourceError
+            If one is missing, unless it was a single file in a folder that still exists.
+        """
+        roots = {source: source for source in sources if _is_there(source)}
+        for source in sources:
+            path, of = Path(source), {d for d, of in held.items() if of.read_from == source}
+            if source not in roots and of and (of != {path.name} or not path.parent.is_dir()):
+                raise SourceError(
+                    f"The source {source!r}, which the index was built from, cannot be found; name "
+                    "the sources to read again, or delete its documents from the index."
+                )
+        return cls({source: source for source in sources}, roots, is_named=False)
+
+    @classmethod
+    def of_named(cls, paths: Sequence[str | Path], sources: Sequence[str]) -> Self:
+        """Return new sources, and sources that an index remembers or parts of them.
+
+        Raises
+        ------
+        SourceError
+            If a new source contains one that the index remembers.
+        """
+        parts, roots = dict[str, str](), dict[str, str | Path]()
+        by_name = {source: source for source in sources}
+        by_target = {os.path.realpath(source): source for source in sources}
+        for path in paths:
+            name, target = source_name(path), os.path.realpath(path)
+            part, source = _placed(name, by_name) or _placed(target, by_target) or (name, name)
+            parts[part] = source
+            roots[source] = path if name == source else roots.get(source, source)
+        new = roots.keys() - {*sources}
+        for source in sources:
+            if around := new & {*map(str, PurePath(source).parents)}:
+                raise SourceError(
+                    f"{min(around)!r} contains the source {source!r} of the index, whose documents "
+                    "would be indexed twice; name other folders, or build the index again."
+                )
+        return cls(parts, roots, is_named=True)
+
+    def has(self, document: str, source: str) -> bool:
+        """Return whether a document is in a part of its source that is read."""
+        inside = PurePath(source, document)
+        return any(self.parts.get(str(part)) == source for part in (inside, *inside.parents))
+
+    def has_all_of(self, source: str) -> bool:
+        """Return whether the whole of a source is read."""
+        return self.parts.get(source) == source
+
+    def names(self, file: File) -> bool:
+        """Return whether a file itself was named."""
+        return self.is_named and source_name(file.path) in self.parts
+
+    def files(self) -> dict[str, File]:
+        """Return the files to read, by document id.
+
+        Raises
+        ------
+        SourceError
+            If a source cannot be read, or two files have the same document id.
+        """
+        for root in self.roots.values():
+            if Path(root).is_dir() and not os.access(root, os.R_OK | os.X_OK):
+                raise SourceError(f"The folder {str(root)!r} cannot be read.")
+        found = files_of(self.roots.values())
+        return {
+            document: file for document, file in found.items() if self.has(document, file.source)
+        }
+
+
+def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return a path as a part of the source around it, and that source; None outside of them."""
+    inside = PurePath(path)
+    for around in (inside, *inside.parents):
+        if source := sources.get(str(around)):
+            return str(PurePath(source, inside.relative_to(around))), source
+    return None
+
+
+def _is_there(source: str) -> bool:
+    try:
+        return bool(Path(source).stat())
+    except OSError:
+        return False
