@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hierindex.hierarchy.hierarchy import Hierarchy
     from hierindex.progress import Progress
     from hierindex.revisions import Source
+    from hierindex.verify.report import Verification
 
 
 class HierarchicalIndex(RevisableTree):
@@ -148,6 +149,12 @@ class HierarchicalIndex(RevisableTree):
     ) -> Self:
         """Build an index of LlamaIndex documents; see `build` for the options."""
         return cls.build(documents, uri, **options)
+
+    def verify(self, *, repair: bool = False) -> "Verification":
+        """Check the index against its invariants; with `repair`, mend what needs no model."""
+        from hierindex.verify.verify import verify
+
+        return verify(self.store, repair=repair)
 
     def insert(self, document: "Document", **options: Any) -> None:
         """Add a LlamaIndex document, or replace the one with its id; see `update`."""

@@ -12,7 +12,7 @@ FLOORS = [
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
-    {"hierarchy", "read", "retrieve", "respond", "demo"},
+    {"hierarchy", "read", "retrieve", "respond", "demo", "verify"},
     {
         *("changes", "index_settings", "scope", "revisions", "build", "update", "estimate"),
         *("revisable_tree", "index", "export"),

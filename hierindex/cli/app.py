@@ -15,6 +15,7 @@ from hierindex.cli.generations import generations, rollback
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import print_note
 from hierindex.cli.updating import delete, update
+from hierindex.cli.verifying import verify
 from hierindex.errors import HierindexError
 
 INTERRUPTED = 130  # typer's exit status after Ctrl-C
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 CHANGING, ASKING = (build, update, delete), (query, chat, compare)
-LOOKING, STATES = (info, tree, show, outline, export), (generations, rollback)
+LOOKING, STATES = (info, tree, show, outline, export), (verify, generations, rollback)
 for command in (*CHANGING, *ASKING, *LOOKING, *STATES, evaluate, demo):
     app.command()(command)
 
@@ -51,8 +52,10 @@ def main() -> None:
         if message := error.format_message():  # empty if help was printed
             print_note(f"{message} (see `{error.ctx.command_path} --help`).")
     except Exception as error:  # noqa: BLE001  # no tracebacks for users
+        from hierindex.store.damage import damage
+
         status = 1
-        print_note(f"{type(error).__name__}: {error}")
+        print_note(str(damage(error) or f"{type(error).__name__}: {error}"))
     sys.exit(status)
 
 
