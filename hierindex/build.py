@@ -131,6 +131,8 @@ class Job:
         grown = self.hierarchy.grow(chunks, cache, self.progress, self.earlier())
         with self.watch("write"):
             settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
+            if not revision.read:  # with no splitter
+                settings["splitter"] = revision.was.settings.get("splitter")
             details = {
                 **asdict(replace(revision.remembered, settings=settings)),
                 "usage": asdict(grown.usage),

@@ -82,13 +82,10 @@ def hierarchy_of(
         If a model cannot be loaded.
     """
     described = {key: value for key, value in settings.items() if key not in BESIDE}
-    kind, rules = KINDS.get(described["class_name"]), described.get("metadata_rules")
+    name, rules = described["class_name"], described.get("metadata_rules")
+    kind = KINDS.get(name)
     if kind is None or rules:
-        what = (
-            f"metadata rules for {rules}"
-            if kind
-            else f"{described['class_name'] or 'no'} hierarchy"
-        )
+        what = f"metadata rules for {rules}" if kind else name or "no hierarchy"
         raise InputError(f"The index was built with {what}; pass the hierarchy as hierarchy=.")
     summarizer = described.pop("summarizer")
     if "name" in summarizer:  # by a pipeline

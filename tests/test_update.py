@@ -371,6 +371,28 @@ class TestCaches:
         built(folder, index.store.uri, DocumentHierarchy(index.embed_model, max_children=3))
         assert n_read == 0
 
+    @pytest.mark.parametrize("dies", ["grow", "replace"])
+    def test_an_update_that_is_killed_is_done_by_the_next(
+        self, index, folder, tmp_path, monkeypatch, dies
+    ):
+        def die(*args, **kwargs):
+            raise KeyboardInterrupt
+
+        before = as_plain(index)
+        where = DocumentHierarchy if dies == "grow" else HierarchyStore
+        (folder / "b.txt").write_text(text_of("other"))
+        (folder / "d.txt").write_text(text_of("d"))
+        with monkeypatch.context() as patch:
+            patch.setattr(where, dies, die)
+            with pytest.raises(KeyboardInterrupt):
+                index.update()
+        assert as_plain(index) == before
+        (folder / "d.txt").unlink()
+        index.update()
+        check_fresh(index, folder)
+        fresh = built(folder, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
+        assert rows(index.store.uri) == rows(fresh.store.uri)
+
     def test_nothing_of_what_is_gone_stays(self, index, folder, tmp_path):
         index.update()
         index.delete("a.txt")
@@ -446,6 +468,10 @@ class TestSettings:
             folder, tmp_path / "fresh", hierarchy=hierarchy, splitter=splitter
         )
         assert as_plain(index) == as_plain(fresh)
+        index.delete("a.txt", hierarchy=hierarchy)
+        (folder / "b.txt").write_text(text_of("b"))
+        with pytest.raises(InputError, match="the splitter TokenTextSplitter, got none"):
+            index.update(hierarchy=hierarchy)
         with pytest.raises(InputError, match="no option 'speed'"):
             index.update(speed=3)
 
