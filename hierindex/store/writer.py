@@ -4,6 +4,7 @@ import json
 import os
 import socket
 from collections import defaultdict
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -37,6 +38,7 @@ class WriterLock:
         self.after_failure = False  # whether the last writer was killed or has failed
         self._uri = uri
         self._folder = folder
+        self._made: list[Path] = []  # folders
 
     def acquire(self) -> bool:
         """Return whether the lock is acquired now; this never waits.
@@ -50,6 +52,8 @@ class WriterLock:
             return _remote[self._uri].acquire(blocking=False)
         from filelock import FileLock, Timeout
 
+        folders = (self._folder, *self._folder.parents)
+        self._made = [*self._made, *(path for path in folders if not path.exists())]
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file = FileLock(self._folder / LOCK, thread_local=False)
         try:
@@ -68,12 +72,20 @@ class WriterLock:
         return True
 
     def release(self, *, failed: bool = False) -> None:
-        """Release the lock; the next writer tidies up what a failed one has left."""
+        """Release the lock, and remove the folders that were made for it if they stay empty.
+
+        The next writer tidies up what a failed one has left.
+        """
         if self._folder is None:
             _remote[self._uri].release()
             return
         if not failed:
             (self._folder / HOLDER).unlink(missing_ok=True)
+        if [path.name for path in self._folder.iterdir()] == [LOCK]:
+            with suppress(OSError):  # another writer may have come
+                (self._folder / LOCK).unlink()
+                for folder in self._made:
+                    folder.rmdir()
         self._file.release()
 
     def refusal(self) -> InputError:

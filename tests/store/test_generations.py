@@ -320,6 +320,16 @@ class TestWriters:
             ):
                 pass
 
+    @pytest.mark.parametrize("folder", [".", "new", "new/and/newer"])
+    def test_a_writer_that_writes_nothing_leaves_nothing(self, tmp_path, folder):
+        def write_nothing():
+            with HierarchyStore(tmp_path / folder).writing("build"):
+                raise InputError("Nothing to index.")
+
+        with pytest.raises(InputError, match="Nothing"):
+            write_nothing()
+        assert list(tmp_path.iterdir()) == []
+
     def test_a_refused_write_leaves_nothing_to_tidy_up(self, tmp_path, store):
         store.add(nodes("a"))
         pinned = store.snapshot()

@@ -27,6 +27,14 @@ def endpoint():
     server.stop()
 
 
+def stored():
+    """The bytes of all objects in the bucket, from the server's memory."""
+    from moto.s3.models import s3_backends
+
+    (backend,) = (backend for account in s3_backends.values() for backend in account.values())
+    return b"".join(key.value for key in backend.buckets["library"].keys.values())
+
+
 def test_a_store_in_a_bucket(endpoint):
     options = {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"}
     store = HierarchyStore("s3://library/store", storage_options=options)
@@ -34,7 +42,10 @@ def test_a_store_in_a_bucket(endpoint):
     nodes = tree()
     store.add(nodes)
     assert {n.node_id for n in store.get_nodes()} == {n.node_id for n in nodes}
+    assert nodes[0].text.encode() in stored()
     store.delete_nodes([nodes[0].node_id])
+    assert nodes[0].text.encode() not in stored()
+    assert [each["generation"] for each in store.generations()] == [2]
     other = HierarchyStore("s3://library/store", storage_options=options)
     assert len(other.get_nodes()) == len(nodes) - 1
     assert "secret" not in f"{store!r} {store.to_dict()}"
