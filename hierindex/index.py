@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hierindex.hierarchy.hierarchy import Hierarchy
     from hierindex.progress import Progress
     from hierindex.respond.compare import Comparison
+    from hierindex.verify.report import Verification
 
 
 class HierarchicalIndex(StoredTree):
@@ -150,6 +151,12 @@ class HierarchicalIndex(StoredTree):
         store = HierarchyStore(uri)
         store.snapshot().require()
         return cls(store, embed_model)
+
+    def verify(self, *, repair: bool = False) -> "Verification":
+        """Check the index against its invariants; with `repair`, mend what needs no model."""
+        from hierindex.verify.verify import verify
+
+        return verify(self.store, repair=repair)
 
     def as_query_engine(
         self,

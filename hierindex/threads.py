@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -25,6 +25,17 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     from lancedb.background_loop import LOOP
 
     return cast(T, LOOP.run(coroutine))  # type: ignore[no-untyped-call]
+
+
+def iterated(items: AsyncIterator[T]) -> Iterator[T]:
+    """Yield the items of an async iterator of LanceDB, each of which is waited for."""
+    end = object()
+
+    async def next_item() -> Any:
+        return await anext(items, end)
+
+    while (item := wait_for(next_item())) is not end:
+        yield cast(T, item)
 
 
 def blocking(

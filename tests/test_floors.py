@@ -12,7 +12,7 @@ FLOORS = [
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
-    {"hierarchy", "read", "retrieve", "respond", "demo"},
+    {"hierarchy", "read", "retrieve", "respond", "demo", "verify"},
     {"build", "estimate", "index", "export"},
     {"evaluate"},
     {"cli"},

@@ -13,6 +13,7 @@ from hierindex.cli.chatting import chat
 from hierindex.cli.evaluating import evaluate
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import print_note
+from hierindex.cli.verifying import verify
 from hierindex.errors import HierindexError
 
 INTERRUPTED = 130  # typer's exit status after Ctrl-C
@@ -25,8 +26,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (build, query, chat, compare, info, tree, show, outline, export, evaluate, demo):
+for command in (build, query, chat, compare, info, tree, show, outline, export, verify, evaluate):
     app.command()(command)
+app.command()(demo)
 
 
 def main() -> None:

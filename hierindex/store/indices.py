@@ -79,7 +79,21 @@ async def _pays_to_optimize(table: "AsyncTable") -> bool:
     stats: Any = await table.stats()
     if stats["fragment_stats"]["num_small_fragments"] >= SMALL_FRAGMENTS:
         return True
+    return bool(await _lagging(table, stats["num_rows"]))
+
+
+async def _lagging(table: "AsyncTable", n_rows: int) -> list[str]:
+    """Return the names of the indices that lack more rows than is bearable."""
     least, most = UNINDEXED_ROWS
-    bearable = min(max(least, UNINDEXED_SHARE * stats["num_rows"]), most)
-    of = [await table.index_stats(index.name) for index in await table.list_indices()]
-    return any(one.num_unindexed_rows > bearable for one in of if one is not None)
+    bearable = min(max(least, UNINDEXED_SHARE * n_rows), most)
+    names = [index.name for index in await table.list_indices()]
+    of = {name: await table.index_stats(name) for name in names}
+    return [name for name, one in of.items() if one and one.num_unindexed_rows > bearable]
+
+
+async def neglected(table: "AsyncTable") -> list[str]:
+    """Return the columns whose indices pay off and are missing, and the indices that lack rows."""
+    n_rows = await table.count_rows()
+    made = {column for index in await table.list_indices() for column in index.columns}
+    missing = [c for c, (pays_at, _) in _wanted().items() if n_rows >= pays_at and c not in made]
+    return [*missing, *await _lagging(table, n_rows)]

@@ -1,0 +1,1 @@
+"""Checks of a stored index against its invariants, and repair of what needs no model."""

@@ -1,0 +1,109 @@
+"""Checks of what each row holds: JSON, columns derived from others, the vector and the quotes."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierindex.record import quotes_of
+from hierindex.store.hashed_metadata import hash_text, row_digests
+from hierindex.store.rows import matched_words, node_of
+from hierindex.verify.links import Links
+from hierindex.verify.quotes import Quotes
+from hierindex.verify.report import Findings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TOLERANCE = 1e-3  # of the length of a vector of 32-bit floats
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)  # what JSON of another form raises
+
+
+def wrong_columns(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the derived columns of a row that should have another value, with that value.
+
+    They are `text_hash`, `words` and `digests`, which follow from the node's own columns.
+    """
+    source = json.loads(row["source"])["metadata"] if row["source"] else {}
+    values = {**source, **json.loads(row["metadata"])}
+    derived = {
+        "text_hash": hash_text(row["text"]),
+        "words": matched_words(values, row["text"]),
+        "digests": row_digests(row["id"], values, row["documents"]),
+    }
+    return {name: value for name, value in derived.items() if row[name] != value}
+
+
+class Contents:
+    """Checks of each row for itself; the places that quotes name are noted in `quotes`.
+
+    Parameters
+    ----------
+    links : Links
+        Of the same rows.
+    is_built : bool
+        Whether all vectors are unit vectors; those of chunks may be a pipeline's own.
+    """
+
+    def __init__(self, links: Links, *, is_built: bool) -> None:
+        self.quotes = Quotes(links)
+        self.methods: set[str] = set()
+        self.models: dict[tuple[str, str], str] = {}
+        """Embedding models with their settings, and the id of the first node of each."""
+        self._links = links
+        self._is_built = is_built
+        self._readable, self._derived = Findings("readable"), Findings("derived columns")
+        self._vectors = Findings("vectors")
+
+    def check(self, batches: "Iterable[pa.RecordBatch]") -> Sequence[Findings]:
+        """Check rows with all columns of the table."""
+        for batch in batches:
+            self._check_vectors(batch)
+            nodes = self._links.positions(batch["id"]).tolist()
+            rows = batch.drop_columns(["vector"]).to_pylist()
+            for node, row in zip(nodes, rows, strict=True):
+                try:
+                    self._check_row(node, row)
+                except UNREADABLE as error:
+                    line = f"{type(error).__name__}: {error}".splitlines()[0]
+                    self._readable.add(row["id"], f"its columns are not those of a node: {line}")
+        return self._readable, self._derived, self._vectors, self._check_models()
+
+    def _check_row(self, node: int, row: dict[str, Any]) -> None:
+        self._readable.checked += 1
+        node_of(row)
+        if wrong := wrong_columns(row):
+            what = f"{', '.join(wrong)} do not follow from its other columns"
+            self._derived.add(row["id"], what)
+        self._derived.checked += 1
+        if row["record"]:
+            record = json.loads(row["record"])
+            self.methods.add(record["method"])
+            self.models.setdefault((record["embed_model"], record["embed_settings"]), row["id"])
+            self.quotes.add(node, row["level"], row["text"], quotes_of(record["quotes"]))
+
+    def _check_vectors(self, batch: "pa.RecordBatch") -> None:
+        column = batch["vector"]
+        self._vectors.checked += len(column)
+        there = column.is_valid().to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(there)
+        X = column.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), -1)
+        length = np.zeros(len(column))
+        length[rows] = np.linalg.norm(X.astype(np.float64), axis=1)
+        must_be_unit = there & ((batch["level"].to_numpy() > 0) | self._is_built)
+        wrong = {
+            "it has no vector": ~there,
+            "its vector is not finite": ~np.isfinite(length),
+            "its vector is no unit vector": must_be_unit & (np.abs(length - 1) > TOLERANCE),
+        }
+        self._vectors.add_nodes(lambda i: str(batch["id"][i]), wrong)
+
+    def _check_models(self) -> Findings:
+        """All nodes were embedded by one model."""
+        found = Findings("models")
+        found.checked = len(self.models)
+        for model, node_id in [*self.models.items()][1:]:
+            first = next(iter(self.models))
+            found.add(node_id, f"it was embedded by {model}, the first node by {first}")
+        return found

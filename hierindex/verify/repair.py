@@ -1,0 +1,174 @@
+"""Repair of an index as far as no model is needed."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hierindex.cache.file import cache_file, remove
+from hierindex.store.deletion import unlinked
+from hierindex.store.indices import tend
+from hierindex.store.rows import as_table
+from hierindex.store.schema import NAMES
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table import Table
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
+from hierindex.verify.contents import UNREADABLE, wrong_columns
+from hierindex.verify.files import check_indices
+from hierindex.verify.links import COLUMNS, Links, Named
+from hierindex.verify.reading import opened, read
+from hierindex.verify.tree import first_documents
+
+if TYPE_CHECKING:
+    from lancedb.table import AsyncTable
+
+OF_ROWS = {"parents and children", "previous and next", "derived columns"}
+MENDABLE = {"cache", "indices", *OF_ROWS}
+"""Checks whose problems may be repaired without a model."""
+
+
+def repair_index(store: HierarchyStore, failed: Collection[str]) -> list[str]:
+    """Repair what checks have found, and say what was done.
+
+    A damaged cache is removed. Links to nodes that do not exist are removed as by a deletion, and
+    a link that one side names is added to the other where its place is not taken. Derived columns
+    are computed again, and indices that are missing or damaged are created. The rows that change
+    are held in memory and published in one write.
+
+    Parameters
+    ----------
+    store : HierarchyStore
+    failed : collection of str
+        Names of the checks that do not hold.
+    """
+    done, failed = list[str](), set(failed)
+    if "cache" in failed:
+        remove(cache_file(store.uri))
+        done.append("The damaged cache was removed; what it held is computed again by a build.")
+    if failed & MENDABLE - {"cache"}:
+        snapshot = opened(store)
+        damaged = wait_for(check_indices(snapshot.require()))[1]
+        rows = list(mended_rows(snapshot)) if OF_ROWS & failed else []
+        wait_for(publish(store, rows, damaged))
+        if rows:
+            done.append(f"{len(rows)} nodes were written again with corrected links and columns.")
+        if "indices" in failed:
+            done.append("Indices that were missing, damaged or incomplete were created again.")
+    return done
+
+
+async def publish(
+    store: HierarchyStore, rows: Sequence[Mapping[str, Any]], damaged: Iterable[str]
+) -> None:
+    """Write rows again, drop damaged indices and create those that are missing.
+
+    Nothing else of the repair writes to the table.
+    """
+    table = store._table
+    for name in damaged:
+        await (await _existing(table)).drop_index(name)
+    if rows:
+        await table.upsert(as_table(rows))
+    newest = await _existing(table)
+    await tend(newest)
+    await newest.optimize()
+
+
+async def _existing(table: Table) -> "AsyncTable":
+    newest = await table.open()
+    assert newest is not None  # it was checked
+    return newest
+
+
+def mended_rows(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    """Yield the rows that have to change, as they should be."""
+    mends = Mends.of(Links(read(snapshot, *COLUMNS)))
+    for batch in read(snapshot, *NAMES):
+        for row in batch.to_pylist():
+            mended = mends.applied(row)
+            try:
+                mended |= wrong_columns(mended)
+            except UNREADABLE:  # it stays as it is, and is reported
+                continue
+            if mended != row:
+                yield mended
+
+
+@dataclass(frozen=True)
+class Mends:
+    """Changes of links, by the id of the node to change.
+
+    Parameters
+    ----------
+    absent : set of str
+        Ids that nodes name and no node has.
+    top : int
+        The highest level.
+    parent, previous, next : dict
+        The id to name where none is named.
+    children : dict
+        The ids to name besides those that are named.
+    """
+
+    absent: set[str]
+    top: int
+    parent: Mapping[str, str]
+    children: Mapping[str, Sequence[str]]
+    previous: Mapping[str, str]
+    next: Mapping[str, str]
+
+    @classmethod
+    def of(cls, links: Links) -> "Mends":
+        """Return the changes after which both sides of each link name each other."""
+        up, down = links.named("parent_ids"), links.named("child_ids")
+        before, after = links.beside("previous_id"), links.beside("next_id")
+        absent = {
+            each.ids[int(i)].as_py() for each in (up, down, before, after) for i in each.absent
+        }
+        above, below = down.pairs
+        named_up, named_down = links.key(*up.pairs), links.key(below, above)
+        children: dict[str, list[str]] = {}
+        for key in np.setdiff1d(named_up, named_down).tolist():
+            children.setdefault(links.id(key % len(links)), []).append(links.id(key // len(links)))
+        lone = np.setdiff1d(named_down, named_up)
+        lone = lone[~np.isin(lone // len(links), up.rows)]
+        return cls(
+            absent,
+            int(links.numbers("level_max").max(initial=0)),
+            _unambiguous(links, lone // len(links), lone % len(links)),
+            children,
+            cls._beside(links, after, before),
+            cls._beside(links, before, after),
+        )
+
+    @staticmethod
+    def _beside(links: Links, named: Named, back: Named) -> dict[str, str]:
+        """Return what `back` should name where only `named` does."""
+        rows, beside = named.pairs
+        document = first_documents(links)
+        free = ~np.isin(beside, back.rows) & (document[rows] == document[beside])
+        return _unambiguous(links, beside[free], rows[free])
+
+    def applied(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row with the changes of its links."""
+        named = {*row["parent_ids"], *row["child_ids"], row["previous_id"], row["next_id"]}
+        mended = dict(row)
+        if named & self.absent:
+            mended = unlinked(row, self.absent, self.top)
+        node_id = row["id"]
+        if node_id in self.parent:
+            mended |= {"parent_ids": [self.parent[node_id]], "parent_weights": [1.0]}
+        mended["child_ids"] = [*mended["child_ids"], *self.children.get(node_id, ())]
+        mended["previous_id"] = self.previous.get(node_id, mended["previous_id"])
+        mended["next_id"] = self.next.get(node_id, mended["next_id"])
+        return mended
+
+
+def _unambiguous(links: Links, nodes: Any, values: Any) -> dict[str, str]:
+    """Return the ids of nodes with the one id that each is to name, if there is only one."""
+    n_of = Counter(nodes.tolist())
+    pairs = zip(nodes.tolist(), values.tolist(), strict=True)
+    return {links.id(node): links.id(value) for node, value in pairs if n_of[node] == 1}
