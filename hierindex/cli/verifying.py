@@ -1,5 +1,6 @@
 """The command that checks an index."""
 
+import os
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -26,6 +27,7 @@ def verify(
 
     The exit status is 0 if all checks hold, 1 if one does not.
     """
+    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings of damaged files are reported
     from hierindex.index import HierarchicalIndex
     from hierindex.store.vector_store import HierarchyStore
 

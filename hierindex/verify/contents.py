@@ -10,14 +10,13 @@ from hierindex.record import quotes_of
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.rows import matched_words, node_of
 from hierindex.verify.links import Links
-from hierindex.verify.quotes import Quotes
+from hierindex.verify.quotes import UNREADABLE, Quotes
 from hierindex.verify.report import Findings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TOLERANCE = 1e-3  # of the length of a vector of 32-bit floats
-UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)  # what JSON of another form raises
 
 
 def wrong_columns(row: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +87,7 @@ class Contents:
         self._vectors.checked += len(column)
         there = column.is_valid().to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(there)
-        X = column.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), -1)
+        X = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
         length = np.zeros(len(column))
         length[rows] = np.linalg.norm(X.astype(np.float64), axis=1)
         must_be_unit = there & ((batch["level"].to_numpy() > 0) | self._is_built)

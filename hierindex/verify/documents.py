@@ -38,19 +38,15 @@ def check_documents(
 def check_inherited(links: Links) -> Findings:
     """The documents of a summary are those of its children, and each node has one, once."""
     found, n = Findings("documents"), max(len(links.document_ids), 1)
-    child, parent = links.edges
+    found.checked = len(links)
     rows, documents = links.documents
     held, n_of = np.unique(rows * n + documents, return_counts=True)
-    found.checked = len(links)
-    summary = (links.numbers("level") > 0) & ~links.incomplete & ~links.circular
-    M = csr_array((np.ones(len(rows), np.int8), (rows, documents)), shape=(len(links), n))
-    children = csr_array(
-        (np.ones(len(child), np.int8), (parent, child)), shape=(len(links), len(links))
-    )
-    above, inherited = (children.astype(np.int32) @ M.astype(np.int32)).nonzero()
-    expected = above.astype(np.int64) * n + inherited
-    expected = expected[summary[above]]
-    own = held[summary[held // n]]
+    is_checked = (links.numbers("level") > 0) & ~links.incomplete & ~links.circular
+    child, parent = links.edges
+    down = _pairs(parent, child, (len(links), len(links)))
+    above, inherited = (down @ _pairs(rows, documents, (len(links), n))).nonzero()
+    expected = (above.astype(np.int64) * n + inherited)[is_checked[above]]
+    own = held[is_checked[held // n]]
     without = np.setdiff1d(np.arange(len(links)), rows)
     found.add_all(without, links.id, lambda i: "it has no document")
     wrong = {
@@ -88,7 +84,8 @@ def check_whole_documents(links: Links) -> Findings:
     found.checked = int(claims.sum())
     sound = ~unsound[document]
     right = claims & is_single & (claimed == document) & is_highest
-    whole = is_single & is_highest & (n_under > 0) & (n_under == n_chunks[document])
+    by_hierarchy = ~is_chunk | (links.numbers("grounding") >= 0)
+    whole = by_hierarchy & is_single & is_highest & (n_under == n_chunks[document])
     covered = _covered(under, np.flatnonzero(right), document, n_documents)
     wrong = {
         "it is not the highest node of its whole_document alone": claims & ~right,
@@ -106,11 +103,9 @@ def _chunks_under(links: Links, is_single: Mask, is_chunk: Mask) -> csr_array:
     n = len(links)
     child, parent = links.edges
     inside = is_single[child] & is_single[parent] & ~links.in_cycle
-    down = csr_array(
-        (np.ones(inside.sum(), np.int32), (parent[inside], child[inside])), shape=(n, n)
-    )
+    down = _pairs(parent[inside], child[inside], (n, n))
     chunks = np.flatnonzero(is_chunk & is_single)
-    reached = csr_array((np.ones(len(chunks), np.int32), (chunks, chunks)), shape=(n, n))
+    reached = _pairs(chunks, chunks, (n, n))
     under = reached
     while reached.nnz:
         reached = down @ reached
@@ -118,6 +113,11 @@ def _chunks_under(links: Links, is_single: Mask, is_chunk: Mask) -> csr_array:
         under = under + reached
     under.sum_duplicates()
     return csr_array(under)
+
+
+def _pairs(rows: Ints1d, columns: Ints1d, shape: tuple[int, int]) -> csr_array:
+    """Return the matrix that is 1 at these places."""
+    return csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
 
 
 def _covered(under: csr_array, nodes: Ints1d, document: Ints1d, n_documents: int) -> Ints1d:

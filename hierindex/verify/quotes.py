@@ -5,24 +5,61 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.compute as pc
 
 from hierindex.record import Quote
 from hierindex.store.hashed_metadata import hash_text
 from hierindex.store.rows import quotes_in
-from hierindex.verify.links import Links
+from hierindex.verify.links import Links, Mask
 from hierindex.verify.report import Findings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = ("level", "text", "record")  # of the chunks
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)  # what JSON of another form raises
+
+
+class Places:
+    """Places of documents that are quoted, with a hash of each quoted text."""
+
+    def __init__(self) -> None:
+        # Node, document, start, end, hash and whether it is verbatim.
+        self._columns = [array("q") for _ in range(6)]
+
+    def add(self, *values: int) -> None:
+        """Add a place."""
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
+
+    def sort(self, n_documents: int) -> None:
+        """Order the places by document and start, after which texts can be compared."""
+        columns = [np.frombuffer(column, np.int64) for column in self._columns]
+        order = np.lexsort((columns[2], columns[1]))
+        self.node, self.document, self.start, self.end, self.hash, self.verbatim = (
+            column[order] for column in columns
+        )
+        self.held = np.zeros(len(order), dtype=np.bool_)
+        """Whether a chunk has the place."""
+        self.differs = np.zeros(len(order), dtype=np.bool_)
+        """Whether a chunk has another text there."""
+        self._first = np.searchsorted(self.document, np.arange(n_documents + 1))
+
+    def compare(self, document: int, text: str, quote: Quote) -> None:
+        """Compare the places within a chunk's quote of its document with the chunk's text."""
+        assert quote.source is not None
+        begins, ends = quote.source.start, quote.source.end
+        first, last = self._first[document], self._first[document + 1]
+        low, high = first + np.searchsorted(self.start[first:last], [begins, ends])
+        for i in (low + np.flatnonzero(self.end[low:high] <= ends)).tolist():
+            self.held[i] = True
+            at = quote.at + self.start[i] - begins
+            part = text[at : at + self.end[i] - self.start[i]]
+            if quote.verbatim and self.verbatim[i] and hash_text(part) != self.hash[i]:
+                self.differs[i] = True
 
 
 class Quotes:
-    """The places that quotes of summaries name, with a hash of what each quotes.
-
-    Texts are not kept: the chunks are read once more, and each is compared with the quotes of it.
+    """The quotes of all nodes. Texts are not kept: the chunks are read a second time.
 
     Parameters
     ----------
@@ -31,80 +68,64 @@ class Quotes:
     """
 
     def __init__(self, links: Links) -> None:
-        self.found = Findings("quotes")
+        self._found = Findings("quotes")
         self._links = links
-        self._incomplete = links.incomplete
         self._number = {d: i for i, d in enumerate(links.document_ids.to_pylist())}
-        # Node, document, start, end, hash and whether it is verbatim, of each quote.
-        self._places = [array("q") for _ in range(6)]
+        self._places = Places()
 
     def add(self, node: int, level: int, text: str, quotes: Sequence[Quote]) -> None:
-        """Check the quotes of a node within its text, and note the places in chunks."""
+        """Check the quotes of a node within its text, and note the places that a summary quotes.
+
+        Those of a summary that may hold text of a deleted chunk are not noted.
+        """
+        is_noted = level > 0 and not self._links.incomplete[node]
         for quote in quotes:
-            self.found.checked += 1
-            lengths = {span.end - span.start for span in quote.sources} if quote.verbatim else set()
+            self._found.checked += 1
+            which = f"its quote of characters {quote.at} to {quote.to}"
+            lengths = {span.end - span.start for span in quote.sources}
             if not 0 <= quote.at <= quote.to <= len(text):
-                self.found.add(self._links.id(node), f"{_named(quote)} is not within its text")
-            elif not lengths <= {quote.to - quote.at}:
-                self.found.add(
-                    self._links.id(node), f"{_named(quote)} is not as long as its source"
-                )
-            elif level > 0 and not self._incomplete[node]:
+                self._found.add(self._links.id(node), f"{which} is not within its text")
+            elif quote.verbatim and not lengths <= {quote.to - quote.at}:
+                self._found.add(self._links.id(node), f"{which} is not as long as its source")
+            elif is_noted:
                 hashed = hash_text(text[quote.at : quote.to])
                 for span in quote.sources:
-                    number = self._number.get(span.document, -1)
-                    values = (node, number, span.start, span.end, hashed, quote.verbatim)
-                    for column, value in zip(self._places, values, strict=True):
-                        column.append(value)
+                    document = self._number.get(span.document, -1)
+                    self._places.add(node, document, span.start, span.end, hashed, quote.verbatim)
 
-    def check(self, chunks: "Iterable[pa.RecordBatch]") -> Findings:
-        """Compare the quotes with the chunks that hold their places.
+    def check(self, batches: "Iterable[pa.RecordBatch]") -> Findings:
+        """Compare the noted places with the chunks, given batches with the columns `COLUMNS`."""
+        import pyarrow.compute as pc
 
-        Parameters
-        ----------
-        chunks : iterable of RecordBatch
-            With the columns `COLUMNS`; rows that are no chunks are passed over.
-        """
-        columns = [np.frombuffer(column, np.int64) for column in self._places]
-        order = np.lexsort((columns[2], columns[1]))
-        node, document, start, end, hashed, verbatim = (column[order] for column in columns)
-        held, differs = np.zeros(len(order), np.bool_), np.zeros(len(order), np.bool_)
-        bounds = np.searchsorted(document, np.arange(len(self._number) + 1))
-        for batch in chunks:
+        places = self._places
+        places.sort(len(self._number))
+        for batch in batches:
             for row in batch.filter(pc.less_equal(batch["level"], 0)).to_pylist():
-                for quote in quotes_in(row["record"]):
-                    if quote.source is None or quote.source.document not in self._number:
-                        continue
-                    source, number = quote.source, self._number[quote.source.document]
-                    first, last = bounds[number], bounds[number + 1]
-                    of = slice(
-                        first + np.searchsorted(start[first:last], source.start),
-                        first + np.searchsorted(start[first:last], source.end),
-                    )
-                    for i in (of.start + np.flatnonzero(end[of] <= source.end)).tolist():
-                        held[i] = True
-                        at = quote.at + start[i] - source.start
-                        part = row["text"][at : at + end[i] - start[i]]
-                        if quote.verbatim and verbatim[i] and hash_text(part) != hashed[i]:
-                            differs[i] = True
+                for quote in _readable(row["record"]):
+                    if quote.source is not None and quote.source.document in self._number:
+                        places.compare(self._number[quote.source.document], row["text"], quote)
+        self._add(~places.held, "no chunk has the place that it cites, {}")
+        self._add(places.differs, "it quotes another text than is at {}")
+        return self._found
 
-        def where(i: int) -> str:
-            return self._links.id(int(node[i]))
+    def _add(self, wrong: Mask, what: str) -> None:
+        names, places = self._links.document_ids, self._places
 
         def place(i: int) -> str:
-            of = self._links.document_ids[int(document[i])].as_py() if document[i] >= 0 else "?"
-            return f"{of} ({start[i]}-{end[i]})"
+            known = places.document[i] >= 0
+            document = names[int(places.document[i])] if known else "a document that is not there"
+            return f"{document} ({places.start[i]}-{places.end[i]})"
 
-        self.found.add_all(
-            np.flatnonzero(~held),
-            where,
-            lambda i: f"no chunk has the place that it cites: {place(i)}",
+        self._found.add_all(
+            np.flatnonzero(wrong),
+            lambda i: self._links.id(int(places.node[i])),
+            lambda i: what.format(place(i)),
         )
-        self.found.add_all(
-            np.flatnonzero(differs), where, lambda i: f"it quotes another text than {place(i)}"
-        )
-        return self.found
 
 
-def _named(quote: Quote) -> str:
-    return f"its quote of characters {quote.at} to {quote.to}"
+def _readable(record: str) -> Sequence[Quote]:
+    """Return the quotes of a record; none if it cannot be read, which another check reports."""
+    try:
+        return quotes_in(record)
+    except UNREADABLE:
+        return ()

@@ -24,7 +24,7 @@ def opened(store: HierarchyStore) -> Snapshot:
     IndexNotFoundError
         If there is none.
     """
-    with _damages():
+    with damages():
         snapshot = store.snapshot()
     snapshot.require()
     return snapshot
@@ -40,7 +40,7 @@ def read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
     """
     batches = iterated(snapshot.batches(*columns))
     while True:
-        with _damages():
+        with damages():
             batch = next(batches, None)
         if batch is None:
             return
@@ -48,7 +48,8 @@ def read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
 
 
 @contextmanager
-def _damages() -> Iterator[None]:
+def damages() -> Iterator[None]:
+    """Raise what LanceDB raises as DamagedError."""
     try:
         yield
     except HierindexError:

@@ -16,22 +16,31 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
-from hierindex.verify.contents import UNREADABLE, wrong_columns
+from hierindex.verify.contents import wrong_columns
 from hierindex.verify.files import check_indices
 from hierindex.verify.links import COLUMNS, Links, Named
-from hierindex.verify.reading import opened, read
+from hierindex.verify.quotes import UNREADABLE
+from hierindex.verify.reading import damages, opened, read
 from hierindex.verify.tree import first_documents
 
 if TYPE_CHECKING:
     from lancedb.table import AsyncTable
 
-OF_ROWS = {"parents and children", "previous and next", "derived columns"}
-MENDABLE = {"cache", "indices", *OF_ROWS}
-"""Checks whose problems may be repaired without a model."""
+OF_ROWS = {
+    "parents and children": "Links that one side named are named by both, others were removed.",
+    "previous and next": "Links between neighbours were completed or removed.",
+    "derived columns": "Derived columns were computed again.",
+}
+MENDABLE = {
+    "cache": "The damaged cache was removed; the next build computes again what it held.",
+    "indices": "Indices that were missing, damaged or incomplete were created again.",
+    **OF_ROWS,
+}
+"""Checks whose problems may be repaired without a model, and what was done if they hold."""
 
 
-def repair_index(store: HierarchyStore, failed: Collection[str]) -> list[str]:
-    """Repair what checks have found, and say what was done.
+def repair_index(store: HierarchyStore, failed: Collection[str]) -> None:
+    """Repair what checks have found, as far as no model is needed.
 
     A damaged cache is removed. Links to nodes that do not exist are removed as by a deletion, and
     a link that one side names is added to the other where its place is not taken. Derived columns
@@ -43,21 +52,21 @@ def repair_index(store: HierarchyStore, failed: Collection[str]) -> list[str]:
     store : HierarchyStore
     failed : collection of str
         Names of the checks that do not hold.
+
+    Raises
+    ------
+    DamagedError
+        If LanceDB cannot read the table.
     """
-    done, failed = list[str](), set(failed)
     if "cache" in failed:
         remove(cache_file(store.uri))
-        done.append("The damaged cache was removed; what it held is computed again by a build.")
-    if failed & MENDABLE - {"cache"}:
-        snapshot = opened(store)
+    if {"indices", *OF_ROWS}.isdisjoint(failed):
+        return
+    snapshot = opened(store)
+    rows = [] if OF_ROWS.keys().isdisjoint(failed) else list(mended_rows(snapshot))
+    with damages():
         damaged = wait_for(check_indices(snapshot.require()))[1]
-        rows = list(mended_rows(snapshot)) if OF_ROWS & failed else []
         wait_for(publish(store, rows, damaged))
-        if rows:
-            done.append(f"{len(rows)} nodes were written again with corrected links and columns.")
-        if "indices" in failed:
-            done.append("Indices that were missing, damaged or incomplete were created again.")
-    return done
 
 
 async def publish(
@@ -134,7 +143,7 @@ class Mends:
         for key in np.setdiff1d(named_up, named_down).tolist():
             children.setdefault(links.id(key % len(links)), []).append(links.id(key // len(links)))
         lone = np.setdiff1d(named_down, named_up)
-        lone = lone[~np.isin(lone // len(links), up.rows)]
+        lone = lone[~np.isin(lone // len(links), up.pairs[0])]
         return cls(
             absent,
             int(links.numbers("level_max").max(initial=0)),
@@ -149,18 +158,17 @@ class Mends:
         """Return what `back` should name where only `named` does."""
         rows, beside = named.pairs
         document = first_documents(links)
-        free = ~np.isin(beside, back.rows) & (document[rows] == document[beside])
+        free = ~np.isin(beside, back.pairs[0]) & (document[rows] == document[beside])
         return _unambiguous(links, beside[free], rows[free])
 
     def applied(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row with the changes of its links."""
-        named = {*row["parent_ids"], *row["child_ids"], row["previous_id"], row["next_id"]}
-        mended = dict(row)
-        if named & self.absent:
-            mended = unlinked(row, self.absent, self.top)
-        node_id = row["id"]
+        node_id, mended = row["id"], dict(row)
         if node_id in self.parent:
             mended |= {"parent_ids": [self.parent[node_id]], "parent_weights": [1.0]}
+        named = {*mended["parent_ids"], *row["child_ids"], row["previous_id"], row["next_id"]}
+        if named & self.absent:
+            mended = unlinked(mended, self.absent, self.top)
         mended["child_ids"] = [*mended["child_ids"], *self.children.get(node_id, ())]
         mended["previous_id"] = self.previous.get(node_id, mended["previous_id"])
         mended["next_id"] = self.next.get(node_id, mended["next_id"])

@@ -1,7 +1,7 @@
 """The report of a verification."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,10 +64,17 @@ class Verification:
     def to_json(self) -> dict[str, Any]:
         """Return the report as dicts, lists and numbers."""
         checks = [
-            {**asdict(check), "ok": check.ok, "problems": [p._asdict() for p in check.problems]}
+            {
+                "name": check.name,
+                "ok": check.ok,
+                "checked": check.checked,
+                "count": check.count,
+                "problems": [problem._asdict() for problem in check.problems],
+            }
             for check in self.checks
         ]
-        return {"ok": self.ok, **asdict(self), "checks": checks}
+        rest = {"repaired": [*self.repaired], "left": [*self.left]}
+        return {"ok": self.ok, **vars(self), "checks": checks, **rest}
 
 
 class Findings:

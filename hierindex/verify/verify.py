@@ -1,6 +1,7 @@
 """The verification of an index: all checks, in one pass over ids and links and two over texts."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,13 @@ def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
     """
     outcome = _verified(store)
     if repair and outcome.failed:
-        repaired = repair_index(store, outcome.failed)
-        outcome = replace(_verified(store), repaired=tuple(repaired))
+        before = outcome.failed
+        with suppress(DamagedError):  # which the checks report again
+            repair_index(store, before)
+        outcome = _verified(store)
+        holding = {check.name for check in outcome.checks if check.ok}
+        done = [MENDABLE[name] for name in before if name in holding & MENDABLE.keys()]
+        outcome = replace(outcome, repaired=tuple(done))
     return replace(outcome, left=tuple(_left(outcome, store.uri, repair=repair)))
 
 
@@ -107,7 +113,7 @@ def _left(outcome: Verification, uri: str, *, repair: bool) -> list[str]:
     """Return what to do about the problems that are left."""
     advice = []
     failed = set(outcome.failed)
-    if failed & MENDABLE and not repair:
+    if failed & MENDABLE.keys() and not repair:
         names = ", ".join(name for name in outcome.failed if name in MENDABLE)
         advice.append(f"`hierindex verify --repair --index {uri}` may repair: {names}.")
     if others := [name for name in outcome.failed if repair or name not in MENDABLE]:

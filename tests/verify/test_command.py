@@ -1,0 +1,81 @@
+"""`hierindex verify`: a table or JSON, and an exit status for scripts."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from store.trees import tree
+
+from hierindex import HierarchyStore
+from hierindex.cli.app import main
+
+
+@pytest.fixture
+def index(tmp_path) -> Path:
+    HierarchyStore(tmp_path / "index").replace(tree(), {"usage": {}})
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def verify(monkeypatch, capsys):
+    """Runs the command; gives exit status, standard output and error."""
+
+    def run(index: Path, *options: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hierindex", "verify", "--index", str(index), *options])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return int(stop.value.code or 0), *capsys.readouterr()
+
+    return run
+
+
+def test_a_good_index(index, verify) -> None:
+    status, out, err = verify(index)
+    assert (status, err) == (0, "")
+    assert "previous and next" in out
+    assert out.rstrip().endswith("All checks of 22 nodes hold.")
+
+
+def test_a_broken_index_is_repaired(index, verify) -> None:
+    client = HierarchyStore(index).client
+    client.open_table("nodes").update(where="level = 0", values={"words": "lost"})
+    status, out, err = verify(index)
+    assert (status, err) == (1, "")
+    assert "derived columns:\n  " in out
+    assert "and 6 more" in out
+    assert "`hierindex verify --repair --index" in out
+    status, out, err = verify(index, "--repair")
+    assert (status, err) == (0, "")
+    assert "Derived columns were computed again." in out
+
+
+def test_json(index, verify) -> None:
+    status, out, err = verify(index, "--json")
+    report = json.loads(out)
+    assert (status, err) == (0, "")
+    assert set(report) == {"ok", "generation", "nodes", "stale", "checks", "repaired", "left"}
+    assert (report["ok"], report["nodes"], report["stale"]) == (True, 22, 0)
+    assert set(report["checks"][0]) == {"name", "ok", "checked", "count", "problems"}
+    path = next((index / "nodes.lance" / "data").iterdir())
+    path.write_bytes(path.read_bytes()[:100])
+    status, out, err = verify(index, "--json")
+    assert (status, err) == (1, "")
+    (problem, _) = json.loads(out)["checks"][-1]["problems"]
+    assert problem == {
+        "where": f"nodes.lance/data/{path.name}",
+        "what": "the file is truncated or overwritten",
+    }
+
+
+def test_no_index(tmp_path, verify) -> None:
+    status, out, err = verify(tmp_path / "nowhere")
+    assert (status, out) == (2, "")
+    assert "holds no index" in err
+
+
+def test_a_file_is_no_index(tmp_path, verify) -> None:
+    (tmp_path / "file").write_text("text")
+    status, _, err = verify(tmp_path / "file")
+    assert status == 2
+    assert "must be a folder" in err

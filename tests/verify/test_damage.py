@@ -1,0 +1,141 @@
+"""Damaged and missing files are named, and what can be repaired is."""
+
+import json
+from pathlib import Path
+from shutil import copytree, rmtree
+
+import pytest
+from llama_index.core.schema import MetadataMode
+from store.trees import tree
+
+from hierindex import HierarchicalIndex, HierarchyStore
+from hierindex.cache.file import cache_file, open_cache
+from hierindex.store import indices
+from hierindex.verify.report import Verification
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """An index with a cache, deleted rows, and every kind of index."""
+    folder = tmp_path_factory.mktemp("whole") / "index"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(indices, "SCALAR_ROWS", 5)
+        patch.setattr(indices, "VECTOR_ROWS", 15)
+        HierarchyStore(folder).replace(tree(), {"usage": {}})
+    with open_cache(str(folder), "model") as cache:
+        cache.texts.keep("key", "text " * 10_000)
+    return folder
+
+
+@pytest.fixture
+def index(whole, tmp_path) -> Path:
+    return copytree(whole, tmp_path / "index")
+
+
+def verified(folder: Path, **options) -> Verification:
+    return HierarchicalIndex(HierarchyStore(folder)).verify(**options)
+
+
+def damage(path: Path, how: str) -> None:
+    data = path.read_bytes()
+    if how == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(data[: len(data) // 2] + (b"?" * 500 if how == "overwritten" else b""))
+
+
+HOW = pytest.mark.parametrize("how", ["missing", "truncated", "overwritten"])
+
+
+def check_named(folder: Path, path: Path) -> Verification:
+    """A file is named by a problem; gives the outcome."""
+    outcome = verified(folder)
+    named = {problem.where for check in outcome.checks for problem in check.problems}
+    assert path.relative_to(folder).as_posix() in named
+    assert not outcome.ok
+    return outcome
+
+
+@HOW
+def test_a_file_of_rows(index, how) -> None:
+    (path,) = (index / "nodes.lance" / "data").iterdir()
+    damage(path, how)
+    outcome = check_named(index, path)
+    assert "files" in outcome.failed
+    repaired = verified(index, repair=True)
+    assert "files" in repaired.failed
+    assert "Build the index again" in " ".join(repaired.left)
+
+
+def test_a_cache_beside_damaged_rows_is_repaired(index) -> None:
+    (path,) = (index / "nodes.lance" / "data").iterdir()
+    damage(path, "missing")
+    damage(cache_file(str(index)), "overwritten")
+    (index / "nodes.lance" / "_indices").rename(index / "elsewhere")
+    assert verified(index).failed == ["cache", "indices", "files"]
+    outcome = verified(index, repair=True)
+    assert (outcome.failed, len(outcome.repaired)) == (["indices", "files"], 1)
+
+
+@HOW
+def test_the_newest_manifest(index, how) -> None:
+    path = min((index / "nodes.lance" / "_versions").glob("*.manifest"))
+    damage(path, how)
+    assert check_named(index, path).failed == ["files"]
+
+
+@pytest.mark.parametrize("how", ["missing", "truncated"])
+def test_each_file_of_an_index(index, tmp_path, how) -> None:
+    nodes = {node.node_id: node.get_content(MetadataMode.NONE) for node in tree()}
+    paths = [*(index / "nodes.lance" / "_indices").rglob("*.*")]
+    assert len(paths) >= 10
+    for path in paths:
+        content = path.read_bytes()
+        damage(path, how)
+        outcome = verified(index)
+        assert "indices" in outcome.failed, path
+        if (
+            path.name != "metadata.lance"
+        ):  # of the full-text index, which then looks like an old one
+            check_named(index, path)
+        path.write_bytes(content)
+    damage(path, how)
+    outcome = verified(index, repair=True)
+    assert set(outcome.failed) <= {"files"}  # of the index that was replaced
+    assert any("Indices" in done for done in outcome.repaired)
+    found = HierarchyStore(index).get_nodes([*nodes])
+    assert {node.node_id: node.get_content(MetadataMode.NONE) for node in found} == nodes
+
+
+def test_a_file_of_json(index) -> None:
+    path = index / "nodes.lance" / "_versions" / "latest_version_hint.json"
+    damage(path, "truncated")
+    assert check_named(index, path).failed == ["files"]
+
+
+@pytest.mark.parametrize("how", ["truncated", "overwritten"])
+def test_the_cache(index, how) -> None:
+    path = cache_file(str(index))
+    damage(path, how)
+    outcome = verified(index)
+    assert outcome.failed == ["cache"]
+    assert "--repair" in outcome.left[0]
+    outcome = verified(index, repair=True)
+    assert (outcome.ok, path.exists()) == (True, False)
+    assert "cache" in outcome.repaired[0]
+
+
+def test_a_folder_without_a_table(index) -> None:
+    rmtree(index / "nodes.lance")
+    with pytest.raises(ValueError, match="holds no index"):
+        verified(index)
+
+
+def test_a_report_is_plain(index) -> None:
+    (path,) = (index / "nodes.lance" / "data").iterdir()
+    damage(path, "missing")
+    report = verified(index).to_json()
+    assert json.loads(json.dumps(report)) == report
+    assert report["ok"] is False
+    (files,) = [check for check in report["checks"] if check["name"] == "files"]
+    assert "/rustc" not in files["problems"][0]["what"]

@@ -1,0 +1,407 @@
+"""Each check finds what it is for, and nothing else does; good indexes pass."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from store.trees import HIERARCHIES, tree
+
+from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
+from hierindex.cache.file import open_cache
+from hierindex.errors import IndexNotFoundError
+from hierindex.store import indices
+from hierindex.store.schema import NAMES
+from hierindex.verify.contents import wrong_columns
+from hierindex.verify.report import MOST_SHOWN, Verification
+
+Row = dict[str, Any]
+REPORT = {
+    "usage": {"llm_calls": 0},
+    "settings": {"embed_model": "hashing", "max_children": 4, "max_tokens": 3500},
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """An index of four levels with a cache."""
+    folder = tmp_path_factory.mktemp("whole") / "index"
+    HierarchyStore(folder).replace(tree(), REPORT)
+    with open_cache(str(folder), "model"):
+        pass
+    return folder
+
+
+@pytest.fixture
+def index(whole, tmp_path) -> Path:
+    return copytree(whole, tmp_path / "index")
+
+
+def verified(folder: Path, **options) -> Verification:
+    return HierarchicalIndex.open(folder).verify(**options)
+
+
+def failed(folder: Path) -> list[str]:
+    return verified(folder).failed
+
+
+def rows_of(folder: Path) -> dict[str, Row]:
+    """All rows by id, the leaves of a.txt first, the root last."""
+    batches = HierarchyStore(folder).batches(*NAMES)
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    return {row["id"]: row for row in sorted(rows, key=lambda row: row["level"])}
+
+
+def table_of(folder: Path):
+    return HierarchyStore(folder).client.open_table("nodes")
+
+
+def overwrite(folder: Path, *rows: Row) -> None:
+    """Write rows directly, with their derived columns."""
+    table = table_of(folder)
+    changed = pa.Table.from_pylist(list(rows), schema=table.schema)
+    table.merge_insert("id").when_matched_update_all().execute(changed, on_bad_vectors="null")
+
+
+def derived(row: Row) -> Row:
+    return {**row, **wrong_columns(row)}
+
+
+def chunk(rows: dict[str, Row], i: int = 1) -> Row:
+    """A chunk in the middle of a document."""
+    return [row for row in rows.values() if row["previous_id"] and row["next_id"]][i]
+
+
+def parent(rows: dict[str, Row]) -> Row:
+    return rows[chunk(rows)["parent_ids"][0]]
+
+
+def root(rows: dict[str, Row]) -> Row:
+    return list(rows.values())[-1]
+
+
+def with_record(row: Row, **changes) -> Row:
+    return {**row, "record": json.dumps({**json.loads(row["record"]), **changes})}
+
+
+def quotes_of(row: Row) -> list:
+    return json.loads(row["record"])["quotes"]
+
+
+def in_a_cycle(rows: dict[str, Row]) -> list[Row]:
+    """The root below one of its children."""
+    top = root(rows)
+    below = rows[top["child_ids"][0]]
+    up = {"parent_ids": [below["id"]], "parent_weights": [1.0]}
+    return [{**top, **up}, {**below, "child_ids": [*below["child_ids"], top["id"]]}]
+
+
+def without_its_place(rows: dict[str, Row]) -> Row:
+    at, to, (document, start, end, *rest), *others = quotes_of(root(rows))[0]
+    far = [document, start + 10_000, end + 10_000, *rest]
+    return with_record(root(rows), quotes=[[at, to, far, *others]])
+
+
+BREAKS: dict[str, list[Callable[[dict[str, Row]], Row | list[Row]]]] = {
+    "levels": [lambda rows: {**chunk(rows), "level_max": -1}],
+    "parents and children": [
+        lambda rows: {**parent(rows), "child_ids": parent(rows)["child_ids"][1:]},
+        lambda rows: {**parent(rows), "child_ids": [*parent(rows)["child_ids"], "nobody"]},
+        lambda rows: {**chunk(rows), "parent_ids": [], "parent_weights": []},
+        lambda rows: {**chunk(rows), "parent_ids": ["nobody"]},
+        lambda rows: {**parent(rows), "child_ids": parent(rows)["child_ids"] * 2},
+    ],
+    "previous and next": [
+        lambda rows: {**chunk(rows), "next_id": ""},
+        lambda rows: {**chunk(rows), "previous_id": "nobody"},
+        lambda rows: {**chunk(rows), "next_id": list(rows)[-2]},
+    ],
+    "heights": [lambda rows: {**chunk(rows), "level_max": 1}],
+    "weights": [
+        lambda rows: {**chunk(rows), "parent_weights": [0.5]},
+        lambda rows: {**chunk(rows), "parent_weights": [float("nan")]},
+        lambda rows: {**chunk(rows), "parent_weights": [-1.0]},
+    ],
+    "cycles": [in_a_cycle],
+    "cuts": [lambda rows: {**root(rows), "level_max": root(rows)["level_max"] + 1}],
+    "documents": [
+        lambda rows: {**root(rows), "documents": root(rows)["documents"][1:]},
+        lambda rows: {**root(rows), "documents": [*root(rows)["documents"], "e.txt"]},
+        lambda rows: {**root(rows), "documents": root(rows)["documents"] * 2},
+    ],
+    "whole documents": [
+        lambda rows: {**root(rows), "whole_document": "a.txt"},
+        lambda rows: {**chunk(rows), "whole_document": chunk(rows)["documents"][0]},
+        lambda rows: {
+            **next(row for row in rows.values() if row["whole_document"]),
+            "whole_document": "",
+        },
+    ],
+    "kinds": [
+        lambda rows: {**root(rows), "kind": "chunk"},
+        lambda rows: {**chunk(rows), "kind": "abstractive"},
+        lambda rows: {**root(rows), "grounding": 1.5},
+        lambda rows: {**chunk(rows), "n_tokens": -1},
+        lambda rows: {**chunk(rows), "stale": "cousin"},
+    ],
+    "sizes of groups": [lambda rows: {**chunk(rows), "n_tokens": 10_000}],
+    "models": [lambda rows: with_record(root(rows), embed_model="another")],
+    "vectors": [
+        lambda rows: {**root(rows), "vector": [2 * x for x in root(rows)["vector"]]},
+        lambda rows: {**chunk(rows), "vector": [0.0] * len(chunk(rows)["vector"])},
+        lambda rows: {**chunk(rows), "vector": [float("inf"), *chunk(rows)["vector"][1:]]},
+        lambda rows: {**chunk(rows), "vector": None},
+    ],
+    "quotes": [
+        lambda rows: {**root(rows), "text": root(rows)["text"].replace(" met ", " saw ")},
+        lambda rows: {**chunk(rows, 0), "text": chunk(rows, 0)["text"].upper()},
+        without_its_place,
+        lambda rows: with_record(root(rows), quotes=[[0, 10_000, *quotes_of(root(rows))[0][2:]]]),
+        lambda rows: with_record(root(rows), quotes=[[0, 1, *quotes_of(root(rows))[0][2:]]]),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "change"),
+    [
+        pytest.param(check, change, id=f"{check} {i}")
+        for check, changes in BREAKS.items()
+        for i, change in enumerate(changes)
+    ],
+)
+def test_a_broken_row_fails_one_check(index, check, change) -> None:
+    changed = change(rows_of(index))
+    overwrite(index, *map(derived, changed if isinstance(changed, list) else [changed]))
+    outcome = verified(index)
+    assert outcome.failed == [check]
+    (broken,) = [each for each in outcome.checks if not each.ok]
+    assert 0 < len(broken.problems) <= broken.count
+    assert all(problem.where in rows_of(index) for problem in broken.problems if problem.where)
+
+
+@pytest.mark.parametrize(
+    ("check", "column", "value"),
+    [
+        ("derived columns", "text_hash", 7),
+        ("derived columns", "words", "other words"),
+        ("derived columns", "digests", []),
+        ("readable", "metadata", "{"),
+        ("readable", "metadata", "[]"),
+        ("readable", "record", "{}"),
+        ("readable", "node", "null"),
+        ("readable", "source", "source"),
+    ],
+)
+def test_columns_that_are_not_those_of_a_node(index, check, column, value) -> None:
+    overwrite(index, {**root(rows_of(index)), column: value})
+    assert failed(index) == [check]
+
+
+def test_an_unreadable_chunk_leaves_quotes_without_their_place(index) -> None:
+    overwrite(index, {**chunk(rows_of(index), 0), "record": "{"})
+    assert {"readable"} <= set(failed(index)) <= {"readable", "quotes"}
+
+
+def test_more_weights_than_parents(index) -> None:
+    overwrite(index, {**chunk(rows_of(index)), "parent_weights": [0.5, 0.5]})
+    assert set(failed(index)) == {"weights", "readable"}
+
+
+def test_two_rows_of_one_id(index) -> None:
+    table = table_of(index)
+    table.add(pa.Table.from_pylist([chunk(rows_of(index))], schema=table.schema))
+    assert failed(index) == ["ids"]
+
+
+def test_first_problems_are_shown_and_all_are_counted(index) -> None:
+    overwrite(index, *({**row, "words": ""} for row in rows_of(index).values()))
+    (broken,) = [check for check in verified(index).checks if not check.ok]
+    assert len(broken.problems) == MOST_SHOWN
+    assert broken.count == broken.checked == len(rows_of(index))
+
+
+@pytest.mark.parametrize(
+    "report", [{"usage": {"llm_calls": -1}}, {"settings": {"embed_model": "another"}}]
+)
+def test_a_report_of_another_build(tmp_path, report) -> None:
+    HierarchyStore(tmp_path).replace(tree(), report)
+    assert failed(tmp_path) == ["report"]
+
+
+def test_more_children_than_the_settings_allow(tmp_path) -> None:
+    HierarchyStore(tmp_path).replace(tree(), {"settings": {"max_children": 2}})
+    assert failed(tmp_path) == ["sizes of groups"]
+
+
+def test_a_missing_index(index) -> None:
+    table_of(index).drop_index("words_idx")
+    assert failed(index) == ["indices"]
+    assert verified(index, repair=True).ok
+
+
+def test_an_index_that_lacks_rows(index, monkeypatch) -> None:
+    monkeypatch.setattr(indices, "UNINDEXED_ROWS", (0, 0))
+    overwrite(index, chunk(rows_of(index)))
+    assert failed(index) == ["indices"]
+    assert verified(index, repair=True).ok
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES)
+def test_a_good_index_passes(tmp_path, kind) -> None:
+    HierarchyStore(tmp_path).replace(tree(kind), REPORT)
+    outcome = verified(tmp_path, repair=True)
+    assert (outcome.ok, outcome.repaired, outcome.left) == (True, (), ())
+    checked = {check.name: check.checked for check in outcome.checks}
+    assert {*BREAKS, "ids", "derived columns", "readable", "indices", "report", "files"} <= {
+        *checked
+    }
+    assert not [name for name, n in checked.items() if not n and name != "cache"]
+
+
+def test_every_leaf_reaches_a_root(index) -> None:
+    """It follows from parents that exist and are above their children, without cycles."""
+    rows = rows_of(index)
+    assert failed(index) == []
+    for leaf in (row for row in rows.values() if row["level"] == 0):
+        reached = {leaf["id"]}
+        for _ in range(root(rows)["level_max"]):
+            reached |= {up for node in reached for up in rows[node]["parent_ids"]}
+        assert root(rows)["id"] in reached
+
+
+def test_an_empty_index_passes(index) -> None:
+    table_of(index).delete("true")
+    assert failed(index) == []
+
+
+def test_no_index() -> None:
+    with pytest.raises(IndexNotFoundError):
+        HierarchicalIndex(HierarchyStore("nowhere")).verify()
+
+
+class TestPipelines:
+    """What a pipeline writes may have several trees, and vectors of any length."""
+
+    def test_vectors_of_a_model_of_the_pipeline_may_have_any_length(self, tmp_path) -> None:
+        nodes = tree()
+        for node in nodes:
+            if node.metadata["hierindex_level"] == 0:
+                node.embedding = [3 * x for x in node.embedding]
+        HierarchyStore(tmp_path).add(nodes)
+        assert failed(tmp_path) == []
+        HierarchyStore(tmp_path).replace(nodes, REPORT)
+        assert failed(tmp_path) == ["vectors"]
+
+    def test_nodes_of_no_hierarchy(self, tmp_path) -> None:
+        source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="a.txt")}
+        HierarchyStore(tmp_path).add(
+            [
+                TextNode(text="one", embedding=[1.0, 2.0], relationships=source),
+                TextNode(text="two", embedding=[1.0, 2.0], metadata={"pages": [1, 2]}),
+            ]
+        )
+        assert failed(tmp_path) == []
+
+    def test_two_trees_are_two_runs_of_a_pipeline_but_not_one_build(self, tmp_path) -> None:
+        store = HierarchyStore(tmp_path)
+        store.add(tree())
+        store.add(tree(DocumentHierarchy, namespace="again", group_documents=False))
+        assert failed(tmp_path) == []
+        store.replace(store.get_nodes(), REPORT)
+        assert failed(tmp_path) == ["heights"]
+
+    def test_what_a_deletion_leaves_is_stale_and_no_error(self, index) -> None:
+        store, rows = HierarchyStore(index), rows_of(index)
+        store.delete("a.txt")
+        outcome = verified(index)
+        assert outcome.failed == []
+        assert outcome.stale > 0
+        assert "hierindex update" in outcome.left[0]
+        assert outcome.nodes < len(rows)
+
+    def test_a_deleted_chunk_of_a_summary_that_stays(self, index) -> None:
+        rows = rows_of(index)
+        HierarchyStore(index).delete_nodes([chunk(rows)["id"]])
+        outcome = verified(index)
+        assert (outcome.failed, outcome.stale) == ([], 1)
+
+    def test_a_deleted_summary(self, index) -> None:
+        rows = rows_of(index)
+        HierarchyStore(index).delete_nodes([parent(rows)["id"]])
+        assert failed(index) == []
+
+
+class TestRepair:
+    """Of what needs no model; the rest is left, with advice."""
+
+    def test_derived_columns_are_computed_again(self, index) -> None:
+        rows = rows_of(index)
+        overwrite(
+            index, *({**row, "words": "", "digests": [], "text_hash": 0} for row in rows.values())
+        )
+        outcome = verified(index, repair=True)
+        assert (outcome.ok, outcome.left) == (True, ())
+        assert outcome.repaired == ("Derived columns were computed again.",)
+        assert rows_of(index) == rows
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda rows: {**parent(rows), "child_ids": parent(rows)["child_ids"][:-1]},
+            lambda rows: {**chunk(rows), "parent_ids": [], "parent_weights": []},
+            lambda rows: {**chunk(rows), "parent_ids": ["nobody"]},
+            lambda rows: {**chunk(rows), "next_id": ""},
+            lambda rows: {**chunk(rows), "previous_id": ""},
+            lambda rows: {**chunk(rows), "previous_id": "nobody"},
+        ],
+    )
+    def test_links_of_one_side_are_those_of_the_other(self, index, change) -> None:
+        rows = rows_of(index)
+        overwrite(index, change(rows))
+        before = verified(index)
+        assert "--repair" in before.left[0]
+        outcome = verified(index, repair=True)
+        assert (outcome.ok, outcome.stale, rows_of(index)) == (True, 0, rows)
+
+    def test_a_child_that_is_gone_leaves_its_parent_stale(self, index) -> None:
+        rows = rows_of(index)
+        table_of(index).delete(f"id = '{chunk(rows)['id']}'")
+        assert failed(index) == ["parents and children", "previous and next"]
+        outcome = verified(index, repair=True)
+        assert (outcome.ok, outcome.stale) == (True, 1)
+        assert rows_of(index)[parent(rows)["id"]]["stale"] == "child"
+
+    def test_a_parent_that_is_gone_leaves_roots(self, index) -> None:
+        rows = rows_of(index)
+        gone = parent(rows)
+        table_of(index).delete(f"id = '{gone['id']}'")
+        outcome = verified(index, repair=True)
+        assert (outcome.ok, outcome.stale) == (True, len(gone["child_ids"]) + 1)
+
+    def test_a_place_that_is_taken_stays(self, index) -> None:
+        rows = rows_of(index)
+        other = next(r for r in rows.values() if r["level"] == 1 and r["id"] != parent(rows)["id"])
+        overwrite(index, {**other, "child_ids": [*other["child_ids"], chunk(rows)["id"]]})
+        outcome = verified(index, repair=True)
+        assert "parents and children" in outcome.failed
+        assert "Build the index again" in outcome.left[0]
+
+    def test_what_needs_a_model_is_left(self, index) -> None:
+        overwrite(index, {**root(rows_of(index)), "kind": "poem"})
+        before = rows_of(index)
+        outcome = verified(index, repair=True)
+        assert (outcome.failed, outcome.repaired) == (["kinds"], ())
+        assert outcome.left == ("Build the index again, or restore its folder, to repair: kinds.",)
+        assert rows_of(index) == before
+
+    def test_an_unreadable_row_does_not_hinder_others(self, index) -> None:
+        rows = rows_of(index)
+        overwrite(index, {**root(rows), "metadata": "{"}, {**chunk(rows), "words": ""})
+        outcome = verified(index, repair=True)
+        assert outcome.failed == ["readable"]
+        assert rows_of(index)[chunk(rows)["id"]] == chunk(rows)
