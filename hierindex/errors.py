@@ -11,6 +11,8 @@
     ├── ModelError              a model that cannot be loaded or reached    exit 2
     ├── LimitError              the budget for models is used up            exit 2
     ├── SummaryError            a summary that could not be written         exit 1
+    ├── DamagedError        a file of an index that is missing or damaged,  exit 1
+    │                       in `hierindex.store.damage`
     └── RequestError            a request to a model that failed for good,  exit 1
                                 in `hierindex.llm.failures`
 

@@ -49,8 +49,10 @@ def main() -> None:
         if message := error.format_message():  # empty if help was printed
             print_note(f"{message} (see `{error.ctx.command_path} --help`).")
     except Exception as error:  # noqa: BLE001  # no tracebacks for users
+        from hierindex.store.damage import damage
+
         status = 1
-        print_note(f"{type(error).__name__}: {error}")
+        print_note(str(damage(error) or f"{type(error).__name__}: {error}"))
     sys.exit(status)
 
 

@@ -1,13 +1,13 @@
 """Checks of the files of an index: those of the table, its indices and the cache."""
 
 import json
-import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hierindex.cache.file import cache_file
+from hierindex.store.damage import DamagedError, damages
 from hierindex.store.indices import neglected
 from hierindex.verify.report import Findings
 
@@ -18,23 +18,6 @@ ENDS = {".lance": b"LANC", ".idx": b"LANC", ".manifest": b"LANC", ".arrow": b"AR
 """The last bytes of a whole file, by its suffix."""
 NEWEST = "_versions/latest_version_hint.json"  # names the newest version
 NUMBERED_DOWN = 2**64 - 1  # a manifest's name is this number minus its version
-RUST_PLACE = re.compile(r",? /(?:rustc|root)/\S+")  # in an error of LanceDB
-MISSING = re.compile(r"Not found: (?:[^,]*?/)?([^,/]+\.lance/[^,]+)")
-
-
-class DamagedError(Exception):
-    """LanceDB cannot read the table or an index."""
-
-    @property
-    def file(self) -> str:
-        """The missing file's path in the folder of the index; empty if another file is damaged."""
-        missing = MISSING.search(str(self))
-        return missing[1] if missing else ""
-
-    @property
-    def reason(self) -> str:
-        """LanceDB's message in one line, without places in its source code."""
-        return RUST_PLACE.sub("", str(self).splitlines()[0]).removeprefix("lance error: ")
 
 
 def check_files(folder: Path) -> Findings:
@@ -113,9 +96,9 @@ async def check_indices(table: "AsyncTable") -> tuple[Findings, list[str]]:
     for index in await table.list_indices():
         found.checked += 1
         try:
-            await table.prewarm_index(index.name)
-        except (OSError, RuntimeError, ValueError) as error:
+            with damages():
+                await table.prewarm_index(index.name)
+        except DamagedError as error:
             damaged.append(index.name)
-            broken = DamagedError(str(error))
-            found.add(broken.file or index.name, f"the index cannot be read: {broken.reason}")
+            found.add(error.file or index.name, f"the index cannot be read: {error.reason}")
     return found, damaged

@@ -1,14 +1,12 @@
 """Reading of a stored index whose files may be damaged."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hierindex.errors import HierindexError
+from hierindex.store.damage import damages
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import iterated
-from hierindex.verify.files import DamagedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,14 +43,3 @@ def read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
         if batch is None:
             return
         yield batch
-
-
-@contextmanager
-def damages() -> Iterator[None]:
-    """Raise what LanceDB raises as DamagedError."""
-    try:
-        yield
-    except HierindexError:
-        raise
-    except (OSError, RuntimeError, ValueError) as error:  # as LanceDB raises them
-        raise DamagedError(str(error)) from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hierindex.cache.file import cache_file, remove
+from hierindex.store.damage import damages
 from hierindex.store.deletion import unlinked
 from hierindex.store.indices import tend
 from hierindex.store.rows import as_table
@@ -20,7 +21,7 @@ from hierindex.verify.contents import wrong_columns
 from hierindex.verify.files import check_indices
 from hierindex.verify.links import COLUMNS, Links, Named
 from hierindex.verify.quotes import UNREADABLE
-from hierindex.verify.reading import damages, opened, read
+from hierindex.verify.reading import opened, read
 from hierindex.verify.tree import first_documents
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from hierindex.store.damage import DamagedError
 from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.verify.contents import Contents
 from hierindex.verify.documents import check_documents
-from hierindex.verify.files import DamagedError, check_cache, check_files, check_indices
+from hierindex.verify.files import check_cache, check_files, check_indices
 from hierindex.verify.links import COLUMNS, Links
 from hierindex.verify.quotes import COLUMNS as QUOTED
 from hierindex.verify.reading import opened, read
@@ -65,7 +66,7 @@ def _verified(store: HierarchyStore) -> Verification:
         n_nodes, n_stale = links.n_rows, int(np.sum(~links.is_any("stale", "")))
         done += _check_rows(snapshot, links)
     except DamagedError as error:
-        files.add(error.file, f"the other checks were not made: {error.reason}")
+        files.add(error.file or _only_file(store), f"rows cannot be read: {error.reason}")
     checks = [*done, files]
     return Verification(generation, n_nodes, n_stale, tuple(each.check() for each in checks))
 
@@ -107,6 +108,13 @@ def _local_files(store: HierarchyStore) -> Findings:
     if "://" in store.uri:  # an object store, whose files LanceDB alone reads
         return Findings("files")
     return check_files(Path(store.uri).absolute() / f"{store.table_name}.lance")
+
+
+def _only_file(store: HierarchyStore) -> str:
+    """Return the file that holds all rows, or the folder if there are several."""
+    folder = Path(f"{store.table_name}.lance") / "data"
+    names = [path.name for path in (Path(store.uri) / folder).glob("*.lance")]
+    return (folder / names[0] if len(names) == 1 else folder).as_posix()
 
 
 def _left(outcome: Verification, uri: str, *, repair: bool) -> list[str]:

@@ -21,8 +21,8 @@ def index(tmp_path) -> Path:
 def verify(monkeypatch, capsys):
     """Runs the command; gives exit status, standard output and error."""
 
-    def run(index: Path, *options: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hierindex", "verify", "--index", str(index), *options])
+    def run(index: Path, *options: str, command: str = "verify") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hierindex", command, "--index", str(index), *options])
         with pytest.raises(SystemExit) as stop:
             main()
         return int(stop.value.code or 0), *capsys.readouterr()
@@ -66,6 +66,16 @@ def test_json(index, verify) -> None:
         "where": f"nodes.lance/data/{path.name}",
         "what": "the file is truncated or overwritten",
     }
+
+
+def test_other_commands_name_a_missing_file(index, verify) -> None:
+    path = next((index / "nodes.lance" / "data").iterdir())
+    path.unlink()
+    status, out, err = verify(index, command="info")
+    assert (status, out) == (1, "")
+    assert f"the file nodes.lance/data/{path.name} is missing" in err
+    assert "`hierindex verify`" in err
+    assert err.count("\n") == 1
 
 
 def test_no_index(tmp_path, verify) -> None:

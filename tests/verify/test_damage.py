@@ -11,6 +11,7 @@ from store.trees import tree
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.cache.file import cache_file, open_cache
 from hierindex.store import indices
+from hierindex.store.damage import damage
 from hierindex.verify.report import Verification
 
 
@@ -36,7 +37,7 @@ def verified(folder: Path, **options) -> Verification:
     return HierarchicalIndex(HierarchyStore(folder)).verify(**options)
 
 
-def damage(path: Path, how: str) -> None:
+def harm(path: Path, how: str) -> None:
     data = path.read_bytes()
     if how == "missing":
         path.unlink()
@@ -59,7 +60,7 @@ def check_named(folder: Path, path: Path) -> Verification:
 @HOW
 def test_a_file_of_rows(index, how) -> None:
     (path,) = (index / "nodes.lance" / "data").iterdir()
-    damage(path, how)
+    harm(path, how)
     outcome = check_named(index, path)
     assert "files" in outcome.failed
     repaired = verified(index, repair=True)
@@ -69,8 +70,8 @@ def test_a_file_of_rows(index, how) -> None:
 
 def test_a_cache_beside_damaged_rows_is_repaired(index) -> None:
     (path,) = (index / "nodes.lance" / "data").iterdir()
-    damage(path, "missing")
-    damage(cache_file(str(index)), "overwritten")
+    harm(path, "missing")
+    harm(cache_file(str(index)), "overwritten")
     (index / "nodes.lance" / "_indices").rename(index / "elsewhere")
     assert verified(index).failed == ["cache", "indices", "files"]
     outcome = verified(index, repair=True)
@@ -80,7 +81,7 @@ def test_a_cache_beside_damaged_rows_is_repaired(index) -> None:
 @HOW
 def test_the_newest_manifest(index, how) -> None:
     path = min((index / "nodes.lance" / "_versions").glob("*.manifest"))
-    damage(path, how)
+    harm(path, how)
     assert check_named(index, path).failed == ["files"]
 
 
@@ -91,7 +92,7 @@ def test_each_file_of_an_index(index, tmp_path, how) -> None:
     assert len(paths) >= 10
     for path in paths:
         content = path.read_bytes()
-        damage(path, how)
+        harm(path, how)
         outcome = verified(index)
         assert "indices" in outcome.failed, path
         if (
@@ -99,7 +100,7 @@ def test_each_file_of_an_index(index, tmp_path, how) -> None:
         ):  # of the full-text index, which then looks like an old one
             check_named(index, path)
         path.write_bytes(content)
-    damage(path, how)
+    harm(path, how)
     outcome = verified(index, repair=True)
     assert set(outcome.failed) <= {"files"}  # of the index that was replaced
     assert any("Indices" in done for done in outcome.repaired)
@@ -109,14 +110,14 @@ def test_each_file_of_an_index(index, tmp_path, how) -> None:
 
 def test_a_file_of_json(index) -> None:
     path = index / "nodes.lance" / "_versions" / "latest_version_hint.json"
-    damage(path, "truncated")
+    harm(path, "truncated")
     assert check_named(index, path).failed == ["files"]
 
 
 @pytest.mark.parametrize("how", ["truncated", "overwritten"])
 def test_the_cache(index, how) -> None:
     path = cache_file(str(index))
-    damage(path, how)
+    harm(path, how)
     outcome = verified(index)
     assert outcome.failed == ["cache"]
     assert "--repair" in outcome.left[0]
@@ -133,9 +134,39 @@ def test_a_folder_without_a_table(index) -> None:
 
 def test_a_report_is_plain(index) -> None:
     (path,) = (index / "nodes.lance" / "data").iterdir()
-    damage(path, "missing")
+    harm(path, "missing")
     report = verified(index).to_json()
     assert json.loads(json.dumps(report)) == report
     assert report["ok"] is False
     (files,) = [check for check in report["checks"] if check["name"] == "files"]
     assert "/rustc" not in files["problems"][0]["what"]
+
+
+@pytest.mark.parametrize("where", ["middle", "all"])
+def test_rows_that_are_overwritten_within_a_file(index, where) -> None:
+    (path,) = (index / "nodes.lance" / "data").iterdir()
+    data = path.read_bytes()
+    first = 100 if where == "all" else len(data) // 3
+    path.write_bytes(data[:first] + b"?" * (len(data) - first - 100) + data[-100:])
+    outcome = check_named(index, path)
+    assert outcome.failed == ["files"]
+
+
+MISSING = "lance error: Not found: a b/nodes.lance/data/1.lance, /root/x.rs:1"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RuntimeError(MISSING), "the file nodes.lance/data/1.lance is missing"),
+        (RuntimeError("lance error: LanceError(IO): small, /rustc/2d/x.rs:1"), "(IO): small'"),
+        (ValueError("file does not appear to be a Lance file"), "damaged"),
+        (RuntimeError("cannot schedule new futures"), None),
+        (KeyError("lance error"), None),
+    ],
+)
+def test_an_error_of_lancedb_in_one_sentence(error, said) -> None:
+    found = damage(error)
+    assert (found is None) == (said is None)
+    assert said is None or said in str(found)
+    assert "/r" not in str(found)
