@@ -153,7 +153,26 @@ class HierarchicalIndex(StoredTree):
         return cls(store, embed_model)
 
     def verify(self, *, repair: bool = False) -> "Verification":
-        """Check the index against its invariants; with `repair`, mend what needs no model."""
+        """Check that the index is whole: its files, links, texts, quotes, vectors and indices.
+
+        Parameters
+        ----------
+        repair : bool
+            Whether to repair what needs no model: derived columns, links that one side names,
+            the indices of LanceDB, and a damaged cache, which is removed.
+
+        Returns
+        -------
+        Verification
+            `ok` says whether all checks hold; after a repair, those that are made then.
+
+        Raises
+        ------
+        IndexNotFoundError
+            If there is no index.
+        FormatError
+            If another version of hierindex wrote it.
+        """
         from hierindex.verify.verify import verify
 
         return verify(self.store, repair=repair)
