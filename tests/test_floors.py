@@ -13,10 +13,7 @@ FLOORS = [
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "retrieve", "respond", "demo", "verify"},
-    {
-        *("changes", "index_settings", "scope", "revisions", "build", "update", "estimate"),
-        *("revisable_tree", "index", "export"),
-    },
+    {"build", "estimate", "index", "export"},
     {"evaluate"},
     {"cli"},
 ]

@@ -28,10 +28,10 @@ def verify(
     The exit status is 0 if all checks hold, 1 if one does not.
     """
     os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings of damaged files are reported
-    from hierindex.index import HierarchicalIndex
     from hierindex.store.vector_store import HierarchyStore
+    from hierindex.verify.verify import verify as check
 
-    outcome = HierarchicalIndex(HierarchyStore(index)).verify(repair=repair)
+    outcome = check(HierarchyStore(index), repair=repair)
     print_result(outcome.to_json(), as_json, verified)
     if not outcome.ok:
         raise typer.Exit(INVALID)

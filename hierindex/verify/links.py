@@ -80,11 +80,6 @@ class Links:
         """Return a column of numbers, (n_nodes,)."""
         return np.asarray(self.table[column].to_numpy())
 
-    def strings(self, column: str) -> list[str]:
-        """Return a column of texts that repeat few values, such as `kind`."""
-        values: list[str] = self.table[column].to_pylist()
-        return values
-
     def is_any(self, column: str, *values: str) -> Mask:
         """Return which nodes have one of these values in a column, (n_nodes,)."""
         import pyarrow as pa

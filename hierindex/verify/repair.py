@@ -1,7 +1,9 @@
 """Repair of an index as far as no model is needed."""
 
+import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +66,7 @@ def repair_index(store: HierarchyStore, failed: Collection[str]) -> None:
     if {"indices", *OF_ROWS}.isdisjoint(failed):
         return
     snapshot = opened(store)
-    rows = [] if OF_ROWS.keys().isdisjoint(failed) else list(mended_rows(snapshot))
+    rows = [] if OF_ROWS.keys().isdisjoint(failed) else mended_rows(snapshot)
     with damages():
         damaged = wait_for(check_indices(snapshot.require()))[1]
         wait_for(publish(store, rows, damaged))
@@ -93,18 +95,21 @@ async def _existing(table: Table) -> "AsyncTable":
     return newest
 
 
-def mended_rows(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """Yield the rows that have to change, as they should be."""
+def mended_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Return the rows that have to change, as they should be, each id once.
+
+    Rows that cannot be read or written as they are stay, and are reported.
+    """
     mends = Mends.of(Links(read(snapshot, *COLUMNS)))
+    found: dict[str, dict[str, Any]] = {}
     for batch in read(snapshot, *NAMES):
         for row in batch.to_pylist():
-            mended = mends.applied(row)
-            try:
+            with suppress(*UNREADABLE, ArithmeticError):
+                mended = mends.applied(row)
                 mended |= wrong_columns(mended)
-            except UNREADABLE:  # it stays as it is, and is reported
-                continue
-            if mended != row:
-                yield mended
+                if mended != row and math.isfinite(sum(row["vector"])):
+                    found[row["id"]] = mended
+    return [*found.values()]
 
 
 @dataclass(frozen=True)

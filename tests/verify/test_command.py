@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from store.trees import tree
+from verify.direct import written
 
 from hierindex import HierarchyStore
 from hierindex.cli.app import main
@@ -38,8 +39,8 @@ def test_a_good_index(index, verify) -> None:
 
 
 def test_a_broken_index_is_repaired(index, verify) -> None:
-    client = HierarchyStore(index).client
-    client.open_table("nodes").update(where="level = 0", values={"words": "lost"})
+    with written(index) as table:
+        table.update(where="level = 0", values={"words": "lost"})
     status, out, err = verify(index)
     assert (status, err) == (1, "")
     assert "derived columns:\n  " in out

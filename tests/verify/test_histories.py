@@ -14,6 +14,7 @@ def check(folder, seed: int, kind, n_edits: int, **options) -> None:
         index = HierarchicalIndex.build(
             documents(texts), folder, hierarchy=hierarchy, chunk_size=30
         )
+        index.store.replace(index.store.get_nodes(), {"settings": hierarchy.to_dict()})
         assert not index.verify().failed, f"seed {seed}, state {i}"
     for name in list(texts)[1:]:
         index.store.delete(name)
@@ -25,7 +26,7 @@ def check(folder, seed: int, kind, n_edits: int, **options) -> None:
     "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 20))]
 )
 def test_any_history(tmp_path, kind, seed) -> None:
-    check(tmp_path, seed, kind, n_edits=3)
+    check(tmp_path, seed, kind, n_edits=2)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from store.trees import HIERARCHIES, tree
+from verify.direct import written
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
 from hierindex.cache.file import open_cache
@@ -56,15 +57,23 @@ def rows_of(folder: Path) -> dict[str, Row]:
     return {row["id"]: row for row in sorted(rows, key=lambda row: row["level"])}
 
 
-def table_of(folder: Path):
-    return HierarchyStore(folder).client.open_table("nodes")
-
-
 def overwrite(folder: Path, *rows: Row) -> None:
     """Write rows directly, with their derived columns."""
-    table = table_of(folder)
-    changed = pa.Table.from_pylist(list(rows), schema=table.schema)
-    table.merge_insert("id").when_matched_update_all().execute(changed, on_bad_vectors="null")
+    with written(folder) as table:
+        changed = pa.Table.from_pylist(list(rows), schema=table.schema)
+        table.merge_insert("id").when_matched_update_all().execute(changed, on_bad_vectors="null")
+
+
+def add(folder: Path, row: Row) -> None:
+    """Add a row directly, whose id may be there already."""
+    with written(folder) as table:
+        table.add(pa.Table.from_pylist([row], schema=table.schema))
+
+
+def delete(folder: Path, condition: str) -> None:
+    """Delete rows directly."""
+    with written(folder) as table:
+        table.delete(condition)
 
 
 def derived(row: Row) -> Row:
@@ -213,8 +222,7 @@ def test_more_weights_than_parents(index) -> None:
 
 
 def test_two_rows_of_one_id(index) -> None:
-    table = table_of(index)
-    table.add(pa.Table.from_pylist([chunk(rows_of(index))], schema=table.schema))
+    add(index, chunk(rows_of(index)))
     assert failed(index) == ["ids"]
 
 
@@ -239,7 +247,8 @@ def test_more_children_than_the_settings_allow(tmp_path) -> None:
 
 
 def test_a_missing_index(index) -> None:
-    table_of(index).drop_index("words_idx")
+    with written(index) as table:
+        table.drop_index("words_idx")
     assert failed(index) == ["indices"]
     assert verified(index, repair=True).ok
 
@@ -275,7 +284,7 @@ def test_every_leaf_reaches_a_root(index) -> None:
 
 
 def test_an_empty_index_passes(index) -> None:
-    table_of(index).delete("true")
+    delete(index, "true")
     assert failed(index) == []
 
 
@@ -370,7 +379,7 @@ class TestRepair:
 
     def test_a_child_that_is_gone_leaves_its_parent_stale(self, index) -> None:
         rows = rows_of(index)
-        table_of(index).delete(f"id = '{chunk(rows)['id']}'")
+        delete(index, f"id = '{chunk(rows)['id']}'")
         assert failed(index) == ["parents and children", "previous and next"]
         outcome = verified(index, repair=True)
         assert (outcome.ok, outcome.stale) == (True, 1)
@@ -379,7 +388,7 @@ class TestRepair:
     def test_a_parent_that_is_gone_leaves_roots(self, index) -> None:
         rows = rows_of(index)
         gone = parent(rows)
-        table_of(index).delete(f"id = '{gone['id']}'")
+        delete(index, f"id = '{gone['id']}'")
         outcome = verified(index, repair=True)
         assert (outcome.ok, outcome.stale) == (True, len(gone["child_ids"]) + 1)
 
@@ -399,9 +408,21 @@ class TestRepair:
         assert outcome.left == ("Build the index again, or restore its folder, to repair: kinds.",)
         assert rows_of(index) == before
 
-    def test_an_unreadable_row_does_not_hinder_others(self, index) -> None:
+    def test_rows_that_cannot_be_written_do_not_hinder_others(self, index) -> None:
         rows = rows_of(index)
-        overwrite(index, {**root(rows), "metadata": "{"}, {**chunk(rows), "words": ""})
+        first, second = [r for r in list(rows.values())[:3] if r["id"] != chunk(rows)["id"]][:2]
+        overwrite(
+            index,
+            {**root(rows), "metadata": "{"},
+            {**first, "words": "", "vector": None},
+            {**second, "parent_ids": [*second["parent_ids"], "nobody"]},
+            {**chunk(rows), "words": ""},
+        )
         outcome = verified(index, repair=True)
-        assert outcome.failed == ["readable"]
+        assert {"readable", "vectors", "parents and children"} <= set(outcome.failed)
         assert rows_of(index)[chunk(rows)["id"]] == chunk(rows)
+
+    def test_of_several_rows_with_one_id_each_is_repaired(self, index) -> None:
+        add(index, {**chunk(rows_of(index)), "words": ""})
+        assert failed(index) == ["ids", "derived columns"]
+        assert verified(index, repair=True).failed == ["ids"]
