@@ -122,8 +122,11 @@ class Job:
         columns = ("id", "level", "parent_ids", "parent_weights")
         return EarlierTree.of(*wait_for(self.snapshot.columns(*columns)).values())
 
-    def publish(self) -> BuildReport:
-        """Grow the tree and publish it in place of the one that the index holds."""
+    def publish(self, *, purge: bool = False) -> BuildReport:
+        """Grow the tree and publish it in place of the one that the index holds.
+
+        With `purge`, no earlier generation is kept.
+        """
         revision, changes, cache = self.revision, self.revision.changes, self.cache
         chunks = self.chunks()
         known = (c.get_content(MetadataMode.EMBED) for c in chunks if c.embedding is not None)
@@ -138,7 +141,7 @@ class Job:
                 "usage": asdict(grown.usage),
                 "changes": asdict(changes),
             }
-            generation = self.store.replace(grown.nodes, details)
+            generation = self.store.replace(grown.nodes, details, purge=purge)
             cache.forget_the_rest(something_is_gone=bool(changes.changed or changes.removed))
         timings = [*self.watch.timings, *grown.timings]
         return BuildReport(
@@ -180,11 +183,12 @@ def build_tree(
     sources = checked(sources)
     with watch("load"):
         model = fingerprint(hierarchy.embedder.embed_model)
-        snapshot = held_by(store)
-        before, was = held_documents(snapshot), Remembered.of(snapshot)
-        if snapshot.exists and not replace:
-            _check_models(snapshot, hierarchy)
-    with open_cache(store.uri, model) as cache:
+    with store.writing("build"), open_cache(store.uri, model) as cache:
+        with watch("load"):
+            snapshot = held_by(store)
+            before, was = held_documents(snapshot), Remembered.of(snapshot)
+            if snapshot.exists and not replace:
+                _check_models(snapshot, hierarchy)
         with watch("read"):
             read = partial(read_files, progress=progress, memory=cache.readings)
             revision = built(sources, before, was, read)

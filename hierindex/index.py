@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hierindex.estimate import Estimate
     from hierindex.hierarchy.hierarchy import Hierarchy
     from hierindex.progress import Progress
-    from hierindex.respond.compare import Comparison
+    from hierindex.revisions import Source
     from hierindex.verify.report import Verification
 
 
@@ -143,41 +143,12 @@ class HierarchicalIndex(RevisableTree):
         store.snapshot().require()
         return cls(store, embed_model)
 
-    def verify(self, *, repair: bool = False) -> "Verification":
-        """Check that the index is whole: its files, links, texts, quotes, vectors and indices.
-
-        Parameters
-        ----------
-        repair : bool
-            Whether to repair what needs no model: derived columns, links that one side names,
-            the indices of LanceDB, and a damaged cache, which is removed.
-
-        Returns
-        -------
-        Verification
-            `ok` says whether all checks hold; after a repair, those that are made then.
-
-        Raises
-        ------
-        IndexNotFoundError
-            If there is no index.
-        FormatError
-            If another version of hierindex wrote it.
-        """
-        from hierindex.verify.verify import verify
-
-        return verify(self.store, repair=repair)
-
-    def as_query_engine(
-        self,
-        *,
-        llm: LLM | None = None,
-        response_mode: str | None = None,
-        level: Level | Sequence[Level] | None = None,
-        synthesizer: dict[str, Any] | None = None,
-        **options: Any,
-    ) -> RetrieverQueryEngine:
-        """Return a query engine that quotes extracts or uses a LlamaIndex response mode.
+    @classmethod
+    def from_documents(
+        cls, documents: "Sequence[Document]", uri: str | Path, **options: Any
+    ) -> Self:
+        """Build an index of LlamaIndex documents; see `build` for the options."""
+        return cls.build(documents, uri, **options)
 
     def verify(self, *, repair: bool = False) -> "Verification":
         """Check the index against its invariants; with `repair`, mend what needs no model."""

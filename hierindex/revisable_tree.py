@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hierindex.index_settings import Settings
     from hierindex.progress import Progress
     from hierindex.revisions import Source
-    from hierindex.update import Revise
+    from hierindex.update import Given, Revise
 
 
 class RevisableTree(AnsweringTree):
@@ -59,6 +59,7 @@ class RevisableTree(AnsweringTree):
         hierarchy: "Hierarchy | None" = None,
         llm: LLM | None = None,
         splitter: "NodeParser | None" = None,
+        purge: bool = False,
         progress: "Progress | None" = None,
         **llm_options: Any,
     ) -> "BuildReport":
@@ -80,6 +81,9 @@ class RevisableTree(AnsweringTree):
             The language model that wrote the summaries, if one did.
         splitter : NodeParser, optional
             The one that the index was built with, if it was not the default one.
+        purge : bool
+            Whether to remove earlier generations, so that no file contains what was changed or
+            removed. By default they are kept as those of builds are.
         progress : Progress, optional
         **llm_options
             `concurrency`, `timeout`, `deadline`, `token_limit` and `record` of `LLMRewriter`, and
@@ -98,11 +102,11 @@ class RevisableTree(AnsweringTree):
             If an argument contradicts what the index was built with, or a model has to be passed.
         """
         from hierindex.revisions import checked, updated
+        from hierindex.update import Given
 
-        given = None if sources is None else checked(sources)
-        return self._revise(
-            partial(updated, given), hierarchy, llm, splitter, progress, llm_options
-        )
+        read = None if sources is None else checked(sources)
+        given = Given(hierarchy, self._embed_model, llm, splitter, progress, llm_options)
+        return self._revise("update", partial(updated, read), given, purge=purge)
 
     def delete(
         self,
@@ -113,6 +117,8 @@ class RevisableTree(AnsweringTree):
         **llm_options: Any,
     ) -> "BuildReport":
         """Delete documents, and grow the tree without them.
+
+        Earlier generations are removed, so that no file of the index contains their text.
 
         Parameters
         ----------
@@ -132,11 +138,12 @@ class RevisableTree(AnsweringTree):
             If the index does not hold a document, or holds no other.
         """
         from hierindex.revisions import without
+        from hierindex.update import Given
 
         if not documents:
             raise InputError("Name the documents to delete.")
-        change = partial(without, documents)
-        return self._revise(change, hierarchy, llm, None, progress, llm_options)
+        given = Given(hierarchy, self._embed_model, llm, None, progress, llm_options)
+        return self._revise("delete", partial(without, documents), given, purge=True)
 
     def regrow(
         self,
@@ -159,9 +166,10 @@ class RevisableTree(AnsweringTree):
             As in `update`.
         """
         from hierindex.revisions import without
+        from hierindex.update import Given
 
-        every = partial(without, ())
-        return self._revise(every, hierarchy, llm, None, progress, llm_options, may_differ=True)
+        given = Given(hierarchy, self._embed_model, llm, None, progress, llm_options, True)
+        return self._revise("regrow", partial(without, ()), given)
 
     def estimate_update(
         self,
@@ -188,24 +196,16 @@ class RevisableTree(AnsweringTree):
         return revise(self.store, change, given, then=estimated, unchanged=costs_nothing)
 
     def _revise(
-        self,
-        change: "Revise",
-        hierarchy: "Hierarchy | None",
-        llm: LLM | None,
-        splitter: "NodeParser | None",
-        progress: "Progress | None",
-        llm_options: dict[str, Any],
-        *,
-        may_differ: bool = False,
+        self, what: str, change: "Revise", given: "Given", *, purge: bool = False
     ) -> "BuildReport":
         """Publish a revision of the index."""
         from hierindex.build import Job, check_writable, nothing_changed
-        from hierindex.update import Given, revise
+        from hierindex.update import revise
 
         check_writable(self.store.uri)
-        given = Given(
-            hierarchy, self._embed_model, llm, splitter, progress, llm_options, may_differ
-        )
-        report = revise(self.store, change, given, then=Job.publish, unchanged=nothing_changed)
+        then = partial(Job.publish, purge=purge)
+        self.store.snapshot().require()
+        with self.store.writing(what):
+            report = revise(self.store, change, given, then=then, unchanged=nothing_changed)
         self.last_build = report
         return report

@@ -13,7 +13,10 @@ FLOORS = [
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "retrieve", "respond", "demo", "verify"},
-    {"build", "estimate", "index", "export"},
+    {
+        *("changes", "index_settings", "scope", "revisions", "build", "update", "estimate"),
+        *("revisable_tree", "index", "export"),
+    },
     {"evaluate"},
     {"cli"},
 ]

@@ -14,6 +14,7 @@ from hierindex.cli.evaluating import evaluate
 from hierindex.cli.generations import generations, rollback
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import print_note
+from hierindex.cli.updating import delete, update
 from hierindex.cli.verifying import verify
 from hierindex.errors import HierindexError
 
@@ -27,9 +28,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (build, query, chat, compare, info, tree, show, outline, export, verify, evaluate):
+CHANGING, ASKING = (build, update, delete), (query, chat, compare)
+LOOKING, STATES = (info, tree, show, outline, export), (verify, generations, rollback)
+for command in (*CHANGING, *ASKING, *LOOKING, *STATES, evaluate, demo):
     app.command()(command)
-app.command()(demo)
 
 
 def main() -> None:

@@ -32,6 +32,10 @@ def update(
     *,
     index: options.Index,
     flags: dict[str, Any],
+    purge: Annotated[
+        bool,
+        typer.Option("--purge", help="Remove earlier generations with what was changed."),
+    ] = False,
     dry_run: DryRun = False,
     timings: options.Timings = False,
     as_json: options.AsJson = False,
@@ -53,7 +57,8 @@ def update(
         if dry_run:
             print_estimate(opened.estimate_update(sources or None, **given), settings, as_json)
         else:
-            _print(opened.update(sources or None, **given), timings, as_json)
+            report = opened.update(sources or None, purge=purge, **given)
+            _print(report, timings, as_json)
 
 
 @options.with_settings(FLAGS)

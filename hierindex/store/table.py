@@ -1,15 +1,11 @@
 """The table of an index: its generations, and writes to it."""
 
-import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hierindex.errors import GenerationError, HierindexError, InputError
-from hierindex.store.connection import Connection
+from hierindex.errors import GenerationError, InputError
 from hierindex.store.generations import (
     checkout,
     details_of,
@@ -25,8 +21,7 @@ from hierindex.store.generations import (
 from hierindex.store.indices import tend
 from hierindex.store.schema import NAME_KEY, check_dimension, check_format, identity
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.writer import WriterLock
-from hierindex.threads import wait_for
+from hierindex.store.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,14 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 60.0  # seconds that a short write waits for other writers
-A_MOMENT = 0.005  # seconds
 
-_held: ContextVar[Mapping["Table", str]] = ContextVar("held", default={})  # noqa: B039
-"""Tables whose lock is held in this context, and what is done to them."""
-
-
-class Table(Connection):
+class Table(Turns):
     """A table of generations; see `Connection` for its parameters.
 
     Parameters
@@ -97,21 +86,6 @@ class Table(Connection):
             table = await self.open()
             return [] if table is None else [*await published(table)]
 
-    @contextmanager
-    def writing(self, what: str) -> Iterator[None]:
-        """Exclude all other writers for the `with` block; see `HierarchyStore.writing`."""
-        with self._holding(wait_for(self._locked(what, patience=0))):
-            yield
-
-    @asynccontextmanager
-    async def turn(self, what: str) -> AsyncIterator[None]:
-        """Exclude all other writers for a short write, which waits for its turn."""
-        if self in _held.get():
-            yield
-            return
-        with self._holding(await self._locked(what, PATIENCE)):
-            yield
-
     async def upsert(self, rows: "pa.Table") -> None:
         """Insert rows, replacing those with the same id, and publish the table.
 
@@ -137,6 +111,29 @@ class Table(Connection):
                         "nodes_added": done.num_inserted_rows,
                         "nodes_changed": done.num_updated_rows,
                     }
+                await self._publish(table, held, changes)
+
+    async def mend(self, rows: "pa.Table | None", damaged: Iterable[str]) -> None:
+        """Write rows again, drop damaged indices, create the missing ones and publish the table.
+
+        Parameters
+        ----------
+        rows : Table, optional
+            Of the current generation, by id.
+        damaged : iterable of str
+            Names of indices.
+        """
+        async with self.turn("repair"):
+            with self.named_refusals():
+                table, held = await self._newest()
+                assert table is not None  # it was checked
+                for name in damaged:
+                    await table.drop_index(name)
+                if rows is not None:
+                    await table.merge_insert("id").when_matched_update_all().execute(rows)
+                await tend(table)
+                await table.optimize()
+                changes = {"nodes_changed": 0 if rows is None else rows.num_rows}
                 await self._publish(table, held, changes)
 
     async def replace(
@@ -186,42 +183,6 @@ class Table(Connection):
                 return
             async with self.turn("clear"):
                 await (await self.connect()).drop_table(self.name)
-
-    async def _locked(self, what: str, patience: float) -> WriterLock:
-        """Return the acquired lock of the index; undo what a failed writer has left.
-
-        Raises
-        ------
-        InputError
-            If another writer holds it for longer than some seconds.
-        """
-        lock, until = WriterLock(self.uri, self.folder, what), time.monotonic() + patience
-        with self.named_refusals():
-            while not lock.acquire():
-                if time.monotonic() >= until:
-                    raise lock.refusal()
-                await asyncio.sleep(A_MOMENT)
-        try:
-            if lock.after_failure:
-                await self._recover()
-        except BaseException:
-            lock.release(failed=True)
-            raise
-        return lock
-
-    @contextmanager
-    def _holding(self, lock: WriterLock) -> Iterator[None]:
-        """Mark the table as being written in this context, and release the lock at the end."""
-        token = _held.set({**_held.get(), self: lock.what})
-        try:
-            yield
-        except BaseException as error:
-            lock.release(failed=not isinstance(error, HierindexError))
-            raise
-        else:
-            lock.release()
-        finally:
-            _held.reset(token)
 
     async def _recover(self) -> None:
         """Undo what a failed writer has not published, and remove its files."""
@@ -276,7 +237,7 @@ class Table(Connection):
         if report is None:
             report = details_of(await table.schema()).get("report", {})
         generation = max(held, default=0) + 1
-        what = _held.get()[self]
+        what = self.doing
         details = {"time": now(), "what": what, "changes": changes, "report": report}
         await publish(table, generation, details)
         await keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)

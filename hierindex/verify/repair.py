@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,9 @@ import numpy as np
 from hierindex.cache.file import cache_file, remove
 from hierindex.store.damage import damages
 from hierindex.store.deletion import unlinked
-from hierindex.store.indices import tend
 from hierindex.store.rows import as_table
 from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import Table
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.verify.contents import wrong_columns
@@ -27,7 +25,7 @@ from hierindex.verify.reading import opened, read
 from hierindex.verify.tree import first_documents
 
 if TYPE_CHECKING:
-    from lancedb.table import AsyncTable
+    pass
 
 OF_ROWS = {
     "parents and children": "Links that one side named are named by both, others were removed.",
@@ -69,30 +67,7 @@ def repair_index(store: HierarchyStore, failed: Collection[str]) -> None:
     rows = [] if OF_ROWS.keys().isdisjoint(failed) else mended_rows(snapshot)
     with damages():
         damaged = wait_for(check_indices(snapshot.require()))[1]
-        wait_for(publish(store, rows, damaged))
-
-
-async def publish(
-    store: HierarchyStore, rows: Sequence[Mapping[str, Any]], damaged: Iterable[str]
-) -> None:
-    """Write rows again, drop damaged indices and create those that are missing.
-
-    Nothing else of the repair writes to the table.
-    """
-    table = store._table
-    for name in damaged:
-        await (await _existing(table)).drop_index(name)
-    if rows:
-        await table.upsert(as_table(rows))
-    newest = await _existing(table)
-    await tend(newest)
-    await newest.optimize()
-
-
-async def _existing(table: Table) -> "AsyncTable":
-    newest = await table.open()
-    assert newest is not None  # it was checked
-    return newest
+        wait_for(store._table.mend(as_table(rows) if rows else None, damaged))
 
 
 def mended_rows(snapshot: Snapshot) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ def _verified(store: HierarchyStore) -> Verification:
     generation = n_nodes = n_stale = 0
     try:
         snapshot = opened(store)
-        generation = snapshot.version
+        generation = snapshot.generation
         done.append(_read_indices(snapshot))
         links = Links(read(snapshot, *COLUMNS))
         n_nodes, n_stale = links.n_rows, int(np.sum(~links.is_any("stale", "")))

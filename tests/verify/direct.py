@@ -12,4 +12,8 @@ from hierindex import HierarchyStore
 @contextmanager
 def written(folder: Path) -> Iterator[Table]:
     """The table for the `with` block, after which readers see what was written."""
-    yield HierarchyStore(folder).client.open_table("nodes")
+    table = HierarchyStore(folder).client.open_table("nodes")
+    yield table
+    table.checkout_latest()
+    newest = max(table.tags.list(), key=lambda tag: int(tag.rpartition("-")[2]))
+    table.tags.update(newest, table.version)

@@ -1,0 +1,83 @@
+"""Turns to write: one writer at a time, which is told apart from others by what it does."""
+
+import asyncio
+import time
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+
+from hierindex.errors import HierindexError
+from hierindex.store.connection import Connection
+from hierindex.store.writer import WriterLock
+from hierindex.threads import wait_for
+
+PATIENCE = 60.0  # seconds that a short write waits for other writers
+A_MOMENT = 0.005  # seconds
+
+_held: ContextVar[Mapping["Turns", str]] = ContextVar("held", default={})  # noqa: B039
+"""Tables whose lock is held in this context, and what is done to them."""
+
+
+class Turns(Connection):
+    """A connection through which one writer writes at a time."""
+
+    @property
+    def doing(self) -> str:
+        """What the writer does whose turn it is in this context."""
+        return _held.get()[self]
+
+    @contextmanager
+    def writing(self, what: str) -> Iterator[None]:
+        """Exclude all other writers for the `with` block; see `HierarchyStore.writing`."""
+        with self._holding(wait_for(self._locked(what, patience=0))):
+            yield
+
+    @asynccontextmanager
+    async def turn(self, what: str) -> AsyncIterator[None]:
+        """Exclude all other writers for a short write, which waits for its turn."""
+        if self in _held.get():
+            yield
+            return
+        with self._holding(await self._locked(what, PATIENCE)):
+            yield
+
+    @abstractmethod
+    async def _recover(self) -> None:
+        """Undo what a failed writer has left."""
+
+    async def _locked(self, what: str, patience: float) -> WriterLock:
+        """Return the acquired lock of the index; undo what a failed writer has left.
+
+        Raises
+        ------
+        InputError
+            If another writer holds it for longer than some seconds.
+        """
+        lock, until = WriterLock(self.uri, self.folder, what), time.monotonic() + patience
+        with self.named_refusals():
+            while not lock.acquire():
+                if time.monotonic() >= until:
+                    raise lock.refusal()
+                await asyncio.sleep(A_MOMENT)
+        try:
+            if lock.after_failure:
+                await self._recover()
+        except BaseException:
+            lock.release(failed=True)
+            raise
+        return lock
+
+    @contextmanager
+    def _holding(self, lock: WriterLock) -> Iterator[None]:
+        """Mark the table as being written in this context, and release the lock at the end."""
+        token = _held.set({**_held.get(), self: lock.what})
+        try:
+            yield
+        except BaseException as error:
+            lock.release(failed=not isinstance(error, HierindexError))
+            raise
+        else:
+            lock.release()
+        finally:
+            _held.reset(token)
