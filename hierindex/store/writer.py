@@ -68,7 +68,11 @@ class WriterLock:
             "what": self.what,
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        holder.write_text(json.dumps(writer))
+        try:
+            holder.write_text(json.dumps(writer))
+        except OSError:
+            self._file.release()
+            raise
         return True
 
     def release(self, *, failed: bool = False) -> None:
@@ -79,10 +83,10 @@ class WriterLock:
         if self._folder is None:
             _remote[self._uri].release()
             return
-        if not failed:
-            (self._folder / HOLDER).unlink(missing_ok=True)
-        if [path.name for path in self._folder.iterdir()] == [LOCK]:
-            with suppress(OSError):  # another writer may have come
+        with suppress(OSError):  # the folder may be gone, or another writer may have come
+            if not failed:
+                (self._folder / HOLDER).unlink(missing_ok=True)
+            if [path.name for path in self._folder.iterdir()] == [LOCK]:
                 (self._folder / LOCK).unlink()
                 for folder in self._made:
                     folder.rmdir()

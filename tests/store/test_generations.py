@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from shutil import rmtree
 
 import pytest
 from hypothesis import given
@@ -329,6 +330,21 @@ class TestWriters:
         with pytest.raises(InputError, match="Nothing"):
             write_nothing()
         assert list(tmp_path.iterdir()) == []
+
+    def test_a_folder_that_is_deleted_while_it_is_written(self, tmp_path):
+        store = HierarchyStore(tmp_path / "index")
+        with store.writing("build"):
+            rmtree(tmp_path / "index")
+        store.add(nodes("a"))
+        assert held(store) == "a"
+
+    def test_a_writer_that_cannot_say_who_it_is_frees_the_lock(self, tmp_path, store):
+        (tmp_path / HOLDER).mkdir()
+        with pytest.raises(InputError, match="cannot be used: Is a directory"):
+            store.add(nodes("a"))
+        (tmp_path / HOLDER).rmdir()
+        store.add(nodes("b"))
+        assert held(store) == "b"
 
     def test_a_refused_write_leaves_nothing_to_tidy_up(self, tmp_path, store):
         store.add(nodes("a"))
