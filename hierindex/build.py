@@ -88,6 +88,8 @@ class Job:
     cache : Cache
     progress : Progress
     watch : Stopwatch
+    purge : bool
+        Whether nothing of earlier generations may remain in the index.
     """
 
     revision: Revision
@@ -99,6 +101,7 @@ class Job:
     cache: Cache
     progress: Progress
     watch: Stopwatch
+    purge: bool = False
 
     def chunks(self) -> list[BaseNode]:
         """Return the chunks of all documents, split or as they are in the index, in order."""
@@ -117,16 +120,13 @@ class Job:
 
     def earlier(self) -> EarlierTree:
         """Return the tree that the index holds; an empty one if nothing of it is to stay."""
-        if self.revision.must_grow:
+        if self.revision.anew:
             return NONE
         columns = ("id", "level", "parent_ids", "parent_weights")
         return EarlierTree.of(*wait_for(self.snapshot.columns(*columns)).values())
 
-    def publish(self, *, purge: bool = False) -> BuildReport:
-        """Grow the tree and publish it in place of the one that the index holds.
-
-        With `purge`, no earlier generation is kept.
-        """
+    def publish(self) -> BuildReport:
+        """Grow the tree and publish it in place of the one that the index holds."""
         revision, changes, cache = self.revision, self.revision.changes, self.cache
         chunks = self.chunks()
         known = (c.get_content(MetadataMode.EMBED) for c in chunks if c.embedding is not None)
@@ -141,7 +141,7 @@ class Job:
                 "usage": asdict(grown.usage),
                 "changes": asdict(changes),
             }
-            generation = self.store.replace(grown.nodes, details, purge=purge)
+            generation = self.store.replace(grown.nodes, details, purge=self.purge)
             cache.forget_the_rest(something_is_gone=bool(changes.changed or changes.removed))
         timings = [*self.watch.timings, *grown.timings]
         return BuildReport(

@@ -97,8 +97,8 @@ class Revision:
     skipped : Sequence[Skipped]
     was, remembered : Remembered
         What the index remembers, and what it is to remember, except for the settings.
-    must_grow : bool
-        Whether the tree is grown even if nothing changes.
+    anew : bool
+        Whether the tree is grown even if nothing changes, and with none of its groups.
     """
 
     before: Documents
@@ -107,7 +107,7 @@ class Revision:
     skipped: Sequence[Skipped]
     was: Remembered
     remembered: Remembered
-    must_grow: bool = False
+    anew: bool = False
 
     @property
     def changes(self) -> Changes:
@@ -123,7 +123,7 @@ class Revision:
     def is_empty(self) -> bool:
         """Whether the index already is what it is to be."""
         same = self.before.keys() == self.after.keys() and self.was == self.remembered
-        return same and not self.read and not self.must_grow
+        return same and not self.read and not self.anew
 
 
 def held_documents(snapshot: Snapshot) -> dict[str, Origin]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hierindex.index_settings import Settings
     from hierindex.progress import Progress
     from hierindex.revisions import Source
-    from hierindex.update import Given, Revise
+    from hierindex.update import Revise
 
 
 class RevisableTree(AnsweringTree):
@@ -102,11 +102,18 @@ class RevisableTree(AnsweringTree):
             If an argument contradicts what the index was built with, or a model has to be passed.
         """
         from hierindex.revisions import checked, updated
-        from hierindex.update import Given
 
         read = None if sources is None else checked(sources)
-        given = Given(hierarchy, self._embed_model, llm, splitter, progress, llm_options)
-        return self._revise("update", partial(updated, read), given, purge=purge)
+        return self._revise(
+            "update",
+            partial(updated, read),
+            hierarchy=hierarchy,
+            llm=llm,
+            splitter=splitter,
+            progress=progress,
+            llm_options=llm_options,
+            purge=purge,
+        )
 
     def delete(
         self,
@@ -138,12 +145,18 @@ class RevisableTree(AnsweringTree):
             If the index does not hold a document, or holds no other.
         """
         from hierindex.revisions import without
-        from hierindex.update import Given
 
         if not documents:
             raise InputError("Name the documents to delete.")
-        given = Given(hierarchy, self._embed_model, llm, None, progress, llm_options)
-        return self._revise("delete", partial(without, documents), given, purge=True)
+        return self._revise(
+            "delete",
+            partial(without, documents),
+            hierarchy=hierarchy,
+            llm=llm,
+            progress=progress,
+            llm_options=llm_options,
+            purge=True,
+        )
 
     def regrow(
         self,
@@ -166,10 +179,16 @@ class RevisableTree(AnsweringTree):
             As in `update`.
         """
         from hierindex.revisions import without
-        from hierindex.update import Given
 
-        given = Given(hierarchy, self._embed_model, llm, None, progress, llm_options, True)
-        return self._revise("regrow", partial(without, ()), given)
+        return self._revise(
+            "regrow",
+            partial(without, ()),
+            hierarchy=hierarchy,
+            llm=llm,
+            progress=progress,
+            llm_options=llm_options,
+            may_differ=True,
+        )
 
     def estimate_update(
         self,
@@ -190,22 +209,27 @@ class RevisableTree(AnsweringTree):
         from hierindex.revisions import checked, updated, without
         from hierindex.update import Given, revise
 
-        given = Given(hierarchy, self._embed_model, llm, splitter, progress, llm_options)
+        given = Given(
+            hierarchy=hierarchy,
+            embed_model=self._embed_model,
+            llm=llm,
+            splitter=splitter,
+            progress=progress,
+            llm_options=llm_options,
+        )
         read = None if sources is None else checked(sources)
         change = partial(without, delete) if delete else partial(updated, read)
         return revise(self.store, change, given, then=estimated, unchanged=costs_nothing)
 
-    def _revise(
-        self, what: str, change: "Revise", given: "Given", *, purge: bool = False
-    ) -> "BuildReport":
-        """Publish a revision of the index."""
+    def _revise(self, what: str, change: "Revise", **given: Any) -> "BuildReport":
+        """Publish a revision of the index; `given` are the fields of `Given`."""
         from hierindex.build import Job, check_writable, nothing_changed
-        from hierindex.update import revise
+        from hierindex.update import Given, revise
 
         check_writable(self.store.uri)
-        then = partial(Job.publish, purge=purge)
         self.store.snapshot().require()
+        by = Given(embed_model=self._embed_model, **given)
         with self.store.writing(what):
-            report = revise(self.store, change, given, then=then, unchanged=nothing_changed)
+            report = revise(self.store, change, by, then=Job.publish, unchanged=nothing_changed)
         self.last_build = report
         return report

@@ -66,7 +66,7 @@ def built(
         skipped=[*skipped, *blank],
         was=was,
         remembered=Remembered(sources=names),
-        must_grow=True,
+        anew=True,
     )
 
 
@@ -155,7 +155,7 @@ def without(
         skipped=[],
         was=was,
         remembered=replace(was, left_out=left_out),
-        must_grow=not documents,
+        anew=not documents,
     )
 
 

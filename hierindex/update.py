@@ -42,7 +42,8 @@ class Given:
     """The models and options of an update; what is None is taken from the index.
 
     `llm_options` are limits of `LLMRewriter` and `strict`, see `hierarchy_of`. `may_differ` says
-    whether the hierarchy may be another than the one of the index.
+    whether the hierarchy may be another than the one of the index, and `purge` whether nothing of
+    earlier generations may remain in the index.
     """
 
     hierarchy: Hierarchy | None = None
@@ -52,6 +53,7 @@ class Given:
     progress: Progress | None = None
     llm_options: Mapping[str, Any] = field(default_factory=dict)
     may_differ: bool = False
+    purge: bool = False
 
     def __post_init__(self) -> None:
         for name in self.llm_options:
@@ -109,8 +111,8 @@ def revise(
             read = partial(read_files, progress=progress, memory=cache.readings)
             revision = change(before, was, read)
         if _is_stale(snapshot, was):
-            revision = replace(revision, must_grow=True)
-        if revision.is_empty:
+            revision = replace(revision, anew=True)
+        if revision.is_empty and not given.purge:
             return unchanged(revision, snapshot, watch)
         with watch("load"):
             hierarchy = hierarchy or given.checked_hierarchy(settings)
@@ -127,6 +129,7 @@ def revise(
             cache=known,
             progress=given.progress or hierarchy.progress,
             watch=watch,
+            purge=given.purge,
         )
         return then(job)
 

@@ -315,6 +315,28 @@ class TestDeletion:
         assert as_plain(index) == before
         assert index.store.snapshot().report()["left_out"] == {}
 
+    def test_no_byte_of_it_remains(self, index, folder):
+        def holding(word: str) -> list[str]:
+            files = [path for path in Path(index.store.uri).rglob("*") if path.is_file()]
+            return [path.name for path in files if word.encode() in path.read_bytes()]
+
+        (folder / "b.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
+        index.update()
+        assert holding("Zanzibar")
+        index.delete("b.txt")
+        assert not holding("Zanzibar")
+        assert not holding("b.txt")
+
+    def test_what_an_update_drops_is_purged_if_that_is_asked(self, index, folder):
+        (folder / "b.txt").write_text(text_of("other"))
+        index.update()
+        assert len(index.store.generations()) == 2
+        index.update(purge=True)
+        assert len(index.store.generations()) == 1
+        (folder / "b.txt").write_text(text_of("b"))
+        index.update(purge=True)
+        assert len(index.store.generations()) == 1
+
     def test_once_its_file_is_gone_another_may_have_its_name(self, index, folder):
         index.delete("a.txt")
         (folder / "a.txt").unlink()

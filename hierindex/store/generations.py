@@ -163,7 +163,10 @@ def removals() -> Iterator[None]:
     except (RuntimeError, ValueError) as error:
         if not is_missing(error):
             raise
-        raise GenerationError("A generation was removed while it was read; try again.") from error
+        raise GenerationError(
+            "A generation was removed while it was read; try again. If it happens again, "
+            "`hierindex verify` names the missing files."
+        ) from error
 
 
 def on_newest(ask: Ask) -> Ask:

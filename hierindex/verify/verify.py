@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.store.damage import DamagedError
 from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
@@ -67,6 +68,9 @@ def _verified(store: HierarchyStore) -> Verification:
         done += _check_rows(snapshot, links)
     except DamagedError as error:
         files.add(error.file or _only_file(store), f"rows cannot be read: {error.reason}")
+    except (IndexNotFoundError, GenerationError):
+        if files.check().ok:
+            raise
     checks = [*done, files]
     return Verification(generation, n_nodes, n_stale, tuple(each.check() for each in checks))
 

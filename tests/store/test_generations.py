@@ -17,7 +17,7 @@ from store.trees import columns_of
 
 from hierindex import HierarchyStore, InputError
 from hierindex.errors import GenerationError, IndexNotFoundError
-from hierindex.store import generations, indices, table
+from hierindex.store import generations, indices, table, turns
 from hierindex.store.writer import HOLDER
 
 
@@ -295,7 +295,7 @@ class TestWriters:
             pass
 
     def test_an_addition_waits_no_longer_than_a_minute(self, tmp_path, store, monkeypatch):
-        monkeypatch.setattr(table, "PATIENCE", 0.01)
+        monkeypatch.setattr(turns, "PATIENCE", 0.01)
         with store.writing("build"), pytest.raises(InputError, match="is being written by process"):
             HierarchyStore(tmp_path).add(nodes("a"))
 
