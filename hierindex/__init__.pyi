@@ -1,4 +1,3 @@
-from .build import BuildReport as BuildReport
 from .core.mixture import Mixture as Mixture
 from .embed.cross_encoder import Reranker as Reranker
 from .embed.load import load_embed_model as load_embed_model
@@ -6,6 +5,7 @@ from .embed.load import load_reranker as load_reranker
 from .embed.onnx import OnnxEmbedding as OnnxEmbedding
 from .errors import FallbackWarning as FallbackWarning
 from .errors import FormatError as FormatError
+from .errors import GenerationError as GenerationError
 from .errors import HierindexError as HierindexError
 from .errors import IndexNotFoundError as IndexNotFoundError
 from .errors import InputError as InputError
@@ -15,7 +15,6 @@ from .errors import ModelError as ModelError
 from .errors import SourceError as SourceError
 from .errors import SummaryError as SummaryError
 from .errors import WindowWarning as WindowWarning
-from .estimate import Estimate as Estimate
 from .export.document_summary import (
     persist_document_summary_index as persist_document_summary_index,
 )
@@ -29,6 +28,8 @@ from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
 from .hierarchy.transforms import SemanticHierarchy as SemanticHierarchy
 from .index import HierarchicalIndex as HierarchicalIndex
+from .indexing.build import BuildReport as BuildReport
+from .indexing.estimate import Estimate as Estimate
 from .llm.record import Call as Call
 from .llm.usage import Usage as Usage
 from .progress import Progress as Progress
@@ -66,5 +67,6 @@ from .summarize.summary import Summary as Summary
 from .summarize.two_stage import Rewrite as Rewrite
 from .summarize.two_stage import Rewriter as Rewriter
 from .summarize.two_stage import TwoStageSummarizer as TwoStageSummarizer
+from .verify.report import Verification as Verification
 
 __version__: str

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex.revisable_tree import RevisableTree
+from hierindex.indexing.revisable_tree import RevisableTree
 from hierindex.store.vector_store import HierarchyStore
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
     from llama_index.core.schema import Document
 
-    from hierindex.estimate import Estimate
     from hierindex.hierarchy.hierarchy import Hierarchy
+    from hierindex.indexing.estimate import Estimate
+    from hierindex.indexing.revisions import Source
     from hierindex.progress import Progress
-    from hierindex.revisions import Source
     from hierindex.verify.report import Verification
 
 
@@ -83,8 +83,8 @@ class HierarchicalIndex(RevisableTree):
         ModelError, SummaryError
             If a model fails; the index is unchanged.
         """
-        from hierindex.build import build_tree  # not needed for queries
         from hierindex.hierarchy.transforms import SemanticHierarchy
+        from hierindex.indexing.build import build_tree  # not needed for queries
 
         hierarchy = hierarchy or SemanticHierarchy()
         store = HierarchyStore(uri)
@@ -115,8 +115,8 @@ class HierarchicalIndex(RevisableTree):
         Only the embedding model is run, and its vectors are cached for the build. With `quick`
         no model is run, and each number is a range.
         """
-        from hierindex.estimate import estimate_tree
         from hierindex.hierarchy.transforms import SemanticHierarchy
+        from hierindex.indexing.estimate import estimate_tree
 
         return estimate_tree(
             sources,
@@ -168,7 +168,7 @@ class HierarchicalIndex(RevisableTree):
 
     def refresh_ref_docs(self, documents: "Sequence[Document]", **options: Any) -> list[bool]:
         """Add LlamaIndex documents that are new or changed, and return which of them are."""
-        from hierindex.changes import held_documents
+        from hierindex.indexing.changes import held_documents
         from hierindex.read.content import content_hash
 
         held = held_documents(self.store.snapshot())

@@ -23,7 +23,6 @@ from tenacity import wait_none
 from typer.main import get_command
 
 from hierindex import HierarchicalIndex, HierarchyStore
-from hierindex.build import STAGES
 from hierindex.cli.app import app, main
 from hierindex.cli.progress import shown_progress
 from hierindex.cli.where import filters_of
@@ -31,6 +30,7 @@ from hierindex.demo import demo_documents
 from hierindex.errors import InputError
 from hierindex.evaluate import read_dataset
 from hierindex.export.target import new
+from hierindex.indexing.build import STAGES
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.retrieve.retriever import N_DOCUMENTS, TOP_K
@@ -917,7 +917,7 @@ def test_ctrl_c_is_one_sentence(hierindex, folder, monkeypatch) -> None:
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hierindex.build.build_tree", interrupted)
+    monkeypatch.setattr("hierindex.indexing.build.build_tree", interrupted)
     status, out, err = hierindex("build", folder, "--index", "W")
     assert (status, out) == (130, "")
     assert re.fullmatch(r"hierindex: Interrupted; [^\n]+\.\n", err)

@@ -6,9 +6,9 @@ from llama_index.core.schema import Document
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer
 
-from hierindex.estimate import Estimate
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
+from hierindex.indexing.estimate import Estimate
 from hierindex.llm.client import load_llm
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.two_stage import TwoStageSummarizer

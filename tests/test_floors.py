@@ -13,10 +13,7 @@ FLOORS = [
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "retrieve", "respond", "demo", "verify"},
-    {
-        *("changes", "index_settings", "scope", "revisions", "build", "update", "estimate"),
-        *("revisable_tree", "index", "export"),
-    },
+    {"indexing", "index", "export"},
     {"evaluate"},
     {"cli"},
 ]
@@ -25,13 +22,7 @@ BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
     "loading": {"errors"},
     "respond": {"retrieve"},
-    "scope": {"changes"},
-    "revisions": {"changes", "scope"},
-    "build": {"changes", "index_settings", "revisions"},
-    "update": {"build", "changes", "index_settings", "revisions"},
-    "estimate": {"build", "changes", "revisions"},
-    "revisable_tree": {"build", "estimate", "index_settings", "revisions", "update"},
-    "index": {"build", "changes", "estimate", "revisable_tree", "revisions"},
+    "index": {"indexing"},
     "export": {"index"},
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")

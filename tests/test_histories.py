@@ -25,11 +25,11 @@ from hierindex import (
     SemanticHierarchy,
     TwoStageSummarizer,
 )
-from hierindex.build import build_tree
 from hierindex.cache.file import Cache, cache_file, open_cache
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import FallbackWarning
 from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.indexing.build import build_tree
 from hierindex.llm.client import load_llm
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.rules import Percentile

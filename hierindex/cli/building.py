@@ -10,7 +10,7 @@ from hierindex.cli.output import print_result, visible
 from hierindex.errors import InputError
 
 if TYPE_CHECKING:
-    from hierindex.estimate import Estimate
+    from hierindex.indexing.estimate import Estimate
     from hierindex.settings import Settings
 
 

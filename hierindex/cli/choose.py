@@ -8,7 +8,7 @@ from hierindex.cli.llm import llm_of
 from hierindex.embed.model_identity import is_same_name
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.index_settings import BY_METHOD, KINDS
+from hierindex.indexing.settings import BY_METHOD, KINDS
 from hierindex.settings import Settings, load_settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import EmbeddingGrounding

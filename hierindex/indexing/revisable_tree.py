@@ -14,13 +14,13 @@ from hierindex.store.vector_store import HierarchyStore
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
 
-    from hierindex.build import BuildReport
-    from hierindex.estimate import Estimate
     from hierindex.hierarchy.hierarchy import Hierarchy
-    from hierindex.index_settings import Settings
+    from hierindex.indexing.build import BuildReport
+    from hierindex.indexing.estimate import Estimate
+    from hierindex.indexing.revisions import Source
+    from hierindex.indexing.settings import Settings
+    from hierindex.indexing.update import Revise
     from hierindex.progress import Progress
-    from hierindex.revisions import Source
-    from hierindex.update import Revise
 
 
 class RevisableTree(AnsweringTree):
@@ -48,7 +48,7 @@ class RevisableTree(AnsweringTree):
     @property
     def settings(self) -> "Settings":
         """The settings of the build that made the index: its hierarchy, models and chunk size."""
-        from hierindex.update import settings_held
+        from hierindex.indexing.update import settings_held
 
         return settings_held(self.store.snapshot())
 
@@ -101,7 +101,7 @@ class RevisableTree(AnsweringTree):
         InputError
             If an argument contradicts what the index was built with, or a model has to be passed.
         """
-        from hierindex.revisions import checked, updated
+        from hierindex.indexing.revisions import checked, updated
 
         read = None if sources is None else checked(sources)
         return self._revise(
@@ -144,7 +144,7 @@ class RevisableTree(AnsweringTree):
         InputError
             If the index does not hold a document, or holds no other.
         """
-        from hierindex.revisions import without
+        from hierindex.indexing.revisions import without
 
         if not documents:
             raise InputError("Name the documents to delete.")
@@ -178,7 +178,7 @@ class RevisableTree(AnsweringTree):
         llm, progress, **llm_options
             As in `update`.
         """
-        from hierindex.revisions import without
+        from hierindex.indexing.revisions import without
 
         return self._revise(
             "regrow",
@@ -205,9 +205,9 @@ class RevisableTree(AnsweringTree):
 
         As in `estimate`, only the embedding model is run, and its vectors are cached.
         """
-        from hierindex.estimate import costs_nothing, estimated
-        from hierindex.revisions import checked, updated, without
-        from hierindex.update import Given, revise
+        from hierindex.indexing.estimate import costs_nothing, estimated
+        from hierindex.indexing.revisions import checked, updated, without
+        from hierindex.indexing.update import Given, revise
 
         given = Given(
             hierarchy=hierarchy,
@@ -223,8 +223,8 @@ class RevisableTree(AnsweringTree):
 
     def _revise(self, what: str, change: "Revise", **given: Any) -> "BuildReport":
         """Publish a revision of the index; `given` are the fields of `Given`."""
-        from hierindex.build import Job, check_writable, nothing_changed
-        from hierindex.update import Given, revise
+        from hierindex.indexing.build import Job, check_writable, nothing_changed
+        from hierindex.indexing.update import Given, revise
 
         check_writable(self.store.uri)
         self.store.snapshot().require()

@@ -10,15 +10,15 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import MetadataMode
 
-from hierindex.build import Job, held_by
 from hierindex.cache.file import Cache, cache_file, open_cache
-from hierindex.changes import Remembered, Revision, held_documents
 from hierindex.embed.model_identity import fingerprint
 from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.indexing.build import Job, held_by
+from hierindex.indexing.changes import Remembered, Revision, held_documents
+from hierindex.indexing.revisions import Source, built, checked
 from hierindex.progress import Progress
 from hierindex.read.documents import read_files
-from hierindex.revisions import Source, built, checked
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch

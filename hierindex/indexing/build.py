@@ -12,7 +12,12 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.cache.file import Cache, open_cache
-from hierindex.changes import (
+from hierindex.core.statistics import LevelStatistics
+from hierindex.embed.model_identity import fingerprint, is_same_name
+from hierindex.errors import FormatError, InputError
+from hierindex.hierarchy.earlier import NONE, EarlierTree
+from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.indexing.changes import (
     Changes,
     Documents,
     Origin,
@@ -21,18 +26,13 @@ from hierindex.changes import (
     held_documents,
     kept_chunks,
 )
-from hierindex.core.statistics import LevelStatistics
-from hierindex.embed.model_identity import fingerprint, is_same_name
-from hierindex.errors import FormatError, InputError
-from hierindex.hierarchy.earlier import NONE, EarlierTree
-from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.index_settings import settings_of
+from hierindex.indexing.revisions import Source, built, checked
+from hierindex.indexing.settings import settings_of
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
 from hierindex.read.documents import Skipped, read_files
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import RECORD_KEYS, NodeRecord
-from hierindex.revisions import Source, built, checked
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Self
 
-from hierindex.changes import Documents
 from hierindex.errors import SourceError
+from hierindex.indexing.changes import Documents
 from hierindex.read.files import File, files_of, source_name
 
 

@@ -9,13 +9,13 @@ from typing import Protocol
 
 from llama_index.core.schema import Document
 
-from hierindex.changes import Documents, Origin, Remembered, Revision, in_order
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, SourceError
+from hierindex.indexing.changes import Documents, Origin, Remembered, Revision, in_order
+from hierindex.indexing.scope import Scope
 from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, nothing_to_index, well_formed
 from hierindex.read.files import File, check_source, files_of, source_name
-from hierindex.scope import Scope
 
 Source = str | Path | Document
 LEFT_OUT = "was deleted from the index; name the file as a source to add it again"

@@ -9,13 +9,14 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.node_parser import NodeParser
 
-from hierindex.build import Job
 from hierindex.cache.file import open_cache
-from hierindex.changes import Documents, Remembered, Revision, held_documents
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.index_settings import (
+from hierindex.indexing.build import Job
+from hierindex.indexing.changes import Documents, Remembered, Revision, held_documents
+from hierindex.indexing.revisions import ReadFiles
+from hierindex.indexing.settings import (
     Settings,
     check_hierarchy,
     check_splitter,
@@ -24,7 +25,6 @@ from hierindex.index_settings import (
 )
 from hierindex.progress import Progress, silent
 from hierindex.read.documents import read_files
-from hierindex.revisions import ReadFiles
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
