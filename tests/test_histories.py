@@ -374,7 +374,7 @@ class TestWhatIsPaidFor:
     ):
         hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server))
         with monkeypatch.context() as patch:
-            patch.setattr(HierarchyStore, "replace", lambda *_: 1 / 0)
+            patch.setattr(HierarchyStore, "replace", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 built(documents(texts), tmp_path, hierarchy)
         n_asked = len(server.requests)

@@ -2,9 +2,11 @@
 
 import os
 import sqlite3
+import zlib
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 from zlib import crc32
 
 import pytest
@@ -327,6 +329,23 @@ class TestDeletion:
         assert not holding("Zanzibar")
         assert not holding("b.txt")
 
+    @pytest.mark.parametrize(
+        "at", ["hierindex.store.table.keep_last", "hierindex.cache.file.Cache.forget_the_rest"]
+    )
+    def test_a_killed_deletion_is_ended_by_the_next_update(self, index, folder, monkeypatch, at):
+        (folder / "b.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
+        index.update()
+        with monkeypatch.context() as patch:
+            patch.setattr(at, Mock(side_effect=ZeroDivisionError))
+            with pytest.raises(ZeroDivisionError):
+                index.delete("b.txt")
+        assert index.update().removed == 0
+        assert len(index.store.generations()) == 1
+        with closing(sqlite3.connect(cache_file(index.store.uri))) as cache:
+            texts = [text for (text,) in cache.execute("SELECT text FROM texts")]
+            texts += [zlib.decompress(v) for (v,) in cache.execute("SELECT value FROM readings")]
+        assert not any(b"Zanzibar" in text for text in texts)
+
     def test_what_an_update_drops_is_purged_if_that_is_asked(self, index, folder):
         (folder / "b.txt").write_text(text_of("other"))
         index.update()
@@ -640,6 +659,15 @@ class TestPipelines:
         leaves.sort(key=lambda n: (place[n.ref_doc_id], n.start_char_idx))
         fresh = hierarchy_of().grow(leaves).nodes
         assert {n.node_id for n in fresh} == {n.node_id for n in index.store.get_nodes()}
+
+    def test_what_a_pipeline_adds_is_grown_again_each_time(self, tmp_path):
+        index = built(documents({"x": text_of("x"), "y": text_of("y")}), tmp_path)
+        for name in "ab":
+            self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
+            assert len(index.info()["roots"]) == 2
+            assert index.verify().ok
+            index.update(hierarchy=hierarchy_of())
+            assert len(index.info()["roots"]) == 1
 
     def test_a_deletion_from_the_store_is_grown_again_or_comes_back(self, index, folder):
         index.store.delete("a.txt")

@@ -53,6 +53,10 @@ class Cache:
         if self.readings is not None:
             self.readings.begin(documents)
 
+    def holds_only(self, documents: Iterable[str]) -> bool:
+        """Return whether no job has begun with other documents since the last clean-up."""
+        return self.texts is None or self.texts.holds_only(documents)
+
     def forget_the_rest(self, *, something_is_gone: bool) -> None:
         """Delete the entries that this build did not use, so that nothing remains of deleted text.
 
@@ -130,6 +134,7 @@ def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
             digests = [(text_digest(text),) for text in gone]
             connection.executemany("DELETE FROM vectors WHERE text = ?", digests)
             texts.forget_all_but(connection, summaries)
+            connection.execute("DELETE FROM documents")
             connection.execute("DELETE FROM readings")
             connection.execute("DELETE FROM uses")
         # If another build has the file open, its log would still contain the texts.

@@ -72,6 +72,13 @@ class TextCache:
         with optional(), self._database.transaction() as connection:
             self._last_document = _noted(connection, self._documents)
 
+    def holds_only(self, hashes: Iterable[str]) -> bool:
+        """Return whether all documents that texts may derive from have these hashes."""
+        noted: list[tuple[str]] = []
+        with optional(), self._database.transaction() as connection:
+            noted = connection.execute("SELECT hash FROM documents").fetchall()
+        return {each for (each,) in noted} <= {*hashes}
+
     def forget_the_rest(self, *, something_is_gone: bool = True) -> None:
         """Delete the entries that existed when this build began and were not used since.
 

@@ -96,7 +96,11 @@ def described(info: dict[str, Any]) -> str:
             "",
             f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
         ]
-        + ([f"{counted(stale, 'stale node')}; build again"] if (stale := info["stale"]) else [])
+        + (
+            [f"{counted(stale, 'stale node')}; update the index"]
+            if (stale := info["stale"])
+            else []
+        )
     )
 
 

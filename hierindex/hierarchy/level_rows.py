@@ -15,6 +15,7 @@ from hierindex.record import SECTION, shared_section, titles_of
 def headings_between(chunks: Sequence[BaseNode]) -> Ints1d:
     """Return the level of the highest heading between each chunk and the one before it.
 
+    >>> from llama_index.core.schema import TextNode
     >>> paths = ["Results", "Results › Timing", "Results › Timing", "Outlook", ""]
     >>> headings_between([TextNode(metadata={"section": path}) for path in paths]).tolist()
     [1, 2, 0, 1, 1]

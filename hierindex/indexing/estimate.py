@@ -88,6 +88,7 @@ def estimate_tree(
 def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> Estimate:
     """Estimate the cost of a build, an update or a deletion; see `estimate_tree`."""
     rehearsal, chunks = job.hierarchy.rehearsal(), job.chunks()
+    job.cache.begin({origin.document_hash for origin in job.revision.after.values()})
     documents = asdict(job.revision.changes)
     new = [chunk.get_content(MetadataMode.EMBED) for chunk in chunks if chunk.embedding is None]
     known = job.cache.vectors.recall(new) if job.cache.vectors else {}

@@ -9,7 +9,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.node_parser import NodeParser
 
-from hierindex.cache.file import open_cache
+from hierindex.cache.file import forget, open_cache
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -25,7 +25,9 @@ from hierindex.indexing.settings import (
 )
 from hierindex.progress import Progress, silent
 from hierindex.read.documents import read_files
+from hierindex.store.prefilter import SUMMARIES
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.table import ADDED
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch
@@ -110,9 +112,11 @@ def revise(
         with watch("read"):
             read = partial(read_files, progress=progress, memory=cache.readings)
             revision = change(before, was, read)
-        if _is_stale(snapshot, was):
+        if _is_stale(snapshot):
             revision = replace(revision, anew=True)
         if revision.is_empty and not given.purge:
+            if not cache.holds_only(origin.document_hash for origin in before.values()):
+                _forget_the_rest(snapshot)  # a job that was killed, or an edit taken back
             return unchanged(revision, snapshot, watch)
         with watch("load"):
             hierarchy = hierarchy or given.checked_hierarchy(settings)
@@ -139,7 +143,13 @@ def settings_held(snapshot: Snapshot) -> Settings:
     return Remembered.of(snapshot).settings or settings_in(wait_for(snapshot.record()))
 
 
-def _is_stale(snapshot: Snapshot, was: Remembered) -> bool:
+def _is_stale(snapshot: Snapshot) -> bool:
     """Return whether nodes were deleted, or a pipeline added trees beside one another."""
     stale = wait_for(snapshot.select("stale"))["stale"].unique().to_pylist()
-    return any(stale) or (not was.settings and len(wait_for(snapshot.roots())) > 1)
+    return any(stale) or (ADDED in snapshot.report() and len(wait_for(snapshot.roots())) > 1)
+
+
+def _forget_the_rest(snapshot: Snapshot) -> None:
+    """Delete all texts from the cache but those of the summaries that the index holds."""
+    summaries = wait_for(snapshot.select("text", where=SUMMARIES))["text"].to_pylist()
+    forget(snapshot.uri, (), summaries)

@@ -33,6 +33,7 @@ from hierindex.respond.extractive_synthesizer import (
 )
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.selection import token_counter
+from hierindex.store.generations import on_newest
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch
 
@@ -120,6 +121,7 @@ class Retrieved:
         return [source_of(node, self.scores.get(node.node_id)) for node in nodes]
 
 
+@on_newest
 def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbedding) -> Retrieved:
     """Embed a question and retrieve nodes for it.
 

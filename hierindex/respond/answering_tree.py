@@ -14,6 +14,7 @@ from hierindex.respond.engine import NEED_LLM, can_stream, choose_mode, query_en
 from hierindex.respond.llama_index_names import separated
 from hierindex.retrieve.levels import Level, check_levels, levels_of
 from hierindex.retrieve.stored_tree import StoredTree
+from hierindex.store.generations import on_newest
 from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
@@ -125,12 +126,17 @@ class AnsweringTree(StoredTree):
         asked = llm if mode in NEED_LLM else None
         if show is not None and can_stream(mode):
             options["synthesizer"] = {"streaming": True} | (options.get("synthesizer") or {})
-        engine = self.as_query_engine(
-            llm=served(asked, calls) if asked else llm, response_mode=response_mode, **options
-        )
-        found = retrieved(question, engine.retriever, self.embed_model)
-        return answered(found, engine, asked, calls, show)
 
+        def answer() -> Answer:
+            engine = self.as_query_engine(
+                llm=served(asked, calls) if asked else llm, response_mode=response_mode, **options
+            )
+            found = retrieved(question, engine.retriever, self.embed_model)
+            return answered(found, engine, asked, calls, show)
+
+        return answer() if show else on_newest(answer)()
+
+    @on_newest
     def compare(
         self,
         question: str,

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ADDED = "added"  # entry of a report: nodes were added beside the tree of the last build
+
 
 class Table(Turns):
     """A table of generations; see `Connection` for its parameters.
@@ -111,7 +113,8 @@ class Table(Turns):
                         "nodes_added": done.num_inserted_rows,
                         "nodes_changed": done.num_updated_rows,
                     }
-                await self._publish(table, held, changes)
+                report = details_of(await table.schema()).get("report", {})
+                await self._publish(table, held, changes, {**report, ADDED: True})
 
     async def mend(self, rows: "pa.Table | None", damaged: Iterable[str]) -> None:
         """Write rows again, drop damaged indices, create the missing ones and publish the table.
@@ -190,6 +193,8 @@ class Table(Turns):
             table = await self.open()
             before = None if table is None else await table.version()
             newest, _ = await self._newest()
+            if newest is not None and details_of(await newest.schema()).get("purge"):
+                await keep_last(newest, 1, alone=True)
             if newest is not None and await newest.version() == before:  # nothing was committed
                 await prune(newest, alone=True)
             elif newest is not None:
@@ -239,6 +244,7 @@ class Table(Turns):
         generation = max(held, default=0) + 1
         what = self.doing
         details = {"time": now(), "what": what, "changes": changes, "report": report}
+        details |= {"purge": True} if purge else {}  # for the next writer, if this one is killed
         await publish(table, generation, details)
         await keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)
         if purge and len(await times(table)) > 1:

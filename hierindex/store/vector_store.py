@@ -132,6 +132,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
     snapshot = blocking(asnapshot)
 
+    @on_newest
     async def agenerations(self) -> list[dict[str, Any]]:
         """Return the generations that the store holds, the oldest first; see `generation_json`."""
         numbers = await self._table.generations()

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from hierindex.verify.links import COLUMNS, Links, Named
 from hierindex.verify.quotes import UNREADABLE
 from hierindex.verify.reading import opened, read
 from hierindex.verify.tree import first_documents
-
-if TYPE_CHECKING:
-    pass
 
 OF_ROWS = {
     "parents and children": "Links that one side named are named by both, others were removed.",

@@ -12,6 +12,7 @@ from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.store.damage import DamagedError
 from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.table import ADDED
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.verify.contents import Contents
@@ -47,7 +48,8 @@ def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
     outcome = _verified(store)
     if repair and outcome.failed:
         before = outcome.failed
-        with suppress(DamagedError):  # which the checks report again
+        # What is damaged is reported again by the checks.
+        with store.writing("repair"), suppress(DamagedError):
             repair_index(store, before)
         outcome = _verified(store)
         holding = {check.name for check in outcome.checks if check.ok}
@@ -77,7 +79,8 @@ def _verified(store: HierarchyStore) -> Verification:
 
 def _check_rows(snapshot: Snapshot, links: Links) -> Iterator[Findings]:
     report = snapshot.report()
-    is_built, settings = bool(report), report.get("settings", {})
+    settings = report.get("settings", {})
+    is_built = bool(settings) and ADDED not in report
     contents = Contents(links, is_built=is_built)
     findings = contents.check(read(snapshot, *NAMES))
     single = "document" in contents.methods
