@@ -4,6 +4,7 @@ import os
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from errno import EIO
 from pathlib import Path
 from zlib import crc32
 
@@ -291,6 +292,37 @@ class TestSources:
         (empty := folder.parent / "empty").mkdir()
         with pytest.raises(SourceError, match="there is no file"):
             index.update(empty)
+
+    @pytest.mark.parametrize("place", ["a.txt", "deep", "deep/c.txt"])
+    def test_what_cannot_be_read_for_a_moment_is_kept(self, index, folder, monkeypatch, place):
+        method = "iterdir" if place == "deep" else "open"
+        usual = getattr(Path, method)
+
+        def fail(path, *args, **options):
+            if path == folder / place:
+                raise OSError(EIO, os.strerror(EIO))
+            return usual(path, *args, **options)
+
+        index.delete("b.txt")
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, method, fail)
+            report = index.update()
+            named = index.update(folder) if place == "deep" else report
+        assert counts(report) == counts(named) == (0, 0, 0, 0, 2)
+        reason = {each.path: each.reason for each in report.skipped}[place]
+        assert reason.startswith("cannot be read (")
+        assert reason.endswith("); its earlier content is kept")
+        assert counts(index.update()) == (0, 0, 0, 0, 2)
+        assert documents_of(index) == ["a.txt", "deep/c.txt"]
+
+    def test_deleted_documents_stay_out_of_a_folder_that_cannot_be_read(self, index, folder):
+        index.delete("deep/c.txt")
+        (folder / "deep").rename(folder / ".deep")
+        (folder / "deep").symlink_to("nowhere")
+        assert counts(index.update()) == (0, 0, 0, 0, 2)
+        (folder / "deep").unlink()
+        (folder / ".deep").rename(folder / "deep")
+        assert counts(index.update()) == (0, 0, 0, 0, 2)
 
     @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
     def test_one_that_cannot_be_entered_is_refused(self, index, folder):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Protocol
 
 from llama_index.core.schema import Document
@@ -18,6 +18,7 @@ from hierindex.read.documents import Skipped, nothing_to_index, well_formed
 from hierindex.read.files import File, check_source, files_of, source_name
 
 Source = str | Path | Document
+KEPT = "; its earlier content is kept"
 LEFT_OUT = "was deleted from the index; name the file as a source to add it again"
 
 
@@ -75,8 +76,8 @@ def updated(
 ) -> Revision:
     """Return the revision that reads sources again, or for the first time.
 
-    A document is kept as it is in the index if no source to read holds it, or if its content is
-    the same.
+    A document is kept as it is in the index if no source to read holds it, if its content is the
+    same, or if its file cannot be read.
 
     Parameters
     ----------
@@ -106,7 +107,12 @@ def updated(
     skipped += [*blank, *(Skipped(d, LEFT_OUT) for d in out)]
 
     now = _origins(documents, files)
-    gone = {d for d, of in before.items() if d not in now and scope.has(d, of.read_from)}
+    unread = _unread(skipped, files, before)
+    skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
+    stay = now.keys() | set().union(*unread.values())
+    gone = {d for d, of in before.items() if d not in stay and scope.has(d, of.read_from)}
+    whole = {*filter(scope.has_all_of, was.sources)}
+    whole -= {files[each.path].source for each in skipped if each.is_unread}
     _check_sources(now, before, scope)
     after = {d: now.get(d, of) for d, of in before.items() if d not in gone} | now
     if not after or (scope.is_named and not (now or gone)):
@@ -118,7 +124,7 @@ def updated(
         read=[d for d in documents if before.get(d.doc_id) != now[d.doc_id]],
         skipped=skipped,
         was=was,
-        remembered=replace(was, sources=names, left_out=_left_out(was, scope, out, now)),
+        remembered=replace(was, sources=names, left_out=_left_out(was, whole, out, now)),
     )
 
 
@@ -176,6 +182,18 @@ def _origins(documents: Sequence[Document], files: Mapping[str, File]) -> dict[s
     }
 
 
+def _unread(
+    skipped: Sequence[Skipped], files: Mapping[str, File], before: Documents
+) -> dict[str, set[str]]:
+    """Return the documents held of each file and folder that could not be read."""
+    inside: dict[str, set[str]] = {s.path: set() for s in skipped if s.is_unread}
+    for document, origin in before.items() if inside else ():
+        for path in map(str, (PurePath(document), *PurePath(document).parents)):
+            if path in inside and files[path].source == origin.read_from:
+                inside[path].add(document)
+    return {path: documents for path, documents in inside.items() if documents}
+
+
 def _is_left_out(document: str, file: File, was: Remembered, scope: Scope) -> bool:
     return _key(document) in was.left_out.get(file.source, ()) and not scope.names(file)
 
@@ -205,12 +223,12 @@ def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
 
 
 def _left_out(
-    was: Remembered, scope: Scope, out: Mapping[str, str], now: Documents
+    was: Remembered, whole: Collection[str], out: Mapping[str, str], now: Documents
 ) -> dict[str, list[str]]:
-    """Return which deleted documents stay out: those in a source, as far as it was read."""
+    """Return which deleted documents stay out; of a source that was read wholly, those in it."""
     left_out = {}
     for source, keys in was.left_out.items():
-        if scope.has_all_of(source):
+        if source in whole:
             left = {_key(document) for document, of in out.items() if of == source}
         else:
             back = {_key(d) for d, origin in now.items() if origin.read_from == source}

@@ -71,10 +71,15 @@ NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm", ".pdf"}
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that was not indexed, with the reason."""
+    """A file that was not indexed, with the reason.
+
+    `is_unread` says whether the file or folder could not be read at all, so that its content is
+    unknown.
+    """
 
     path: str
     reason: str
+    is_unread: bool = False
 
 
 def read_documents(
@@ -143,7 +148,8 @@ def read_files(
         except UnreadableError as error:
             skipped.append(Skipped(document_id, str(error)))
         except OSError as error:
-            skipped.append(Skipped(document_id, f"cannot be read ({error.strerror or error})"))
+            reason = f"cannot be read ({error.strerror or error})"
+            skipped.append(Skipped(document_id, reason, is_unread=True))
         progress("read", i, len(files))
     place = {document_id: i for i, document_id in enumerate(files)}
     documents.sort(key=lambda document: place[document.doc_id])
@@ -194,8 +200,9 @@ class FileReader(BaseReader):
 def _read(path: Path, document_id: str, memory: ReadingCache | None = None) -> Document:
     modified = path.stat().st_mtime  # raises the reason why a path cannot be accessed
     if path.is_dir():
-        link = path.is_symlink()
-        raise UnreadableError("is a link to a folder" if link else "is a folder without permission")
+        if path.is_symlink():
+            raise UnreadableError("is a link to a folder")
+        raise PermissionError("a folder without permission")
     if not path.is_file():
         raise UnreadableError("is a pipe, a socket or a device")
     with path.open("rb") as file:
