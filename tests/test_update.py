@@ -266,6 +266,24 @@ class TestSources:
             index.update(folder / "deep")
         assert len(before) > len(as_plain(index))
 
+    def test_most_documents_must_not_go_with_an_empty_folder(self, index, folder, tmp_path):
+        (more := tmp_path / "more").mkdir()
+        (more / "m.txt").write_text(text_of("m"))
+        index.update(more)
+        before = as_plain(index)
+        folder.rename(tmp_path / "elsewhere")
+        folder.mkdir()
+        for sources in (None, folder):
+            with pytest.raises(InputError, match=r"update would remove 3 of the 4 .*hierindex del"):
+                index.update(sources)
+        assert as_plain(index) == before
+        (tmp_path / "elsewhere/a.txt").rename(folder / "a.txt")
+        assert counts(index.update()) == (0, 0, 2, 0, 2)
+        (folder / "a.txt").rename(folder / "b.md")
+        (more / "m.txt").unlink()
+        (more / "n.txt").write_text(text_of("n"))
+        assert index.update().removed > 0  # there are new ones for them
+
     def test_two_documents_of_one_id_are_refused(self, index, folder, tmp_path):
         before = as_plain(index)
         (other := tmp_path / "other").mkdir()

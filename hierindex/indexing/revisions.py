@@ -11,7 +11,14 @@ from llama_index.core.schema import Document
 
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, SourceError
-from hierindex.indexing.changes import Documents, Origin, Remembered, Revision, in_order
+from hierindex.indexing.changes import (
+    Documents,
+    Origin,
+    Remembered,
+    Revision,
+    check_losses,
+    in_order,
+)
 from hierindex.indexing.scope import Scope
 from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, nothing_to_index, well_formed
@@ -93,6 +100,8 @@ def updated(
     SourceError
         If a source cannot be found, nothing remains to index, or a document has the id of a
         document of another source.
+    InputError
+        If more than half of the documents would be lost: removed with no new ones for them.
     """
     paths, given, blank = _separated(sources or ())
     if sources is None:
@@ -118,7 +127,7 @@ def updated(
     if not after or (scope.is_named and not (now or gone)):
         raise nothing_to_index(paths or was.sources, skipped)
     names = list(dict.fromkeys([*known, *scope.roots]))
-    return Revision(
+    revision = Revision(
         before=before,
         after=in_order(after, names),
         read=[d for d in documents if before.get(d.doc_id) != now[d.doc_id]],
@@ -126,6 +135,15 @@ def updated(
         was=was,
         remembered=replace(was, sources=names, left_out=_left_out(was, whole, out, now)),
     )
+    changes = revision.changes
+    check_losses(
+        "update",
+        changes.removed - changes.added,
+        before,
+        "check that its sources are complete; to remove the documents, use `hierindex delete`, or "
+        "build the index again with --replace (in Python replace=True)",
+    )
+    return revision
 
 
 def without(
