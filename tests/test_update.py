@@ -33,7 +33,7 @@ from hierindex import (
 from hierindex.cache.file import cache_file
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.client import load_llm
-from hierindex.read.documents import READERS
+from hierindex.read.documents import READERS, Skipped
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
@@ -652,6 +652,19 @@ def test_llama_index_habits(tmp_path):
     index.delete_ref_doc("a")
     assert documents_of(index) == ["b", "c"]
     assert index.update().unchanged == 2
+    assert index.refresh_ref_docs([]) == []
+    blank = Document(text=" ", id_="b")
+    assert index.refresh_ref_docs([blank, made[2]]) == [True, False]
+    assert index.last_build.skipped == [Skipped("b", "contains only white space")]
+    assert documents_of(index) == ["c"]
+    assert index.refresh_ref_docs([blank]) == [False]
+    with pytest.raises(SourceError, match="Nothing to index: c contains only white space"):
+        index.refresh_ref_docs([Document(text="", id_="c")])
+
+
+def test_a_blank_document_removes_no_file(index):
+    assert index.refresh_ref_docs([Document(text="", id_="a.txt")]) == [False]
+    assert documents_of(index) == ["a.txt", "b.txt", "deep/c.txt"]
 
 
 class TestPipelines:

@@ -197,8 +197,8 @@ def build_tree(
                 "build",
                 revision.changes.removed,
                 before,
-                "pass --replace (in Python replace=True) to do so, or add documents with `hierindex "
-                "update`",
+                "pass --replace (in Python replace=True) to do so, or use `hierindex update` to "
+                "add documents",
             )
         return Job(
             revision, store, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch

@@ -42,15 +42,13 @@ def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
     Raises
     ------
     SourceError
-        If one of them does not exist, two documents have the same id, or all are blank.
+        If one of them does not exist, or two documents have the same id.
     """
     sources = [sources] if isinstance(sources, str | Path | Document) else sources
     given = [source for source in sources if isinstance(source, Document)]
     for source in sources:
         if not isinstance(source, Document):
             check_source(source)
-    if len(given) == len(sources) and not any(document.text.strip() for document in given):
-        raise SourceError("Nothing to index: there is no document with text.")
     _check_ids(given)
     return sources
 
@@ -61,17 +59,18 @@ def built(
     """Return the revision that reads all documents of the sources and keeps none."""
     paths, given, blank = _separated(sources)
     files = files_of(paths)
-    documents, skipped = read(files) if paths else ([], [])
-    if paths and not documents:
-        raise nothing_to_index(paths, skipped)
+    documents, skipped = read(files)
     documents += given
+    skipped += blank
+    if not documents:
+        raise nothing_to_index(paths, skipped)
     _check_ids(documents)
     names = list(dict.fromkeys(map(source_name, paths)))
     return Revision(
         before=before,
         after=in_order(_origins(documents, files), names),
         read=documents,
-        skipped=[*skipped, *blank],
+        skipped=skipped,
         was=was,
         remembered=Remembered(sources=names),
         anew=True,
@@ -84,7 +83,7 @@ def updated(
     """Return the revision that reads sources again, or for the first time.
 
     A document is kept as it is in the index if no source to read holds it, if its content is the
-    same, or if its file cannot be read.
+    same, or if its file cannot be read. A document that is given without text is removed.
 
     Parameters
     ----------
@@ -120,11 +119,12 @@ def updated(
     skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
     stay = now.keys() | set().union(*unread.values())
     gone = {d for d, of in before.items() if d not in stay and scope.has(d, of.read_from)}
+    gone |= {b.path for b in blank if b.path in before and not before[b.path].read_from}
     whole = {*filter(scope.has_all_of, was.sources)}
     whole -= {files[each.path].source for each in skipped if each.is_unread}
     _check_sources(now, before, scope)
     after = {d: now.get(d, of) for d, of in before.items() if d not in gone} | now
-    if not after or (scope.is_named and not (now or gone)):
+    if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
     names = list(dict.fromkeys([*known, *scope.roots]))
     revision = Revision(

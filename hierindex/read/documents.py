@@ -125,8 +125,10 @@ def read_documents(
 def nothing_to_index(sources: Sequence[str | Path], skipped: Sequence[Skipped]) -> SourceError:
     """Return the error that no document was read from sources."""
     names = ", ".join(repr(str(source)) for source in sources)
-    why = f"{skipped[0].path} {skipped[0].reason}" if skipped else "there is no file"
-    return SourceError(f"Nothing to index in {names}: {why}.")
+    nothing = f"Nothing to index in {names}" if names else "Nothing to index"
+    if not skipped:
+        return SourceError(f"{nothing}: there is no {'file' if names else 'document with text'}.")
+    return SourceError(f"{nothing}: {skipped[0].path} {skipped[0].reason}.")
 
 
 def read_files(
