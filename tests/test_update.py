@@ -600,6 +600,25 @@ class EditedSplitter(TokenTextSplitter):
         return chunks
 
 
+def test_a_splitter_of_other_settings_is_refused(tmp_path, folder):
+    index = HierarchicalIndex.build(
+        folder,
+        tmp_path / "index",
+        hierarchy=hierarchy_of(DocumentHierarchy),
+        splitter=SentenceSplitter(chunk_size=40, chunk_overlap=0),
+    )
+    (folder / "a.txt").write_text(text_of("other"))
+    said = (
+        r"SentenceSplitter\(chunk_size=40\), got splitter SentenceSplitter\(chunk_size=50\); pass"
+    )
+    with pytest.raises(InputError, match=said):
+        index.update(splitter=SentenceSplitter(chunk_size=50, chunk_overlap=0))
+    with pytest.raises(InputError, match="splitter SentenceSplitter, got splitter TokenTextSpl"):
+        index.update(splitter=TokenTextSplitter(chunk_size=40, chunk_overlap=0))
+    same = SentenceSplitter(chunk_size=40, chunk_overlap=0)
+    assert index.update(splitter=same).changed == 1
+
+
 @pytest.mark.parametrize("splitter", [SentenceSplitter, EditedSplitter])
 @KINDS
 def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path, splitter, kind):
