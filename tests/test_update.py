@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from errno import EIO
 from pathlib import Path
-from zlib import crc32
+from zlib import crc32, decompress
 
 import pytest
 from fakes import HashingEmbedding
@@ -465,6 +465,18 @@ class TestCaches:
         fresh = built(folder, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
         assert rows(index.store.uri) == rows(fresh.store.uri)
 
+    def test_what_was_read_of_a_refused_file_is_forgotten(self, index, folder):
+        (folder / "a.md").write_text(f"Secret. {'x' * 1_000_001}")
+        (folder / "b.md").write_text(text_of("b.md"))
+        assert "a.md" in [each.path for each in index.update().skipped]
+        (folder / "a.md").unlink()
+        (folder / "c.md").write_text(text_of("c.md"))
+        index.update()
+        with closing(sqlite3.connect(cache_file(index.store.uri))) as connection:
+            held = connection.execute("SELECT value FROM readings").fetchall()
+        assert len(held) > 1
+        assert not any(b"Secret" in decompress(value) for (value,) in held)
+
     def test_nothing_of_what_is_gone_stays(self, index, folder, tmp_path):
         index.update()
         index.delete("a.txt")
@@ -608,12 +620,10 @@ def test_a_splitter_of_other_settings_is_refused(tmp_path, folder):
         splitter=SentenceSplitter(chunk_size=40, chunk_overlap=0),
     )
     (folder / "a.txt").write_text(text_of("other"))
-    said = (
-        r"SentenceSplitter\(chunk_size=40\), got splitter SentenceSplitter\(chunk_size=50\); pass"
-    )
+    said = r"Splitter\(chunk_size=40\), got the splitter SentenceSplitter\(chunk_size=50\); pass"
     with pytest.raises(InputError, match=said):
         index.update(splitter=SentenceSplitter(chunk_size=50, chunk_overlap=0))
-    with pytest.raises(InputError, match="splitter SentenceSplitter, got splitter TokenTextSpl"):
+    with pytest.raises(InputError, match="splitter SentenceSplitter, got the splitter Token"):
         index.update(splitter=TokenTextSplitter(chunk_size=40, chunk_overlap=0))
     same = SentenceSplitter(chunk_size=40, chunk_overlap=0)
     assert index.update(splitter=same).changed == 1

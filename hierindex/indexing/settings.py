@@ -123,7 +123,7 @@ def check_splitter(settings: Settings, splitter: NodeParser | None) -> None:
     was, now = settings.get("splitter"), _plain(splitter)
     if "splitter" in settings and was != now:
         raise InputError(
-            f"The index was built with the {_shown(was, now) or 'default splitter'}, got "
+            f"The index was built with {_shown(was, now) or 'the default splitter'}, got "
             f"{_shown(now, was) or 'none'}; pass the same as splitter=."
         )
 
@@ -153,9 +153,9 @@ def _shown(splitter: Settings | None, other: Settings | None) -> str:
         return ""
     name = splitter["class_name"]
     if other is None or other["class_name"] != name:
-        return f"splitter {name}"
+        return f"the splitter {name}"
     differing = {k: v for k, v in splitter.items() if k not in other or other[k] != v}
-    return f"splitter {name}({', '.join(f'{k}={v!r}' for k, v in differing.items())})"
+    return f"the splitter {name}({', '.join(f'{k}={v!r}' for k, v in differing.items())})"
 
 
 def _served(summarizer: Any) -> dict[str, Any] | None:

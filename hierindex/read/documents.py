@@ -138,13 +138,11 @@ def read_files(
     documents, skipped, read = [], [], dict[str, str]()
     in_turn = sorted(files.items(), key=lambda file: is_link(file[1].path))  # links last
     for i, (document_id, (path, _)) in enumerate(in_turn, start=1):
-        target = os.path.realpath(path)
+        target, document = os.path.realpath(path), None
         try:
             if target in read and is_link(path):
                 raise UnreadableError(f"is a link to {read[target]}, which is read")
             document = _read(path, document_id, memory)
-            if memory is not None:
-                memory.read_for(content_hash(document))
             documents.append(document)
             read[target] = document_id
         except UnreadableError as error:
@@ -152,6 +150,8 @@ def read_files(
         except OSError as error:
             reason = f"cannot be read ({error.strerror or error})"
             skipped.append(Skipped(document_id, reason, is_unread=True))
+        if memory is not None:
+            memory.read_for(None if document is None else content_hash(document))
         progress("read", i, len(files))
     place = {document_id: i for i, document_id in enumerate(files)}
     documents.sort(key=lambda document: place[document.doc_id])
