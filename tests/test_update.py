@@ -12,6 +12,7 @@ import pytest
 from fakes import HashingEmbedding
 from histories import Texts, documents, history
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
+from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import Document, MetadataMode, NodeRelationship
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -236,6 +237,17 @@ class TestSources:
         assert counts(index.update(link / "a.txt")) == (0, 1, 0, 0, 2)
         assert counts(index.update(link)) == (0, 0, 0, 0, 3)
         check_fresh(index, folder)
+
+    def test_a_link_in_a_part_to_a_file_outside_of_it_is_no_document(self, index, folder):
+        for name, target in {"link.txt": "../a.txt", "other.txt": "../../m.txt"}.items():
+            (folder / "deep" / name).symlink_to(target)
+        (folder.parent / "m.txt").write_text(text_of("m"))
+        (folder / "z.txt").symlink_to("../m.txt")
+        for sources in (folder / "deep", None, folder / "deep"):
+            report = index.update(sources)
+            assert Skipped("deep/link.txt", "is a link to a.txt, which is read") in report.skipped
+            assert report.removed == 0
+        assert documents_of(index) == ["a.txt", "b.txt", "deep/c.txt", "deep/other.txt"]
 
     def test_they_keep_their_order(self, tmp_path):
         paths = [tmp_path / name for name in ("z.txt", "y.txt", "x.txt")]
@@ -556,6 +568,9 @@ class TestSettings:
         (folder / "b.txt").write_text(text_of("b"))
         with pytest.raises(InputError, match="the splitter TokenTextSplitter, got none"):
             index.update(hierarchy=hierarchy)
+        for more in ({"llm": MockLLM()}, {"concurrency": 2}):
+            with pytest.raises(InputError, match="either hierarchy= or llm="):
+                index.update(hierarchy=hierarchy, **more)
         with pytest.raises(InputError, match="no option 'speed'"):
             index.update(speed=3)
 

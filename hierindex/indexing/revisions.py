@@ -107,12 +107,13 @@ def updated(
         scope, known = Scope.of_all(was.sources, before), list[str]()
     else:
         scope, known = Scope.of_named(paths, was.sources), list(was.sources)
-    files = scope.files()
+    files, links = scope.files(before)
     out = {d: file.source for d, file in files.items() if _is_left_out(d, file, was, scope)}
     documents, skipped = read({d: file for d, file in files.items() if d not in out})
     documents += given
     _check_ids(documents)
     skipped += [*blank, *(Skipped(d, LEFT_OUT) for d in out)]
+    skipped += [Skipped(d, f"is a link to {of}, which is read") for d, of in links.items()]
 
     now = _origins(documents, files)
     unread = _unread(skipped, files, before)
