@@ -167,11 +167,15 @@ class HierarchicalIndex(RevisableTree):
         self.delete(ref_doc_id, **options)
 
     def refresh_ref_docs(self, documents: "Sequence[Document]", **options: Any) -> list[bool]:
-        """Add LlamaIndex documents that are new or changed, and return which of them are."""
-        from hierindex.indexing.changes import held_documents
-        from hierindex.read.content import content_hash
+        """Add LlamaIndex documents that are new or changed, and return which of them are.
 
-        held = held_documents(self.store.snapshot())
-        hashes = {name: origin.document_hash for name, origin in held.items()}
+        Documents that are blank now are removed from the index.
+        """
+        from hierindex.indexing.changes import held_documents
+
+        if not documents:
+            return []
+        before = held_documents(self.store.snapshot())
         self.update(documents, **options)
-        return [hashes.get(d.doc_id) != content_hash(d) for d in documents]
+        after = held_documents(self.store.snapshot())
+        return [before.get(d.doc_id) != after.get(d.doc_id) for d in documents]

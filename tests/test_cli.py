@@ -505,7 +505,7 @@ def test_a_build_that_loses_an_index_has_to_be_meant(hierindex, index, folder) -
     as_document = "--method", "document"
     for slip, said in (
         (("letters", *as_document), "built with the method 'semantic', this build has"),
-        (("other.txt", *as_document), "would remove 2 of the 2 documents of the index 'index'"),
+        (("other.txt", *as_document), "would remove 2 of the 2 documents of the index"),
     ):
         status, out, err = hierindex("build", *slip, "--index", "index")
         assert (status, out) == (2, "")

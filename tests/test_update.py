@@ -2,17 +2,18 @@
 
 import os
 import sqlite3
-import zlib
 from contextlib import closing
 from dataclasses import replace
+from errno import EIO
 from pathlib import Path
 from unittest.mock import Mock
-from zlib import crc32
+from zlib import crc32, decompress
 
 import pytest
 from fakes import HashingEmbedding
 from histories import Texts, documents, history
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
+from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import Document, MetadataMode, NodeRelationship
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -34,7 +35,7 @@ from hierindex import (
 from hierindex.cache.file import cache_file
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.client import load_llm
-from hierindex.read.documents import READERS
+from hierindex.read.documents import READERS, Skipped
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
@@ -238,6 +239,17 @@ class TestSources:
         assert counts(index.update(link)) == (0, 0, 0, 0, 3)
         check_fresh(index, folder)
 
+    def test_a_link_in_a_part_to_a_file_outside_of_it_is_no_document(self, index, folder):
+        for name, target in {"link.txt": "../a.txt", "other.txt": "../../m.txt"}.items():
+            (folder / "deep" / name).symlink_to(target)
+        (folder.parent / "m.txt").write_text(text_of("m"))
+        (folder / "z.txt").symlink_to("../m.txt")
+        for sources in (folder / "deep", None, folder / "deep"):
+            report = index.update(sources)
+            assert Skipped("deep/link.txt", "is a link to a.txt, which is read") in report.skipped
+            assert report.removed == 0
+        assert documents_of(index) == ["a.txt", "b.txt", "deep/c.txt", "deep/other.txt"]
+
     def test_they_keep_their_order(self, tmp_path):
         paths = [tmp_path / name for name in ("z.txt", "y.txt", "x.txt")]
         for path in paths:
@@ -267,6 +279,24 @@ class TestSources:
             index.update(folder / "deep")
         assert len(before) > len(as_plain(index))
 
+    def test_most_documents_must_not_go_with_an_empty_folder(self, index, folder, tmp_path):
+        (more := tmp_path / "more").mkdir()
+        (more / "m.txt").write_text(text_of("m"))
+        index.update(more)
+        before = as_plain(index)
+        folder.rename(tmp_path / "elsewhere")
+        folder.mkdir()
+        for sources in (None, folder):
+            with pytest.raises(InputError, match=r"update would remove 3 of the 4 .*hierindex del"):
+                index.update(sources)
+        assert as_plain(index) == before
+        (tmp_path / "elsewhere/a.txt").rename(folder / "a.txt")
+        assert counts(index.update()) == (0, 0, 2, 0, 2)
+        (folder / "a.txt").rename(folder / "b.md")
+        (more / "m.txt").unlink()
+        (more / "n.txt").write_text(text_of("n"))
+        assert index.update().removed > 0  # there are new ones for them
+
     def test_two_documents_of_one_id_are_refused(self, index, folder, tmp_path):
         before = as_plain(index)
         (other := tmp_path / "other").mkdir()
@@ -293,6 +323,37 @@ class TestSources:
         (empty := folder.parent / "empty").mkdir()
         with pytest.raises(SourceError, match="there is no file"):
             index.update(empty)
+
+    @pytest.mark.parametrize("place", ["a.txt", "deep", "deep/c.txt"])
+    def test_what_cannot_be_read_for_a_moment_is_kept(self, index, folder, monkeypatch, place):
+        method = "iterdir" if place == "deep" else "open"
+        usual = getattr(Path, method)
+
+        def fail(path, *args, **options):
+            if path == folder / place:
+                raise OSError(EIO, os.strerror(EIO))
+            return usual(path, *args, **options)
+
+        index.delete("b.txt")
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, method, fail)
+            report = index.update()
+            named = index.update(folder) if place == "deep" else report
+        assert counts(report) == counts(named) == (0, 0, 0, 0, 2)
+        reason = {each.path: each.reason for each in report.skipped}[place]
+        assert reason.startswith("cannot be read (")
+        assert reason.endswith("); its earlier content is kept")
+        assert counts(index.update()) == (0, 0, 0, 0, 2)
+        assert documents_of(index) == ["a.txt", "deep/c.txt"]
+
+    def test_deleted_documents_stay_out_of_a_folder_that_cannot_be_read(self, index, folder):
+        index.delete("deep/c.txt")
+        (folder / "deep").rename(folder / ".deep")
+        (folder / "deep").symlink_to("nowhere")
+        assert counts(index.update()) == (0, 0, 0, 0, 2)
+        (folder / "deep").unlink()
+        (folder / ".deep").rename(folder / "deep")
+        assert counts(index.update()) == (0, 0, 0, 0, 2)
 
     @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
     def test_one_that_cannot_be_entered_is_refused(self, index, folder):
@@ -343,7 +404,7 @@ class TestDeletion:
         assert len(index.store.generations()) == 1
         with closing(sqlite3.connect(cache_file(index.store.uri))) as cache:
             texts = [text for (text,) in cache.execute("SELECT text FROM texts")]
-            texts += [zlib.decompress(v) for (v,) in cache.execute("SELECT value FROM readings")]
+            texts += [decompress(v) for (v,) in cache.execute("SELECT value FROM readings")]
         assert not any(b"Zanzibar" in text for text in texts)
 
     def test_what_an_update_drops_is_purged_if_that_is_asked(self, index, folder):
@@ -434,6 +495,18 @@ class TestCaches:
         fresh = built(folder, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
         assert rows(index.store.uri) == rows(fresh.store.uri)
 
+    def test_what_was_read_of_a_refused_file_is_forgotten(self, index, folder):
+        (folder / "a.md").write_text(f"Secret. {'x' * 1_000_001}")
+        (folder / "b.md").write_text(text_of("b.md"))
+        assert "a.md" in [each.path for each in index.update().skipped]
+        (folder / "a.md").unlink()
+        (folder / "c.md").write_text(text_of("c.md"))
+        index.update()
+        with closing(sqlite3.connect(cache_file(index.store.uri))) as connection:
+            held = connection.execute("SELECT value FROM readings").fetchall()
+        assert len(held) > 1
+        assert not any(b"Secret" in decompress(value) for (value,) in held)
+
     def test_nothing_of_what_is_gone_stays(self, index, folder, tmp_path):
         index.update()
         index.delete("a.txt")
@@ -513,6 +586,9 @@ class TestSettings:
         (folder / "b.txt").write_text(text_of("b"))
         with pytest.raises(InputError, match="the splitter TokenTextSplitter, got none"):
             index.update(hierarchy=hierarchy)
+        for more in ({"llm": MockLLM()}, {"concurrency": 2}):
+            with pytest.raises(InputError, match="either hierarchy= or llm="):
+                index.update(hierarchy=hierarchy, **more)
         with pytest.raises(InputError, match="no option 'speed'"):
             index.update(speed=3)
 
@@ -569,6 +645,23 @@ class EditedSplitter(TokenTextSplitter):
         return chunks
 
 
+def test_a_splitter_of_other_settings_is_refused(tmp_path, folder):
+    index = HierarchicalIndex.build(
+        folder,
+        tmp_path / "index",
+        hierarchy=hierarchy_of(DocumentHierarchy),
+        splitter=SentenceSplitter(chunk_size=40, chunk_overlap=0),
+    )
+    (folder / "a.txt").write_text(text_of("other"))
+    said = r"Splitter\(chunk_size=40\), got the splitter SentenceSplitter\(chunk_size=50\); pass"
+    with pytest.raises(InputError, match=said):
+        index.update(splitter=SentenceSplitter(chunk_size=50, chunk_overlap=0))
+    with pytest.raises(InputError, match="splitter SentenceSplitter, got the splitter Token"):
+        index.update(splitter=TokenTextSplitter(chunk_size=40, chunk_overlap=0))
+    same = SentenceSplitter(chunk_size=40, chunk_overlap=0)
+    assert index.update(splitter=same).changed == 1
+
+
 @pytest.mark.parametrize("splitter", [SentenceSplitter, EditedSplitter])
 @KINDS
 def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path, splitter, kind):
@@ -621,6 +714,19 @@ def test_llama_index_habits(tmp_path):
     index.delete_ref_doc("a")
     assert documents_of(index) == ["b", "c"]
     assert index.update().unchanged == 2
+    assert index.refresh_ref_docs([]) == []
+    blank = Document(text=" ", id_="b")
+    assert index.refresh_ref_docs([blank, made[2]]) == [True, False]
+    assert index.last_build.skipped == [Skipped("b", "contains only white space")]
+    assert documents_of(index) == ["c"]
+    assert index.refresh_ref_docs([blank]) == [False]
+    with pytest.raises(SourceError, match="Nothing to index: c contains only white space"):
+        index.refresh_ref_docs([Document(text="", id_="c")])
+
+
+def test_a_blank_document_removes_no_file(index):
+    assert index.refresh_ref_docs([Document(text="", id_="a.txt")]) == [False]
+    assert documents_of(index) == ["a.txt", "b.txt", "deep/c.txt"]
 
 
 class TestPipelines:

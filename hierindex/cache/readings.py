@@ -64,16 +64,17 @@ class ReadingCache:
                 (key, zlib.compress(data, LEVEL)),
             )
 
-    def read_for(self, document: str) -> None:
+    def read_for(self, document: str | None) -> None:
         """Note that what was recalled and stored since the last call was read for a document.
 
         Parameters
         ----------
-        document : str
-            Its hash.
+        document : str or None
+            Its hash; None if what was read makes no document.
         """
-        self._uses.update((document, key) for key in self._recent)
-        self._used |= self._recent
+        if document is not None:
+            self._uses.update((document, key) for key in self._recent)
+            self._used |= self._recent
         self._recent.clear()
 
     def begin(self, documents: Iterable[str]) -> None:

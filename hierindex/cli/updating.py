@@ -89,6 +89,8 @@ def delete(
             print_estimate(opened.estimate_update(delete=documents, **given), settings, as_json)
         else:
             _print(opened.delete(*documents, **given), timings, as_json)
+            if not as_json:
+                typer.echo("Earlier generations were removed with the deleted text.")
 
 
 def _print(report: "BuildReport", timings: bool, as_json: bool) -> None:

@@ -175,16 +175,9 @@ class Hierarchy(TransformComponent):
     ) -> Grown:
         """Grow a tree like `__call__` and also return its usage, statistics and timings.
 
-        Parameters
-        ----------
-        nodes : Sequence[BaseNode]
-        cache : Cache
-            Vectors and texts of earlier builds, to which new ones are added; see `open_cache`.
-        progress : Progress, optional
-            Replaces the hierarchy's own callback.
-        earlier : EarlierTree, optional
-            The tree before an edit, whose groups above documents stay as far as they can; see
-            `Revised`.
+        `cache` has vectors and texts of earlier builds, to which new ones are added, `progress`
+        replaces the hierarchy's own callback, and the groups above documents of the tree `earlier`
+        stay as far as they can, see `Revised`.
         """
         growth = self._begin(nodes, cache, earlier)
         return drive(growth, self._models(cache), progress or self.progress)

@@ -18,11 +18,11 @@ from hierindex.errors import FormatError, InputError
 from hierindex.hierarchy.earlier import NONE, EarlierTree
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.changes import (
-    Changes,
     Documents,
     Origin,
     Remembered,
     Revision,
+    check_losses,
     held_documents,
     kept_chunks,
 )
@@ -69,7 +69,8 @@ class BuildReport:
     def to_json(self) -> dict[str, Any]:
         """Return the report as dicts, lists and numbers."""
         timings = [timing._asdict() for timing in self.timings]
-        return {**asdict(self), "timings": timings}
+        skipped = [{"path": each.path, "reason": each.reason} for each in self.skipped]
+        return {**asdict(self), "skipped": skipped, "timings": timings}
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,13 @@ def build_tree(
             read = partial(read_files, progress=progress, memory=cache.readings)
             revision = built(sources, before, was, read)
         if not replace:
-            _check_documents(store.uri, revision.changes, before)
+            check_losses(
+                "build",
+                revision.changes.removed,
+                before,
+                "pass --replace (in Python replace=True) to do so, or use `hierindex update` to "
+                "add documents",
+            )
         return Job(
             revision, store, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch
         ).publish()
@@ -248,16 +255,6 @@ def _check_models(snapshot: Snapshot, hierarchy: Hierarchy) -> None:
                 f"The index {snapshot.uri!r} was built with the {what} {was!r}, this build has "
                 f"{now!r}; pass --replace (in Python replace=True) to build all of it again."
             )
-
-
-def _check_documents(uri: str, changes: Changes, before: Documents) -> None:
-    """Raise InputError if a build would remove more than half of the documents."""
-    if 2 * changes.removed > len(before):
-        raise InputError(
-            f"The build would remove {changes.removed} of the {len(before)} documents of the index "
-            f"{uri!r}; pass --replace (in Python replace=True) to do so, or use `hierindex update` "
-            "to add documents."
-        )
 
 
 def _grounding(nodes: Sequence[BaseNode]) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from llama_index.core.schema import Document, TextNode
 
+from hierindex.errors import InputError
 from hierindex.read.documents import Skipped
 from hierindex.store.prefilter import CHUNKS
 from hierindex.store.rows import to_nodes
@@ -156,6 +157,26 @@ def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode
 
 def _start(chunk: TextNode) -> int:
     return -1 if chunk.start_char_idx is None else chunk.start_char_idx
+
+
+def check_losses(what: str, n_lost: int, before: Documents, instead: str) -> None:
+    """Raise InputError if more than half of the documents of an index would be lost.
+
+    Parameters
+    ----------
+    what : str
+        What would lose them.
+    n_lost : int
+    before : Documents
+        What the index holds.
+    instead : str
+        What the caller can do, as the end of the sentence.
+    """
+    if 2 * n_lost > len(before):
+        raise InputError(
+            f"The {what} would remove {n_lost} of the {len(before)} documents of the index; "
+            f"{instead}."
+        )
 
 
 def in_order(documents: Documents, sources: Sequence[str]) -> dict[str, Origin]:

@@ -4,20 +4,28 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Protocol
 
 from llama_index.core.schema import Document
 
 from hierindex.core.identity import digest
 from hierindex.errors import InputError, SourceError
-from hierindex.indexing.changes import Documents, Origin, Remembered, Revision, in_order
+from hierindex.indexing.changes import (
+    Documents,
+    Origin,
+    Remembered,
+    Revision,
+    check_losses,
+    in_order,
+)
 from hierindex.indexing.scope import Scope
 from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, nothing_to_index, well_formed
 from hierindex.read.files import File, check_source, files_of, source_name
 
 Source = str | Path | Document
+KEPT = "; its earlier content is kept"
 LEFT_OUT = "was deleted from the index; name the file as a source to add it again"
 
 
@@ -34,15 +42,13 @@ def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
     Raises
     ------
     SourceError
-        If one of them does not exist, two documents have the same id, or all are blank.
+        If one of them does not exist, or two documents have the same id.
     """
     sources = [sources] if isinstance(sources, str | Path | Document) else sources
     given = [source for source in sources if isinstance(source, Document)]
     for source in sources:
         if not isinstance(source, Document):
             check_source(source)
-    if len(given) == len(sources) and not any(document.text.strip() for document in given):
-        raise SourceError("Nothing to index: there is no document with text.")
     _check_ids(given)
     return sources
 
@@ -53,17 +59,18 @@ def built(
     """Return the revision that reads all documents of the sources and keeps none."""
     paths, given, blank = _separated(sources)
     files = files_of(paths)
-    documents, skipped = read(files) if paths else ([], [])
-    if paths and not documents:
-        raise nothing_to_index(paths, skipped)
+    documents, skipped = read(files)
     documents += given
+    skipped += blank
+    if not documents:
+        raise nothing_to_index(paths, skipped)
     _check_ids(documents)
     names = list(dict.fromkeys(map(source_name, paths)))
     return Revision(
         before=before,
         after=in_order(_origins(documents, files), names),
         read=documents,
-        skipped=[*skipped, *blank],
+        skipped=skipped,
         was=was,
         remembered=Remembered(sources=names),
         anew=True,
@@ -75,8 +82,8 @@ def updated(
 ) -> Revision:
     """Return the revision that reads sources again, or for the first time.
 
-    A document is kept as it is in the index if no source to read holds it, or if its content is
-    the same.
+    A document is kept as it is in the index if no source to read holds it, if its content is the
+    same, or if its file cannot be read. A document that is given without text is removed.
 
     Parameters
     ----------
@@ -92,34 +99,52 @@ def updated(
     SourceError
         If a source cannot be found, nothing remains to index, or a document has the id of a
         document of another source.
+    InputError
+        If more than half of the documents would be lost: removed with no new ones for them.
     """
     paths, given, blank = _separated(sources or ())
     if sources is None:
         scope, known = Scope.of_all(was.sources, before), list[str]()
     else:
         scope, known = Scope.of_named(paths, was.sources), list(was.sources)
-    files = scope.files()
+    files, links = scope.files(before)
     out = {d: file.source for d, file in files.items() if _is_left_out(d, file, was, scope)}
     documents, skipped = read({d: file for d, file in files.items() if d not in out})
     documents += given
     _check_ids(documents)
     skipped += [*blank, *(Skipped(d, LEFT_OUT) for d in out)]
+    skipped += [Skipped(d, f"is a link to {of}, which is read") for d, of in links.items()]
 
     now = _origins(documents, files)
-    gone = {d for d, of in before.items() if d not in now and scope.has(d, of.read_from)}
+    unread = _unread(skipped, files, before)
+    skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
+    stay = now.keys() | set().union(*unread.values())
+    gone = {d for d, of in before.items() if d not in stay and scope.has(d, of.read_from)}
+    gone |= {b.path for b in blank if b.path in before and not before[b.path].read_from}
+    whole = {*filter(scope.has_all_of, was.sources)}
+    whole -= {files[each.path].source for each in skipped if each.is_unread}
     _check_sources(now, before, scope)
     after = {d: now.get(d, of) for d, of in before.items() if d not in gone} | now
-    if not after or (scope.is_named and not (now or gone)):
+    if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
     names = list(dict.fromkeys([*known, *scope.roots]))
-    return Revision(
+    revision = Revision(
         before=before,
         after=in_order(after, names),
         read=[d for d in documents if before.get(d.doc_id) != now[d.doc_id]],
         skipped=skipped,
         was=was,
-        remembered=replace(was, sources=names, left_out=_left_out(was, scope, out, now)),
+        remembered=replace(was, sources=names, left_out=_left_out(was, whole, out, now)),
     )
+    changes = revision.changes
+    check_losses(
+        "update",
+        changes.removed - changes.added,
+        before,
+        "check that its sources are complete; to remove the documents, use `hierindex delete`, or "
+        "build the index again with --replace (in Python replace=True)",
+    )
+    return revision
 
 
 def without(
@@ -176,6 +201,18 @@ def _origins(documents: Sequence[Document], files: Mapping[str, File]) -> dict[s
     }
 
 
+def _unread(
+    skipped: Sequence[Skipped], files: Mapping[str, File], before: Documents
+) -> dict[str, set[str]]:
+    """Return the documents held of each file and folder that could not be read."""
+    inside: dict[str, set[str]] = {s.path: set() for s in skipped if s.is_unread}
+    for document, origin in before.items() if inside else ():
+        for path in map(str, (PurePath(document), *PurePath(document).parents)):
+            if path in inside and files[path].source == origin.read_from:
+                inside[path].add(document)
+    return {path: documents for path, documents in inside.items() if documents}
+
+
 def _is_left_out(document: str, file: File, was: Remembered, scope: Scope) -> bool:
     return _key(document) in was.left_out.get(file.source, ()) and not scope.names(file)
 
@@ -205,12 +242,12 @@ def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
 
 
 def _left_out(
-    was: Remembered, scope: Scope, out: Mapping[str, str], now: Documents
+    was: Remembered, whole: Collection[str], out: Mapping[str, str], now: Documents
 ) -> dict[str, list[str]]:
-    """Return which deleted documents stay out: those in a source, as far as it was read."""
+    """Return which deleted documents stay out; of a source that was read wholly, those in it."""
     left_out = {}
     for source, keys in was.left_out.items():
-        if scope.has_all_of(source):
+        if source in whole:
             left = {_key(document) for document, of in out.items() if of == source}
         else:
             back = {_key(d) for d, origin in now.items() if origin.read_from == source}

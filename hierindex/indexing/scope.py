@@ -8,7 +8,7 @@ from typing import Self
 
 from hierindex.errors import SourceError
 from hierindex.indexing.changes import Documents
-from hierindex.read.files import File, files_of, source_name
+from hierindex.read.files import File, files_of, is_link, source_name
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,10 @@ class Scope:
         """Return whether a file itself was named."""
         return self.is_named and source_name(file.path) in self.parts
 
-    def files(self) -> dict[str, File]:
-        """Return the files to read, by document id.
+    def files(self, held: Documents) -> tuple[dict[str, File], dict[str, str]]:
+        """Return the files to read, and links to documents that are held and not read again.
+
+        Both are by document id; of a link, the id of its document is given.
 
         Raises
         ------
@@ -99,9 +101,11 @@ class Scope:
             if Path(root).is_dir() and not os.access(root, os.R_OK | os.X_OK):
                 raise SourceError(f"The folder {str(root)!r} cannot be read.")
         found = files_of(self.roots.values())
-        return {
-            document: file for document, file in found.items() if self.has(document, file.source)
-        }
+        files = {d: file for d, file in found.items() if self.has(d, file.source)}
+        kept = {os.path.realpath(found[d].path): d for d in held if d in found and d not in files}
+        targets = {d: kept.get(os.path.realpath(file.path)) for d, file in files.items() if kept}
+        links = {d: of for d, of in targets.items() if of and is_link(files[d].path)}
+        return {d: file for d, file in files.items() if d not in links}, links
 
 
 def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.node_parser import NodeParser
 
-from hierindex.embed.model_identity import identity, is_same_name
+from hierindex.embed.model_identity import APART, identity, is_same_name
 from hierindex.errors import InputError, without_password
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
@@ -37,7 +37,7 @@ def settings_of(
         **hierarchy.to_dict(),
         "embed_settings": identity(hierarchy.embedder.embed_model),
         "chunk_size": chunk_size,
-        "splitter": None if splitter is None else splitter.class_name(),
+        "splitter": _plain(splitter),
         "llm": _served(hierarchy.summarizer),
     }
     plain: dict[str, Any] = json.loads(json.dumps(settings, default=repr))
@@ -120,12 +120,42 @@ def check_hierarchy(settings: Settings, hierarchy: Hierarchy, *, may_differ: boo
 
 def check_splitter(settings: Settings, splitter: NodeParser | None) -> None:
     """Raise InputError if a splitter is not the one that an index was built with."""
-    was, now = settings.get("splitter"), None if splitter is None else splitter.class_name()
+    was, now = settings.get("splitter"), _plain(splitter)
     if "splitter" in settings and was != now:
         raise InputError(
-            f"The index was built with {f'the splitter {was}' if was else 'the default splitter'}, "
-            f"{f'got {now}' if now else 'got none'}; pass the same as splitter=."
+            f"The index was built with {_shown(was, now) or 'the default splitter'}, got "
+            f"{_shown(now, was) or 'none'}; pass the same as splitter=."
         )
+
+
+def _plain(splitter: NodeParser | None) -> dict[str, Any] | None:
+    """Return the class of a splitter and those of its settings that are JSON values, but no key."""
+    if splitter is None:
+        return None
+    known = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in splitter.to_dict().items()
+        if not APART.fullmatch(key)
+    }
+    plain = {key: value for key, value in known.items() if _is_plain(value)}
+    return {**plain, "class_name": splitter.class_name()}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | int | float)
+
+
+def _shown(splitter: Settings | None, other: Settings | None) -> str:
+    """Return the class of a splitter, with the settings in which another of its class differs."""
+    if splitter is None:
+        return ""
+    name = splitter["class_name"]
+    if other is None or other["class_name"] != name:
+        return f"the splitter {name}"
+    differing = {k: v for k, v in splitter.items() if k not in other or other[k] != v}
+    return f"the splitter {name}({', '.join(f'{k}={v!r}' for k, v in differing.items())})"
 
 
 def _served(summarizer: Any) -> dict[str, Any] | None:

@@ -58,6 +58,11 @@ class Given:
     purge: bool = False
 
     def __post_init__(self) -> None:
+        if self.hierarchy and (self.llm or self.llm_options):
+            raise InputError(
+                "A hierarchy has its own language model and limits; pass either hierarchy= or llm= "
+                "and its options, not both."
+            )
         for name in self.llm_options:
             if name not in LLM_OPTIONS:
                 raise InputError(f"There is no option {name!r}.")

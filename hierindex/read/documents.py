@@ -71,10 +71,15 @@ NAMED = {*PYTHON, *SUFFIXES, ".xlsx", ".xlsm", ".pdf"}
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that was not indexed, with the reason."""
+    """A file that was not indexed, with the reason.
+
+    `is_unread` says whether the file or folder could not be read at all, so that its content is
+    unknown.
+    """
 
     path: str
     reason: str
+    is_unread: bool = False
 
 
 def read_documents(
@@ -120,8 +125,10 @@ def read_documents(
 def nothing_to_index(sources: Sequence[str | Path], skipped: Sequence[Skipped]) -> SourceError:
     """Return the error that no document was read from sources."""
     names = ", ".join(repr(str(source)) for source in sources)
-    why = f"{skipped[0].path} {skipped[0].reason}" if skipped else "there is no file"
-    return SourceError(f"Nothing to index in {names}: {why}.")
+    nothing = f"Nothing to index in {names}" if names else "Nothing to index"
+    if not skipped:
+        return SourceError(f"{nothing}: there is no {'file' if names else 'document with text'}.")
+    return SourceError(f"{nothing}: {skipped[0].path} {skipped[0].reason}.")
 
 
 def read_files(
@@ -131,19 +138,20 @@ def read_files(
     documents, skipped, read = [], [], dict[str, str]()
     in_turn = sorted(files.items(), key=lambda file: is_link(file[1].path))  # links last
     for i, (document_id, (path, _)) in enumerate(in_turn, start=1):
-        target = os.path.realpath(path)
+        target, document = os.path.realpath(path), None
         try:
             if target in read and is_link(path):
                 raise UnreadableError(f"is a link to {read[target]}, which is read")
             document = _read(path, document_id, memory)
-            if memory is not None:
-                memory.read_for(content_hash(document))
             documents.append(document)
             read[target] = document_id
         except UnreadableError as error:
             skipped.append(Skipped(document_id, str(error)))
         except OSError as error:
-            skipped.append(Skipped(document_id, f"cannot be read ({error.strerror or error})"))
+            reason = f"cannot be read ({error.strerror or error})"
+            skipped.append(Skipped(document_id, reason, is_unread=True))
+        if memory is not None:
+            memory.read_for(None if document is None else content_hash(document))
         progress("read", i, len(files))
     place = {document_id: i for i, document_id in enumerate(files)}
     documents.sort(key=lambda document: place[document.doc_id])
@@ -194,8 +202,9 @@ class FileReader(BaseReader):
 def _read(path: Path, document_id: str, memory: ReadingCache | None = None) -> Document:
     modified = path.stat().st_mtime  # raises the reason why a path cannot be accessed
     if path.is_dir():
-        link = path.is_symlink()
-        raise UnreadableError("is a link to a folder" if link else "is a folder without permission")
+        if path.is_symlink():
+            raise UnreadableError("is a link to a folder")
+        raise PermissionError("a folder without permission")
     if not path.is_file():
         raise UnreadableError("is a pipe, a socket or a device")
     with path.open("rb") as file:

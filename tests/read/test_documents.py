@@ -212,7 +212,7 @@ def test_what_is_no_file_is_skipped_and_not_waited_for(tmp_path, monkeypatch):
     assert {each.path: each.reason for each in skipped} == {
         "dangling": "cannot be read (No such file or directory)",
         "device": "is a pipe, a socket or a device",
-        "locked": "is a folder without permission",
+        "locked": "cannot be read (a folder without permission)",
         "loop": "cannot be read (Too many levels of symbolic links)",
         "pipe.txt": "is a pipe, a socket or a device",
         "secret.txt": "cannot be read (Permission denied)",
