@@ -138,7 +138,7 @@ def check_fresh(index: HierarchicalIndex, folder: Path, kind=DocumentHierarchy) 
 def test_any_history_of_a_folder(tmp_path, kind, seed):
     folder, hierarchy = tmp_path / "texts", hierarchy_of(kind)
     folder.mkdir()
-    first, *states = history(seed, 4)
+    first, *states = history(seed, 3)
     write(folder, first)
     index = built(folder, tmp_path / "index", hierarchy)
     for texts in states:
@@ -154,7 +154,7 @@ def test_any_history_of_a_folder(tmp_path, kind, seed):
 @pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_any_history_of_documents(tmp_path, kind, seed):
     """In the order in which they came, deleted and inserted one by one or together."""
-    first, *states = history(seed, 4)
+    first, *states = history(seed, 3)
     index = built(documents(first), tmp_path / "index", hierarchy_of(kind))
     order = list(first)
     for i, texts in enumerate(states):

@@ -201,10 +201,7 @@ class Hierarchy(TransformComponent):
         return rehearsal
 
     def expected(self, chunks: Sequence[BaseNode]) -> tuple[Expected, Expected]:
-        """Return bounds of the tree over one or more chunks, by arithmetic on their tokens.
-
-        A rehearsal's bounds include what the rewriting model would cost.
-        """
+        """Return bounds of a rehearsal's tree and its cost, by arithmetic on the chunks' tokens."""
         return expected_trees(chunks, self._recipe(), self._summarizer)
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:

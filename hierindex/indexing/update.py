@@ -117,7 +117,7 @@ def revise(
         with watch("read"):
             read = partial(read_files, progress=progress, memory=cache.readings)
             revision = change(before, was, read)
-        if _is_stale(snapshot):
+        if _is_stale(snapshot, was):
             revision = replace(revision, anew=True)
         if revision.is_empty and not given.purge:
             if not cache.holds_only(origin.document_hash for origin in before.values()):
@@ -148,10 +148,11 @@ def settings_held(snapshot: Snapshot) -> Settings:
     return Remembered.of(snapshot).settings or settings_in(wait_for(snapshot.record()))
 
 
-def _is_stale(snapshot: Snapshot) -> bool:
+def _is_stale(snapshot: Snapshot, was: Remembered) -> bool:
     """Return whether nodes were deleted, or a pipeline added trees beside one another."""
     stale = wait_for(snapshot.select("stale"))["stale"].unique().to_pylist()
-    return any(stale) or (ADDED in snapshot.report() and len(wait_for(snapshot.roots())) > 1)
+    may_be_several = ADDED in snapshot.details() or not was.settings
+    return any(stale) or (may_be_several and len(wait_for(snapshot.roots())) > 1)
 
 
 def _forget_the_rest(snapshot: Snapshot) -> None:

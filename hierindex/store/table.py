@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ADDED = "added"  # entry of a report: nodes were added beside the tree of the last build
+ADDED = "added"  # entry of details: nodes were added beside the tree of the last build
 
 
 class Table(Turns):
@@ -113,8 +113,7 @@ class Table(Turns):
                         "nodes_added": done.num_inserted_rows,
                         "nodes_changed": done.num_updated_rows,
                     }
-                report = details_of(await table.schema()).get("report", {})
-                await self._publish(table, held, changes, {**report, ADDED: True})
+                await self._publish(table, held, changes, added=True)
 
     async def mend(self, rows: "pa.Table | None", damaged: Iterable[str]) -> None:
         """Write rows again, drop damaged indices, create the missing ones and publish the table.
@@ -232,19 +231,23 @@ class Table(Turns):
         changes: dict[str, int],
         report: dict[str, Any] | None = None,
         *,
+        added: bool = False,
         purge: bool = False,
     ) -> int:
         """Publish the table's version as the next generation, and remove the oldest.
 
-        By default, the report is that of the generation before.
+        By default, the report is that of the generation before, and so is whether nodes were
+        `added` beside the tree of the last build.
         """
         await tend(table)
         if report is None:
-            report = details_of(await table.schema()).get("report", {})
+            before = details_of(await table.schema())
+            report, added = before.get("report", {}), added or ADDED in before
         generation = max(held, default=0) + 1
         what = self.doing
         details = {"time": now(), "what": what, "changes": changes, "report": report}
         details |= {"purge": True} if purge else {}  # for the next writer, if this one is killed
+        details |= {ADDED: True} if added else {}
         await publish(table, generation, details)
         await keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)
         if purge and len(await times(table)) > 1:

@@ -80,7 +80,7 @@ def _verified(store: HierarchyStore) -> Verification:
 def _check_rows(snapshot: Snapshot, links: Links) -> Iterator[Findings]:
     report = snapshot.report()
     settings = report.get("settings", {})
-    is_built = bool(settings) and ADDED not in report
+    is_built = bool(settings) and ADDED not in snapshot.details()
     contents = Contents(links, is_built=is_built)
     findings = contents.check(read(snapshot, *NAMES))
     single = "document" in contents.methods

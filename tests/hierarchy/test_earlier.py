@@ -102,7 +102,7 @@ def test_a_tree_of_the_same_chunks_is_the_same_tree(kind) -> None:
 def test_trees_of_documents_equal_those_of_a_fresh_build_after_any_edit(kind) -> None:
     hierarchy = hierarchy_of(kind)
     for seed in range(2):
-        first, *later = history(seed, 5)
+        first, *later = history(seed, 3)
         nodes = hierarchy.grow(chunks_of(first)).nodes
         for texts in later:
             nodes = hierarchy.grow(chunks_of(texts), earlier=tree_of(nodes)).nodes
