@@ -10,7 +10,7 @@ LANCEDB = (OSError, RuntimeError, ValueError)  # errors that it raises
 PANIC = "RustPanic"  # another one, which cannot be imported
 NAMED = re.compile("lance error|LanceError|Lance file|rust future panicked")
 MISSING = re.compile(r"Not found: (?:[^,]*?/)?([^,/]+\.lance/[^,]+)")
-RUST = re.compile(r"lance error: |,? /(?:rustc|root)/\S+")  # also places in its source code
+RUST = re.compile(r"lance error: |,? /\S+\.rs:[\d:]+")  # also places in its source code
 
 
 class DamagedError(HierindexError):

@@ -4,7 +4,7 @@ import asyncio
 import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 
 from hierindex.errors import HierindexError
@@ -60,24 +60,22 @@ class Turns(Connection):
                 if time.monotonic() >= until:
                     raise lock.refusal()
                 await asyncio.sleep(A_MOMENT)
-        try:
+        with ExitStack() as failing:
+            failing.callback(lock.release, failed=True)
             if lock.after_failure:
                 await self._recover()
-        except BaseException:
-            lock.release(failed=True)
-            raise
+            failing.pop_all()
         return lock
 
     @contextmanager
     def _holding(self, lock: WriterLock) -> Iterator[None]:
         """Mark the table as being written in this context, and release the lock at the end."""
-        token = _held.set({**_held.get(), self: lock.what})
-        try:
+
+        def end(kind: type[BaseException] | None, *_: object) -> None:
+            lock.release(failed=kind is not None and not issubclass(kind, HierindexError))
+
+        with ExitStack() as ending:
+            ending.push(end)
+            token = _held.set({**_held.get(), self: lock.what})
+            ending.callback(_held.reset, token)
             yield
-        except BaseException as error:
-            lock.release(failed=not isinstance(error, HierindexError))
-            raise
-        else:
-            lock.release()
-        finally:
-            _held.reset(token)

@@ -25,14 +25,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from llama_index.core.schema import Document
 from sklearn.metrics import adjusted_rand_score
+from update import METHODS, Counting
 
 from hierindex import (
-    DocumentHierarchy,
-    ExtractiveSummarizer,
     HierarchicalIndex,
     NodeRecord,
-    RaptorHierarchy,
-    SemanticHierarchy,
 )
 from hierindex.cache.file import cache_file
 from hierindex.embed.load import load_embed_model
@@ -41,23 +38,10 @@ from hierindex.evaluate.formats import read_dataset
 from hierindex.evaluate.intervals import interval
 from hierindex.evaluate.measures import Gold, Passage, fill
 
-METHODS = {kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)}
 WAYS = {"default": {}, "collapsed": {"mode": "collapsed"}, "traversal": {"mode": "traversal"}}
 BUDGET = 2_000  # tokens
 CHECKPOINT = 20  # edits
 MOST_QUESTIONS = 150
-
-
-class Counting(ExtractiveSummarizer):
-    """Counts the summaries that it writes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.n_written = 0
-
-    def summarize(self, groups, budget, resources=None):
-        self.n_written += len(groups)
-        return super().summarize(groups, budget, resources)
 
 
 class Life:

@@ -152,7 +152,7 @@ def test_rows_that_are_overwritten_within_a_file(index, where) -> None:
     assert outcome.failed == ["files"]
 
 
-MISSING = "lance error: Not found: a b/nodes.lance/data/1.lance, /root/x.rs:1"
+MISSING = "lance error: Not found: a b/nodes.lance/data/1.lance, /src/x.rs:1"
 
 
 @pytest.mark.parametrize(
