@@ -122,7 +122,7 @@ def index(folder, tmp_path) -> HierarchicalIndex:
 
 def documents_of(index: HierarchicalIndex) -> list[str]:
     nodes = index.store.get_nodes()
-    return list(dict.fromkeys(n.ref_doc_id for n in nodes if not n.metadata["hierindex_level"]))
+    return sorted({node.ref_doc_id for node in nodes if not node.metadata["hierindex_level"]})
 
 
 def check_fresh(index: HierarchicalIndex, folder: Path, kind=DocumentHierarchy) -> None:
@@ -258,7 +258,7 @@ class TestSources:
         index.update(paths[2])
         paths[0].write_text(text_of("other"))
         index.update([paths[2], paths[0]])
-        assert documents_of(index) == ["z.txt", "y.txt", "x.txt"]
+        assert documents_of(index) == ["x.txt", "y.txt", "z.txt"]
         assert as_plain(index) == as_plain(built(paths, tmp_path / "fresh"))
 
     def test_a_removed_file_among_files_is_removed_and_a_removed_folder_refused(
@@ -391,7 +391,7 @@ class TestDeletion:
         assert not holding("b.txt")
 
     @pytest.mark.parametrize(
-        "at", ["hierindex.store.table.keep_last", "hierindex.cache.file.Cache.forget_the_rest"]
+        "at", ["hierindex.store.table.keep_last", "hierindex.cache.file.Cache.forget"]
     )
     def test_a_killed_deletion_is_ended_by_the_next_update(self, index, folder, monkeypatch, at):
         (folder / "b.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
@@ -473,7 +473,7 @@ class TestCaches:
         built(folder, index.store.uri, DocumentHierarchy(index.embed_model, max_children=3))
         assert n_read == 0
 
-    @pytest.mark.parametrize("dies", ["grow", "replace"])
+    @pytest.mark.parametrize("dies", ["grow", "revise"])
     def test_an_update_that_is_killed_is_done_by_the_next(
         self, index, folder, tmp_path, monkeypatch, dies
     ):

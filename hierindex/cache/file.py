@@ -57,6 +57,23 @@ class Cache:
         """Return whether no job has begun with other documents since the last clean-up."""
         return self.texts is None or self.texts.holds_only(documents)
 
+    def forget(self, gone: Collection[str], summaries: Iterable[str] | None = None) -> None:
+        """Delete what this build did not use: of texts that it removes, and of unfinished builds.
+
+        Parameters
+        ----------
+        gone : Collection[str]
+            Texts of chunks and summaries, as they were embedded.
+        summaries : Iterable[str], optional
+            Texts of all summaries that the index holds; then all others are deleted, too.
+        """
+        if self.vectors is not None:
+            self.vectors.forget(gone)
+        if self.texts is not None:
+            self.texts.forget(gone, summaries)
+        if self.readings is not None:
+            self.readings.forget_the_rest()
+
     def forget_the_rest(self, *, something_is_gone: bool) -> None:
         """Delete the entries that this build did not use, so that nothing remains of deleted text.
 
@@ -179,6 +196,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")  # survives a power cut
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(vectors.CREATE)
+        connection.execute(vectors.CREATE_UNFINISHED)
         connection.execute(texts.CREATE)
         connection.execute(texts.CREATE_DOCUMENTS)
         connection.execute(readings.CREATE)

@@ -97,6 +97,31 @@ class TextCache:
                 (self._last_before, json.dumps(sorted(self._recalled))),
             )
 
+    def forget(self, gone: Iterable[str], summaries: Iterable[str] | None = None) -> None:
+        """Delete summaries that this build did not use, and completions of earlier builds.
+
+        Parameters
+        ----------
+        gone : Iterable[str]
+            Texts of the summaries.
+        summaries : Iterable[str], optional
+            Texts of all summaries that the index holds; then all others are deleted.
+        """
+        with optional(), self._database.transaction() as connection:
+            connection.execute("DELETE FROM documents WHERE id <= ?", (self._last_document,))
+            _noted(connection, self._documents)
+            connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone (text BLOB PRIMARY KEY)")
+            connection.executemany(
+                "INSERT OR IGNORE INTO gone VALUES (?)", ((_encoded(text),) for text in gone)
+            )
+            connection.execute(
+                "DELETE FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))"
+                " AND (details IS NULL OR text IN (SELECT text FROM gone))",
+                (self._last_before, json.dumps(sorted(self._recalled))),
+            )
+            if summaries is not None:
+                forget_all_but(connection, summaries)
+
     def _recall(self, keys: Iterable[str]) -> dict[str, tuple[bytes, bytes | None]]:
         found = {}
         with optional(), self._database.transaction() as connection:

@@ -17,6 +17,12 @@ CREATE TABLE IF NOT EXISTS vectors (
 """
 
 
+# Texts whose vectors were stored by builds that have not finished.
+CREATE_UNFINISHED = """
+CREATE TABLE IF NOT EXISTS unfinished (text TEXT PRIMARY KEY) WITHOUT ROWID
+"""
+
+
 class VectorCache:
     """A cache of unit vectors by text and model, which stores digests but not the texts.
 
@@ -57,6 +63,9 @@ class VectorCache:
         with optional(), self._database.transaction() as connection:
             _use(connection, digests)
             connection.executemany(
+                "INSERT OR IGNORE INTO unfinished VALUES (?)", ((digest,) for digest in digests)
+            )
+            connection.executemany(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                 [
                     (digest, self._model, x.astype(np.float32).tobytes())
@@ -69,9 +78,22 @@ class VectorCache:
         with optional(), self._database.transaction() as connection:
             _use(connection, map(text_digest, texts))
 
+    def forget(self, texts: Iterable[str]) -> None:
+        """Delete vectors that this build did not use: of these texts, or of unfinished builds."""
+        with optional(), self._database.transaction() as connection:
+            connection.executemany(
+                "INSERT OR IGNORE INTO unfinished VALUES (?)", ((text_digest(t),) for t in texts)
+            )
+            connection.execute(
+                "DELETE FROM vectors WHERE text IN"
+                " (SELECT text FROM unfinished WHERE text NOT IN (SELECT text FROM used))"
+            )
+            connection.execute("DELETE FROM unfinished")
+
     def forget_the_rest(self) -> None:
         """Delete the vectors that this build did not use."""
         with optional(), self._database.transaction() as connection:
+            connection.execute("DELETE FROM unfinished")
             connection.execute(
                 "DELETE FROM vectors WHERE model <> ? OR text NOT IN (SELECT text FROM used)",
                 (self._model,),

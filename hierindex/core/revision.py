@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array, hstack
 
 from hierindex.core.bounds import bounded
 from hierindex.core.groupers import ByMixture
@@ -20,108 +20,36 @@ from hierindex.core.rows import Rows
 # Chosen by tests/benchmarks/drift.py.
 NEIGHBOURS = 10  # rows that decide where a new row belongs
 SHARPNESS = 4  # power of a neighbour's similarity; higher powers favour the nearest
-MOST_NEW = 0.5  # share of new rows above which a level is clustered anew
 BLOCK = 256  # new rows that are compared with all others at once
 CROWDED = 2  # a group of more than so many times the caps is clustered anew, others are halved
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """The nodes of an earlier tree.
-
-    Parameters
-    ----------
-    level : (n_nodes,) int
-    parents : (n_nodes, n_nodes) csr_array
-        Weights of each node's parents; the rows of roots are empty.
-    """
-
-    level: Ints1d
-    parents: csr_array
-
-    def continued(self, M: Membership, before: Ints1d) -> Ints1d:
-        """Return the earlier node that each group continues, -1 for none, (n_groups,) int.
-
-        That is the parent of most of the group's rows, and each earlier node is continued once.
-
-        Parameters
-        ----------
-        M : (n_rows, n_groups) csr_array
-        before : (n_rows,) int
-            The earlier node of each row, -1 for none.
-
-        Examples
-        --------
-        >>> from hierindex.core.membership import one_hot
-        >>> parents = csr_array([[0, 0, 0, 1.0], [0, 0, 0, 1.0], [0, 0, 0, 1.0], [0, 0, 0, 0]])
-        >>> earlier = Earlier(np.array([0, 0, 0, 1]), parents)
-        >>> earlier.continued(one_hot(np.array([0, 1, 1, 2])), np.array([0, 1, 2, -1])).tolist()
-        [-1, 3, -1]
-        """
-        known = np.flatnonzero(before >= 0)
-        shared = (M[known].T @ self.parents[before[known]]).tocoo()
-        strongest = np.lexsort((shared.row, -shared.data))
-        group, node = shared.row[strongest], shared.col[strongest]
-        wins = np.unique(node, return_index=True)[1]  # each node's strongest group
-        wins = np.sort(wins)
-        first = wins[np.unique(group[wins], return_index=True)[1]]
-        continued = np.full(M.shape[1], -1)
-        continued[group[first]] = node[first]
-        return continued
-
-
-@dataclass(frozen=True)
 class Revised:
-    """Groups rows as they were grouped in an earlier tree; a grouper does what it cannot.
+    """Groups rows as they were grouped before; a grouper does what must be done anew.
 
-    A new row joins the group of most of its nearest neighbours. Groups that exceed the caps are
-    divided, and a row that is left alone joins the nearest group; all other groups stay as they
-    are. A level is grouped anew if half of its rows are new.
+    Groups that exceed the caps are divided, and a row that is left alone joins the nearest group;
+    all other groups stay as they are. A level without earlier groups is grouped anew.
 
     Parameters
     ----------
     grouper : ByMixture
-    earlier : Earlier
-        The nodes that `Rows.before` refers to.
     """
 
     grouper: ByMixture
-    earlier: Earlier
 
     def __call__(self, rows: Rows) -> Membership | None:
-        """Return groups within the caps, or None if no group has two rows."""
-        caps = self.grouper.caps
-        known = np.flatnonzero(rows.before >= 0)
-        is_one_group = caps.hold(int(rows.n_tokens.sum()), len(rows))
-        if is_one_group or len(rows) - len(known) > MOST_NEW * len(rows):
-            return self.grouper(rows)
-        M = self._kept(known, rows)
-        if M is None:
-            return self.grouper(rows)
-        M = bounded(self._clustered_where_crowded(M, rows), rows.X, rows.n_tokens, caps)
-        return M if M.shape[1] < len(rows) else None
+        """Return groups within the caps, or None if no group has two rows.
 
-    def _kept(self, known: Ints1d, rows: Rows) -> Membership | None:
-        """Return the earlier groups of the next level, with the new rows; None if there are none.
-
-        A row whose earlier parents are of a higher level is a group of its own.
+        Of a part of a level, each row has a group, if need be one of its own.
         """
-        parents = self.earlier.parents[rows.before[known]].tocoo()
-        if parents.nnz == 0:
-            return None
-        level = self.earlier.level[parents.col]
-        is_next = level == level.min()
-        _, column = np.unique(parents.col[is_next], return_inverse=True)
-        row, weight, n_groups = known[parents.row[is_next]], parents.data[is_next], column.max() + 1
-        M = csr_array((weight, (row, column)), shape=(len(rows), n_groups))
-        grouped, new = np.unique(row), np.flatnonzero(rows.before < 0)
-        joined = _by_neighbours(rows.X[new], rows.X[grouped], csr_array(M[grouped]))
-        alone = np.setdiff1d(known, grouped)
-        row = np.concatenate([row, new, alone])
-        column = np.concatenate([column, joined, n_groups + np.arange(len(alone))])
-        weight = np.concatenate([weight, np.ones(len(new) + len(alone))])
-        M = csr_array((weight, (row, column)), shape=(len(rows), n_groups + len(alone)))
-        return from_groups(groups_of(M), weights_of(M), len(rows))
+        caps = self.grouper.caps
+        may_be_one = not rows.is_part and caps.hold(int(rows.n_tokens.sum()), len(rows))
+        if rows.before is None or may_be_one:
+            return self.grouper(rows)
+        M = self._clustered_where_crowded(_with_singles(rows.before), rows)
+        M = bounded(M, rows.X, rows.n_tokens, caps)
+        return M if rows.is_part or M.shape[1] < len(rows) else None
 
     def _clustered_where_crowded(self, M: Membership, rows: Rows) -> Membership:
         caps, groups, weights = self.grouper.caps, list[Ints1d](), []
@@ -138,14 +66,29 @@ class Revised:
         return from_groups(groups, weights, len(rows))
 
 
-def _by_neighbours(new: Floats2d, grouped: Floats2d, M: Membership) -> Ints1d:
+def _with_singles(before: csr_array) -> Membership:
+    """Return earlier memberships in which each row without a group is one."""
+    alone = np.flatnonzero(np.diff(before.indptr) == 0)
+    singles = eye_array(before.shape[0], format="csc")[:, alone]
+    M = csr_array(hstack([before, singles], format="csr"))
+    return from_groups(groups_of(M), weights_of(M), M.shape[0])
+
+
+def joined(new: Floats2d, grouped: Floats2d, M: csr_array) -> Ints1d:
     """Return the group of most of each new row's nearest grouped rows, (n_new,) int.
 
     Parameters
     ----------
     new : (n_new, n_dims) unit vectors
     grouped : (n_grouped, n_dims) unit vectors
+        At least one.
     M : (n_grouped, n_groups) csr_array
+
+    Examples
+    --------
+    >>> M = csr_array([[1.0, 0.0], [0.0, 1.0]])
+    >>> joined(np.array([[0.6, 0.8]]), np.eye(2), M).tolist()
+    [1]
     """
     groups, number = [np.zeros(0, dtype=np.int64)], min(NEIGHBOURS, len(grouped))
     for first in range(0, len(new), BLOCK):
@@ -156,3 +99,31 @@ def _by_neighbours(new: Floats2d, grouped: Floats2d, M: Membership) -> Ints1d:
         V = csr_array((votes.ravel(), (row, nearest.ravel())), shape=similarity.shape)
         groups.append((V @ M).toarray().argmax(axis=1))
     return np.concatenate(groups)
+
+
+def continued(M: Membership, before: csr_array) -> Ints1d:
+    """Return the earlier group that each group continues, -1 for none, (n_groups,) int.
+
+    That is the earlier group of most of its rows, and each earlier group is continued once.
+
+    Parameters
+    ----------
+    M : (n_rows, n_groups) csr_array
+    before : (n_rows, n_earlier) csr_array
+        See `Rows`.
+
+    Examples
+    --------
+    >>> from hierindex.core.membership import one_hot
+    >>> before = csr_array([[1.0], [1.0], [1.0], [0.0]])
+    >>> continued(one_hot(np.array([0, 1, 1, 2])), before).tolist()
+    [-1, 0, -1]
+    """
+    shared = (M.T @ before).tocoo()
+    strongest = np.lexsort((shared.row, -shared.data))
+    group, node = shared.row[strongest], shared.col[strongest]
+    wins = np.sort(np.unique(node, return_index=True)[1])  # each earlier group's strongest
+    first = wins[np.unique(group[wins], return_index=True)[1]]
+    result = np.full(M.shape[1], -1)
+    result[group[first]] = node[first]
+    return result

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hierindex.core.membership import Floats2d, Ints1d
+from hierindex.core.membership import Floats2d, Ints1d, Membership
 from hierindex.errors import InputError
 
 UNIT = 1e-3  # tolerance of the length; half precision is off by 5e-4
 NO_HEADINGS: Ints1d = np.zeros(0, dtype=np.int64)
-ALL_NEW: Ints1d = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,11 @@ class Rows:
     `X` is (n_rows, n_dims) unit vectors, `n_tokens` (n_rows,) token counts. `document` (n_rows,)
     is equal for rows of one document, and negative and unique for a row of several. `level` is 0
     for the leaves. `heading` (n_rows,) is the level of the highest heading between a row and the
-    one before it, 1 for the highest there is and 0 for none. `before` (n_rows,) is the node of an
-    earlier tree that a row continues, -1 for none, see `hierindex.core.revision.Earlier`.
+    one before it, 1 for the highest there is and 0 for none.
+
+    In a tree that is revised, `before` (n_rows, n_groups) has the weights of rows in the groups of
+    an earlier tree; a row without any was alone. `is_part` says whether the level has other rows,
+    which keep their groups. See `hierindex.core.revision.Revised`.
     """
 
     X: Floats2d
@@ -30,19 +32,17 @@ class Rows:
     document: Ints1d
     level: int = 0
     heading: Ints1d = field(default_factory=lambda: NO_HEADINGS)
-    before: Ints1d = field(default_factory=lambda: ALL_NEW)
+    before: Membership | None = None
+    is_part: bool = False
 
     def __post_init__(self) -> None:
         if self.heading is NO_HEADINGS:
             object.__setattr__(self, "heading", np.zeros(len(self.X), dtype=np.int64))
-        if self.before is ALL_NEW:
-            object.__setattr__(self, "before", np.full(len(self.X), -1))
-        columns = self.X, self.n_tokens, self.document, self.heading, self.before
+        columns = self.X, self.n_tokens, self.document, self.heading
         if len({*map(len, columns)}) > 1:
             raise InputError(
                 f"Arrays must have the same length, got {len(self.X)} vectors, {len(self.n_tokens)}"
-                f" token counts, {len(self.document)} documents, {len(self.heading)} headings, "
-                f"{len(self.before)} earlier nodes."
+                f" token counts, {len(self.document)} documents, {len(self.heading)} headings."
             )
         object.__setattr__(self, "X", unit_rows(self.X))
         if len(wrong := np.flatnonzero(~(self.n_tokens >= 0))):
@@ -55,7 +55,7 @@ class Rows:
 
     def __getitem__(self, rows: Ints1d | slice) -> "Rows":
         columns = self.X[rows], self.n_tokens[rows], self.document[rows]
-        return Rows(*columns, self.level, self.heading[rows], self.before[rows])
+        return Rows(*columns, self.level, self.heading[rows])
 
 
 def unit_rows(X: NDArray[Any]) -> Floats2d:

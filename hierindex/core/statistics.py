@@ -16,7 +16,6 @@ from hierindex.core.membership import (
     strongest_parent,
 )
 from hierindex.core.rows import Rows
-from hierindex.core.tree import Tree
 
 SAMPLE = 5_000  # rows
 BLOCK = 256  # rows per block of distances
@@ -42,14 +41,14 @@ class LevelStatistics:
     """Mean simplified silhouette in [-1, 1]; None if there is one group."""
 
 
-def level_statistics(tree: Tree, levels: Sequence[Rows]) -> list[LevelStatistics]:
-    """Return statistics per level, leaves first; `levels` are the rows sent to `grow_tree`."""
+def level_statistics(layers: Sequence[Membership], levels: Sequence[Rows]) -> list[LevelStatistics]:
+    """Return statistics per level, leaves first; `layers` group the rows of all but the last."""
     groupings = [(None,) * 4] + [
-        _grouping(M, rows.X) for M, rows in zip(tree.layers, levels, strict=False)
+        _grouping(M, rows.X) for M, rows in zip(layers, levels, strict=False)
     ]
     return [
-        LevelStatistics(level, len(rows), int(rows.n_tokens.sum()), *grouping)
-        for level, (rows, grouping) in enumerate(zip(levels, groupings, strict=True))
+        LevelStatistics(rows.level, len(rows), int(rows.n_tokens.sum()), *grouping)
+        for rows, grouping in zip(levels, groupings, strict=True)
     ]
 
 

@@ -26,16 +26,16 @@ def grow_tree(
 ) -> Generator[Membership, Rows, Tree]:
     """Apply each grouper repeatedly until it is done, then the next one.
 
-    A generator that yields a level's membership, receives the rows of its groups (one each, in
-    column order) and returns the tree. The caller makes rows from groups: a summary and its
-    embedding, or a centroid.
+    A generator that yields a level's membership, receives the next level's rows and returns the
+    tree. The caller makes rows from groups, in column order: a summary and its embedding, or a
+    centroid. If the rows are part of a level (`Rows.is_part`), others may come in on the way.
 
     Parameters
     ----------
     leaves : Rows
     groupers : sequence of Grouper
         A grouper is done if it returns None or as many groups as rows. The latter is allowed on
-        the leaves, for one summary per short document.
+        the leaves, for one summary per short document, and for a part of a level.
     max_levels : int, optional
         Levels above the leaves; unlimited by default.
 
@@ -58,7 +58,7 @@ def grow_tree(
     for grouper in groupers:
         while len(rows) > 0 and (max_levels is None or len(layers) < max_levels):
             M = grouper(rows)
-            if M is None or (M.shape[1] >= len(rows) and layers):
+            if M is None or (M.shape[1] >= len(rows) and layers and not rows.is_part):
                 break
             layers.append(M)
             rows = yield M

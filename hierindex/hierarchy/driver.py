@@ -6,7 +6,8 @@ from typing import Any, cast
 
 from hierindex.cache.vectors import VectorCache
 from hierindex.embed.embedder import Embedder
-from hierindex.hierarchy.growth import Embed, Grown, Growth, Work
+from hierindex.hierarchy.growth import Grown, Growth
+from hierindex.hierarchy.recipe import Embed, Work
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Resources, Summarizer
 

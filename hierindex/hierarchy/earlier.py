@@ -1,72 +1,292 @@
-"""The tree that an index holds, from which an update takes the groups that stay."""
+"""The tree that an index holds, of which an update keeps what does not change.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self
+A growth replaces the trees of changed documents. Above them, it goes up level by level: the groups
+that lost a node, and those that a new node joins, are read with all of their nodes and grouped
+again, and the parents that change are the new nodes of the next level. All other groups stay as
+they are, and are not read.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from hierindex.core.groupers import ByMixture
-from hierindex.core.membership import Ints1d, Membership, groups_of
-from hierindex.core.revision import Earlier, Revised
-from hierindex.core.tree import Grouper
+from hierindex.core.membership import Floats2d, Membership, groups_of
+from hierindex.core.revision import continued, joined
+from hierindex.core.rows import Rows
+from hierindex.embed.embedder import unit_vectors
+from hierindex.hierarchy.held import HeldTree
+from hierindex.hierarchy.level_rows import level_rows
 from hierindex.hierarchy.nodes import Draft
+from hierindex.record import NodeRecord
+from hierindex.store.snapshot import Snapshot
+
+FEW = 256  # nodes of a level that are read at once rather than searched
+MANY_NEW = 0.25  # share of new nodes above which all nodes of a level are read
+MOST_NEW = 0.5  # share of new nodes above which a level is clustered anew
 
 
-@dataclass(frozen=True)
 class EarlierTree:
-    """The nodes of an earlier tree, and their numbers by id."""
+    """The tree that an index holds, as one growth replaces it.
 
-    nodes: Earlier
-    number: Mapping[str, int]
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Of an index that exists.
+    documents : Collection[str]
+        Ids of the documents that are removed, or whose chunks are given again.
+    order : Sequence[str]
+        Ids of all documents of the new tree.
+    """
 
-    @classmethod
-    def of(
-        cls,
-        ids: Sequence[str],
-        levels: Sequence[int],
-        parent_ids: Sequence[Sequence[str]],
-        parent_weights: Sequence[Sequence[float]],
-    ) -> Self:
-        """Return a tree from columns of its nodes."""
-        number = {node_id: i for i, node_id in enumerate(ids)}
-        links = [
-            (i, number[parent], weight)
-            for i, pairs in enumerate(zip(parent_ids, parent_weights, strict=True))
-            for parent, weight in zip(*pairs, strict=True)
-            if parent in number
-        ]
-        row, column, weight = np.array(links).reshape(-1, 3).T
-        places = row.astype(np.int64), column.astype(np.int64)
-        parents = csr_array((weight, places), shape=(len(ids), len(ids)))
-        return cls(Earlier(np.array(levels, dtype=np.int64), parents), number)
+    def __init__(
+        self, snapshot: Snapshot, documents: Collection[str], order: Sequence[str]
+    ) -> None:
+        self.gone: set[str] = set()
+        """Ids of the nodes that the new tree does not have."""
+        self._held = HeldTree(snapshot)
+        self._documents = documents
+        self._order = {document: i for i, document in enumerate(order)}
+        self._levels = 0  # those that hold the trees of single documents
+        self._shift = 0  # of the levels above the trees of documents
+        self._read: dict[str, tuple[Draft, NodeRecord]] = {}  # with their records as they were
+        # Of the cut that is grouped:
+        self._cut = 0  # its level in the earlier tree
+        self._is_whole = False  # whether all of its nodes are grouped
+        self._left: set[str] = set()  # earlier nodes that are gone, changed or continued
+        self._follows: dict[str, str] = {}  # the earlier node that a node is or continues
+        self._groups: list[str] = []  # earlier parents of the nodes that are grouped
+        self._before = csr_array((0, 0))  # memberships of the nodes in these
 
-    def before(self, nodes: Sequence[Draft]) -> Ints1d:
-        """Return the number of each node in this tree, -1 for a new one, (n_nodes,) int."""
-        return np.array([self.number.get(draft.node.node_id, -1) for draft in nodes])
+    @property
+    def changed(self) -> list[Draft]:
+        """The nodes that were read and whose records have changed since."""
+        return [draft for draft, before in self._read.values() if draft.record != before]
 
-    def continued(
-        self, M: Membership, before: Ints1d, current: Sequence[Draft], parents: Sequence[Draft]
-    ) -> Ints1d:
-        """Return the number of the node that each parent continues, see `Earlier.continued`.
+    def is_unchanged(self, draft: Draft) -> bool:
+        """Return whether a node was read, so that its text and its children are as they were."""
+        return draft.id in self._read
 
-        A node that passes up continues what it continued before.
+    def replace_documents(self, drafts: Sequence[Draft], height: int, *, is_grouped: bool) -> int:
+        """Note the new trees of documents, and return the number of levels that hold all trees.
+
+        Parameters
+        ----------
+        drafts : Sequence[Draft]
+            All nodes of these trees.
+        height : int
+            Number of their levels above the chunks.
+        is_grouped : bool
+            Whether the nodes of each document are grouped before those of all.
         """
-        continued = self.nodes.continued(M, before)
+        self._levels = self._held.document_levels() if is_grouped else 0
+        places = self._held.of_documents(self._documents)
+        before = {i: place for i, place in places.items() if place.level <= self._levels}
+        made = {draft.id for draft in drafts}
+        self.gone = before.keys() - made
+        self._left = {i for i, place in before.items() if place.level_max >= self._levels}
+        top = {before[i].documents[0]: i for i in self._left} if self._levels else {}
+        for draft in drafts:
+            document = draft.record.documents[0]
+            if draft.id in self._left:
+                self._follows[draft.id] = draft.id
+            elif not draft.record.parents and top.get(document, draft.id) not in made:
+                self._follows[draft.id] = top[document]
+        levels = max(height, self._levels)
+        if self._levels > height and any(before[i].level == self._levels for i in self._left):
+            levels = max(height, self._held.highest(self._levels, without=self._left))
+        self._shift = levels - self._levels
+        return levels
+
+    def around(
+        self, current: Sequence[Draft], X: Floats2d, level: int
+    ) -> tuple[Sequence[Draft], Rows]:
+        """Return the nodes of a level that are to be grouped, given ones and read ones.
+
+        Parameters
+        ----------
+        current : Sequence[Draft]
+            New and changed nodes of the level.
+        X : (n_nodes, n_dims) unit vectors
+        level : int
+
+        Returns
+        -------
+        Sequence[Draft], Rows
+            In document order; none if nothing changes from this level on.
+        """
+        self._cut, self._is_whole = level - self._shift, False
+        if not (self._shift or self._left) and all(map(self.is_unchanged, current)):
+            return [], level_rows([], X[:0], level)
+        new = [draft for draft in current if draft.id not in self._follows]
+        is_new = np.array([draft.id not in self._follows for draft in current], dtype=bool)
+        n_nodes = self._held.size(self._cut) - len(self._left) + len(current)
+        is_high = self._shift != 0 or self._cut >= self._held.highest_level()
+        self._is_whole = is_high or n_nodes <= max(FEW, len(new) / MANY_NEW)
+        away = self._left | {draft.id for draft in current}
+        groups = {parent for node_id in self._left for parent in self._parents(node_id)}
+        if self._is_whole:
+            near = beside = self._kept_nodes(self._held.cut(self._cut), away)
+            groups |= {parent for draft in beside for parent in self._parents(draft.id)}
+        else:
+            near = self._kept_nodes(
+                self._held.drafts(self._held.near(X[is_new], self._cut, away)), away
+            )
+        known = [draft for draft in current if draft.id in self._follows]
+        joins = self._joined(X[is_new], [*known, *near], _stacked(X[~is_new], near))
+        group_of = {draft.id: group for draft, group in zip(new, joins, strict=True) if group}
+        if not self._is_whole:
+            groups |= {*group_of.values()}
+            members = {i for place in self._held.places(groups).values() for i in place.children}
+            beside = self._kept_nodes(self._held.drafts(members - away), away)
+        nodes, X = [*current, *beside], _stacked(X, beside)
+        order = sorted(range(len(nodes)), key=lambda i: self._place(nodes[i]))
+        nodes = [nodes[i] for i in order]
+        self._groups = sorted(groups)
+        self._before = self._memberships(nodes, group_of)
+        is_anew = self._is_whole and (not groups or len(new) > MOST_NEW * n_nodes)
+        rows = level_rows(nodes, X[order], level)
+        before = None if is_anew else self._before
+        return nodes, replace(rows, before=before, is_part=not self._is_whole)
+
+    def kept(self, nodes: Sequence[Draft], M: Membership) -> dict[int, str]:
+        """Return the earlier parents that stay as they are, by the column of their group.
+
+        These are the parents of groups that have the same nodes as before, all of them unchanged.
+        """
+        places = self._held.places(self._groups)
+        parent_of = {place.children: node_id for node_id, place in places.items()}
+        kept = {}
         for g, group in enumerate(groups_of(M)):
-            if parents[g] is current[group[0]]:
-                continued[g] = before[group[0]]
-        return continued
+            members = [nodes[row] for row in group]
+            parent = parent_of.get(frozenset(draft.id for draft in members))
+            if parent is not None and all(map(self.is_unchanged, members)):
+                kept[g] = parent
+        return kept
 
-    def revised(self, grouper: Grouper) -> Grouper:
-        """Return a grouper that keeps this tree's groups, if it groups nodes across documents.
+    def parents_beside(self, draft: Draft) -> dict[str, float]:
+        """Return the parents of a node, with weights, whose groups are not read and stay."""
+        if not self.is_unchanged(draft):
+            return {}
+        parents = self._parents(draft.id)
+        return {i: weight for i, weight in parents.items() if i not in self._groups}
 
-        Trees of single documents are always grown anew, as by a build.
+    def rise(
+        self, nodes: Sequence[Draft], M: Membership, parents: Sequence[Draft | str], X: Floats2d
+    ) -> tuple[Sequence[Draft], Rows]:
+        """Return the nodes of the next level that are to be grouped, see `around`.
+
+        Parameters
+        ----------
+        nodes : Sequence[Draft]
+            What `around` returned.
+        M : (n_nodes, n_groups) csr_array
+        parents : Sequence[Draft or str]
+            Of each group. A node that passes up is its own; an id stands for one that is kept.
+        X : (n_groups, n_dims) unit vectors
         """
-        if self.number and isinstance(grouper, ByMixture) and not grouper.per_document:
-            return Revised(grouper, self.nodes)
-        return grouper
+        made = {parent.id for parent in parents if isinstance(parent, Draft)}
+        replaced = {*self._groups}.difference(p for p in parents if isinstance(p, str))
+        follows = {}
+        candidates = zip(parents, groups_of(M), continued(M, self._before).tolist(), strict=True)
+        for parent, group, g in candidates:
+            if isinstance(parent, str):
+                continue
+            if parent is nodes[group[0]]:  # it passes up
+                earlier = self._earlier(parent)
+                if earlier and not self._parents(earlier):
+                    follows[parent.id] = earlier
+            elif parent.id in replaced:
+                follows[parent.id] = parent.id
+            elif g >= 0 and self._groups[g] in replaced - made:
+                follows[parent.id] = self._groups[g]
+        passing = {earlier for earlier in map(self._earlier, nodes) if earlier} | self._left
+        unchanged = {i for i in follows if i in self._read}
+        self.gone |= replaced - made
+        self._left = replaced | {i for i in passing if not self._parents(i)} - unchanged
+        self._follows = follows
+        rows = [g for g, parent in enumerate(parents) if isinstance(parent, Draft)]
+        current = [parent for parent in parents if isinstance(parent, Draft)]
+        return self.around(current, X[rows], self._cut + self._shift + 1)
+
+    def finish(self, drafts: Sequence[Draft]) -> None:
+        """Note that nothing is above the nodes that `around` returned last, given all new nodes."""
+        if self._is_whole:
+            self.gone.update(self._held.above(self._cut))
+            self.gone.difference_update(draft.id for draft in drafts)
+
+    def others_of(self, drafts: Sequence[Draft], documents: Collection[str]) -> list[Draft]:
+        """Return the nodes of these documents alone that stay and are not among the given ones."""
+        known = self.gone.union(draft.id for draft in drafts)
+        ids = self._held.of_documents(documents).keys() - known
+        return self._kept_nodes(self._held.drafts(ids), known)
+
+    def _parents(self, node_id: str) -> dict[str, float]:
+        """Return the parents of an earlier node on the level above the cut, with weights."""
+        place = self._held.places([node_id])[node_id]
+        above = self._held.places(place.parents)
+        return {i: place.parents[i] for i, p in above.items() if p.level == self._cut + 1}
+
+    def _earlier(self, draft: Draft) -> str:
+        """Return the earlier node that a node is or continues; "" if it is new."""
+        return self._follows.get(draft.id, draft.id if self.is_unchanged(draft) else "")
+
+    def _kept_nodes(self, drafts: Iterable[Draft], away: Collection[str]) -> list[Draft]:
+        """Remember nodes that were read, without those that are known already."""
+        nodes = [draft for draft in drafts if draft.id not in away]
+        for draft in nodes:
+            self._read[draft.id] = draft, draft.record
+            if draft.record.level > self._levels:
+                level = draft.record.level + self._shift
+                draft.note(level=level, level_max=level)
+        return nodes
+
+    def _joined(self, new: Floats2d, known: Sequence[Draft], X: Floats2d) -> list[str]:
+        """Return the earlier group that each new row joins, given nodes with their vectors."""
+        parents = [self._parents(self._earlier(draft)) for draft in known]
+        groups = sorted({group for of in parents for group in of})
+        if not groups:
+            return [""] * len(new)
+        grouped = [i for i, of in enumerate(parents) if of]
+        M = _matrix([parents[i] for i in grouped], groups)
+        return [groups[g] for g in joined(new, X[grouped], M)]
+
+    def _memberships(self, nodes: Sequence[Draft], group_of: Mapping[str, str]) -> csr_array:
+        """Return the weights of nodes in the earlier groups, and of new ones in what they join."""
+        weights = []
+        for draft in nodes:
+            if earlier := self._earlier(draft):
+                weights.append(self._parents(earlier))
+            else:
+                group = group_of.get(draft.id)
+                weights.append({group: 1.0} if group else {})
+        return _matrix(weights, self._groups)
+
+    def _place(self, draft: Draft) -> tuple[int, int, str]:
+        """Return a key that sorts nodes by document and text."""
+        record = draft.record
+        spans = [span.start for span in record.citations if span.document == record.documents[0]]
+        return self._order[record.documents[0]], min(spans, default=-1), draft.id
 
 
-NONE = EarlierTree.of([], [], [], [])
+def _matrix(weights: Sequence[Mapping[str, float]], groups: Sequence[str]) -> csr_array:
+    """Return weights by group as a (n_rows, n_groups) matrix; other groups are left out."""
+    column = {group: g for g, group in enumerate(groups)}
+    links = [
+        (row, column[group], weight)
+        for row, of in enumerate(weights)
+        for group, weight in of.items()
+        if group in column
+    ]
+    row, columns, weight = np.array(links).reshape(-1, 3).T
+    places = row.astype(np.int64), columns.astype(np.int64)
+    return csr_array((weight, places), shape=(len(weights), len(groups)))
+
+
+def _stacked(X: Floats2d, drafts: Sequence[Draft]) -> Floats2d:
+    """Return rows of vectors with those of nodes below them."""
+    if not drafts:
+        return X
+    vectors = unit_vectors([draft.node.get_embedding() for draft in drafts])
+    return np.concatenate([X, vectors]) if len(X) else vectors

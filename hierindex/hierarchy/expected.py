@@ -12,8 +12,8 @@ from hierindex.core.groupers import ByMixture, BySegment
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.optimal import STRETCH, WORTH_A_SEGMENT, Optimal
 from hierindex.core.tree import Grouper
-from hierindex.hierarchy.growth import Recipe
 from hierindex.hierarchy.level_rows import headings_between
+from hierindex.hierarchy.recipe import Recipe
 from hierindex.llm.usage import Usage
 from hierindex.summarize.summary import Summarizer
 
@@ -93,7 +93,7 @@ def _grown(
     segments that its headings ask for. Those of higher levels depend on the cuts below.
     """
     nodes, n_written, n_read = [int(rows.sum())], 0, 0.0
-    for grouper in recipe.groupers:
+    for grouper in (*recipe.within, *recipe.across):
         if isinstance(grouper, ByMixture) and not grouper.per_document:
             rows, tokens = rows.sum(keepdims=True), tokens.sum(keepdims=True)
         while len(nodes) <= (recipe.max_levels or np.inf):

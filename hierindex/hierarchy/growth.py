@@ -4,262 +4,262 @@ The generator yields texts to embed or groups to summarise and receives the resu
 sync and the async driver run the same code.
 """
 
-import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode, TextNode
 
 from hierindex.cache.texts import TextCache
-from hierindex.core.identity import digest
 from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
 from hierindex.core.rows import Rows
 from hierindex.core.statistics import LevelStatistics, level_statistics
 from hierindex.core.tree import Grouper, grow_tree
 from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.model_identity import identity
-from hierindex.errors import InputError
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.level_rows import headings_between, level_rows
-from hierindex.hierarchy.metadata import Merge
-from hierindex.hierarchy.nodes import Draft, make_leaves, make_parent
+from hierindex.hierarchy.nodes import Draft, make_leaves
+from hierindex.hierarchy.parents import parents_of
+from hierindex.hierarchy.recipe import Embed, Recipe, Work
 from hierindex.hierarchy.titles import note_titles
 from hierindex.hierarchy.whole_documents import leaves_of_one_document, note_whole_documents
 from hierindex.llm.usage import Usage
-from hierindex.summarize.sentences import split_all
-from hierindex.summarize.summary import Budget, Group, Summary
 from hierindex.timing import Stopwatch, Timing
-
-ParentEmbedding = Literal["text", "mean"]
-
-
-@dataclass(frozen=True)
-class Embed:
-    """A request for the unit vectors of texts, (n_texts, n_dims)."""
-
-    texts: list[str]
-    stage: str
-
-
-@dataclass(frozen=True)
-class Summarize:
-    """A request for a list with one `Summary` per group."""
-
-    groups: list[Group]
-    budget: Budget
-    stage: str
-
-
-Work = Embed | Summarize
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Everything that determines a tree, apart from its chunks."""
-
-    method: str
-    groupers: Sequence[Grouper]
-    embedder: Embedder
-    summarizer: str  # name only
-    shaped_by: str  # JSON of everything that determines a summary, apart from group and budget
-    summary_tokens: int
-    parent_embedding: ParentEmbedding
-    max_levels: int | None
-    summarize_single_documents: bool
-    namespace: str
-    metadata_rules: Mapping[str, Merge]
-    earlier: EarlierTree
-    is_rehearsal: bool  # an estimate: summaries are placeholders and are not cached
 
 
 @dataclass(frozen=True)
 class Grown:
-    """A finished tree: its embedded nodes level by level, with usage, statistics and timings."""
+    """A finished tree, or what an update changes of it.
+
+    `nodes` are embedded, level by level, and `gone` are the ids of the earlier nodes that the tree
+    no longer has. `statistics` are of the nodes that were grouped.
+    """
 
     nodes: list[TextNode]
+    gone: Collection[str]
     usage: Usage
     statistics: list[LevelStatistics]
     timings: list[Timing]
 
 
 Growth = Generator[Work, Any, Grown]
+Level = tuple[Sequence[Draft], Rows]
 
 
-def grow_nodes(chunks: Sequence[BaseNode], recipe: Recipe, memory: TextCache | None) -> Growth:
+def grow_nodes(
+    chunks: Sequence[BaseNode],
+    recipe: Recipe,
+    memory: TextCache | None,
+    earlier: EarlierTree | None = None,
+) -> Growth:
     """Grow a tree over chunks, which are not modified.
 
     Parameters
     ----------
     chunks : Sequence[BaseNode]
+        Of all documents; to change an earlier tree, of those that are new or have changed.
     recipe : Recipe
     memory : TextCache or None
         Cache that summaries are read from and written to.
+    earlier : EarlierTree, optional
+        The tree to change.
     """
-    watch = Stopwatch()
-    with watch("link", 0):
-        leaves = make_leaves(chunks, recipe.namespace)
-    if not leaves:
-        return Grown([], Usage(), [], [])
-    recipe.embedder.warn_of_summaries(recipe.summary_tokens)
-    with watch("embed", 0):
-        rows = yield from _embedded(leaves, recipe)
-    current, drafts, usage, levels = leaves, list(leaves), Usage(), [rows]
-    growth = grow_tree(rows, recipe.groupers, max_levels=recipe.max_levels)
-    try:
-        with watch("cluster", 1):
-            M = next(growth)
-        while True:
-            level = rows.level + 1
-            parents, X, cost = yield from _parents(current, rows, M, recipe, memory, watch)
-            with watch("link", level):
-                _link(current, parents, M, level)
-                drafts += [parent for parent in parents if parent.record.level == level]
-                usage += cost
-                first = [group[0] for group in groups_of(M)]
-                before = recipe.earlier.continued(M, rows.before, current, parents)
-                current, rows = parents, level_rows(parents, X, level, rows.heading[first], before)
-                levels.append(rows)
-            with watch("cluster", level + 1):
-                M = growth.send(rows)
-    except StopIteration as end:
-        with watch("cluster", None):
-            statistics = level_statistics(end.value, levels)
-    with watch("link", None):
-        leaves_of = leaves_of_one_document(drafts)
-        note_whole_documents(drafts, leaves_of)
-        note_titles(drafts, leaves_of)
-        for draft in drafts:
-            draft.note(
-                method=recipe.method,
-                embed_model=recipe.embedder.name,
-                embed_settings=identity(recipe.embedder.embed_model),
-                summarizer=recipe.summarizer,
-            )
-        nodes = [draft.finished() for draft in drafts]
-    return Grown(nodes, usage, statistics, watch.timings)
+    growing = _Growing(recipe, memory)
+    nodes, rows = yield from growing.leaves(chunks)
+    nodes, rows = yield from growing.levels_above(nodes, rows, recipe.within)
+    nodes, rows = growing.with_other_documents(nodes, rows, earlier)
+    yield from growing.levels_above(nodes, rows, recipe.across)
+    return growing.finished()
 
 
-def _embedded(leaves: Sequence[Draft], recipe: Recipe) -> Generator[Work, Any, Rows]:
-    """Count the tokens of leaves, embed those without a vector and return them as rows."""
+class _Growing:
+    """A tree while it grows."""
+
+    def __init__(self, recipe: Recipe, memory: TextCache | None) -> None:
+        self._recipe, self._memory = recipe, memory
+        self._made: list[Draft] = []
+        self._earlier: EarlierTree | None = None  # what the levels above documents are part of
+        self._document_levels = 0
+        self._layers: list[Membership] = []
+        self._levels: list[Rows] = []
+        self._usage = Usage()
+        self._watch = Stopwatch()
+
+    def leaves(self, chunks: Sequence[BaseNode]) -> Generator[Work, Any, Level]:
+        """Return leaves made of chunks, after embedding those without a vector."""
+        with self._watch("link", 0):
+            leaves = make_leaves(chunks, self._recipe.namespace)
+        self._recipe.embedder.warn_of_summaries(self._recipe.summary_tokens)
+        X: Floats2d = np.zeros((0, 1))
+        if leaves:
+            with self._watch("embed", 0):
+                X = yield from _embedded(leaves, self._recipe.embedder)
+        rows = level_rows(leaves, X, 0, headings_between([leaf.node for leaf in leaves]))
+        self._made += leaves
+        self._levels.append(rows)
+        return leaves, rows
+
+    def levels_above(
+        self, nodes: Sequence[Draft], rows: Rows, groupers: Sequence[Grouper]
+    ) -> Generator[Work, Any, Level]:
+        """Grow levels above one until the groupers are done, and return the highest."""
+        most = self._recipe.max_levels
+        growth = grow_tree(rows, groupers, max_levels=None if most is None else most - rows.level)
+        with suppress(StopIteration):
+            with self._watch("cluster", rows.level + 1):
+                M = next(growth)
+            while True:
+                nodes, rows = yield from self._level_above(nodes, rows, M)
+                self._layers.append(M)
+                self._levels.append(rows)
+                with self._watch("cluster", rows.level + 1):
+                    M = growth.send(rows)
+        return nodes, rows
+
+    def with_other_documents(
+        self, nodes: Sequence[Draft], rows: Rows, earlier: EarlierTree | None
+    ) -> Level:
+        """Return the highest nodes of documents, with those of an earlier tree to group with."""
+        self._earlier, self._document_levels = earlier, rows.level
+        if earlier is not None:
+            with self._watch("link", None):
+                is_grouped = bool(self._recipe.within)
+                self._document_levels = earlier.replace_documents(
+                    self._made, rows.level, is_grouped=is_grouped
+                )
+                for draft in nodes:
+                    draft.note(level_max=self._document_levels)
+                if self._recipe.across:
+                    nodes, rows = earlier.around(nodes, rows.X, self._document_levels)
+                    self._levels[-1] = rows
+        return nodes, rows
+
+    def _level_above(
+        self, nodes: Sequence[Draft], rows: Rows, M: Membership
+    ) -> Generator[Work, Any, Level]:
+        """Return the parents of nodes with their rows; a group of one passes up unchanged."""
+        earlier, level, groups = self._earlier, rows.level + 1, groups_of(M)
+        kept = earlier.kept(nodes, M) if earlier else {}
+        alone = self._recipe.summarize_single_documents and rows.level == 0
+        new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
+        made, X_new, usage = yield from parents_of(
+            [[nodes[row] for row in groups[g]] for g in new],
+            centroids(M, rows.X)[new],
+            level,
+            self._recipe,
+            self._memory,
+            self._watch,
+        )
+        self._made += made
+        self._usage += usage
+        with self._watch("link", level):
+            first = np.array([group[0] for group in groups], dtype=np.int64)
+            X = rows.X[first]
+            X[new] = X_new
+            parents: list[Draft | str] = [nodes[row] for row in first]  # passing up
+            for g, parent in zip(new, made, strict=True):
+                parents[g] = parent
+            for g, node_id in kept.items():
+                parents[g] = node_id
+            _link(nodes, parents, M, level, earlier)
+            if earlier:
+                return earlier.rise(nodes, M, parents, X)
+            current = [draft for draft in parents if isinstance(draft, Draft)]
+            return current, level_rows(current, X, level, rows.heading[first])
+
+    def finished(self) -> Grown:
+        """Return the tree, after noting what depends on all of it."""
+        recipe, earlier = self._recipe, self._earlier
+        with self._watch("cluster", None):
+            statistics = level_statistics(self._layers, self._levels)
+        with self._watch("link", None):
+            drafts, documents = self._made, _of_one_document(self._made)
+            if earlier:
+                earlier.finish(self._made)
+                drafts = [*drafts, *earlier.changed]
+                documents |= _of_one_document(
+                    d for d in earlier.changed if d.record.level > self._document_levels
+                )
+                drafts += earlier.others_of(drafts, documents)
+                drafts.sort(key=lambda draft: draft.record.level)
+            leaves_of = leaves_of_one_document(drafts, documents)
+            note_whole_documents(drafts, leaves_of)
+            note_titles(drafts, leaves_of)
+            for draft in self._made:
+                draft.note(
+                    method=recipe.method,
+                    embed_model=recipe.embedder.name,
+                    embed_settings=identity(recipe.embedder.embed_model),
+                    summarizer=recipe.summarizer,
+                )
+            changed = [*self._made, *(earlier.changed if earlier else ())]
+            nodes = [draft.finished() for draft in changed]
+        return Grown(
+            nodes,
+            earlier.gone if earlier else (),
+            self._usage,
+            statistics,
+            self._watch.timings,
+        )
+
+
+def _embedded(leaves: Sequence[Draft], embedder: Embedder) -> Generator[Work, Any, Floats2d]:
+    """Count the tokens of leaves, embed those without a vector and return all unit vectors."""
     nodes = [leaf.node for leaf in leaves]
     texts = [node.get_content(MetadataMode.EMBED) for node in nodes]
-    n_tokens = recipe.embedder.count_tokens(texts)
-    recipe.embedder.warn_of_cut(n_tokens, "chunks")
+    n_tokens = embedder.count_tokens(texts)
+    embedder.warn_of_cut(n_tokens, "chunks")
     for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
         leaf.note(n_tokens=n)
     new = [i for i, node in enumerate(nodes) if node.embedding is None]
     vectors = (yield Embed([texts[i] for i in new], "embed chunks")) if new else []
     for i, vector in zip(new, vectors, strict=True):
         nodes[i].embedding = vector.tolist()
-    X = unit_vectors([node.get_embedding() for node in nodes])
-    return level_rows(leaves, X, 0, headings_between(nodes), recipe.earlier.before(leaves))
+    return unit_vectors([node.get_embedding() for node in nodes])
 
 
-def _parents(
-    current: Sequence[Draft],
-    rows: Rows,
+def _link(
+    nodes: Sequence[Draft],
+    parents: list[Draft | str],
     M: Membership,
-    recipe: Recipe,
-    memory: TextCache | None,
-    watch: Stopwatch,
-) -> Generator[Work, Any, tuple[list[Draft], Floats2d, Usage]]:
-    """Return the next level with its unit vectors and usage; a group of one passes up unchanged."""
-    groups, level = groups_of(M), rows.level + 1
-    alone = recipe.summarize_single_documents and rows.level == 0
-    written = [g for g, group in enumerate(groups) if len(group) > 1 or alone]
-    children = [[current[row] for row in groups[g]] for g in written]
-    with watch("summarize", level):
-        keys = [_key(c, recipe) for c in children]
-        summaries = yield from _summaries(keys, children, recipe, memory, level)
-    with watch("link", level):
-        made = [
-            make_parent(key, c, summary, level=level, rules=recipe.metadata_rules)
-            for key, c, summary in zip(keys, children, summaries, strict=True)
-        ]
-    with watch("embed", level):
-        X = np.array([rows.X[group[0]] for group in groups])  # (n_groups, n_dims)
-        texts = [parent.node.text for parent in made]
-        if recipe.parent_embedding == "mean":
-            X[written] = centroids(M, rows.X)[written]
-        elif texts:
-            X[written] = yield from _embedded_texts(texts, rows.X.shape[1], level)
-        n_tokens = recipe.embedder.count_tokens(texts)
-    parents = [current[group[0]] for group in groups]
-    for g, parent, n in zip(written, made, n_tokens.tolist(), strict=True):
-        parent.node.embedding = X[g].tolist()
-        parent.note(n_tokens=n)
-        parents[g] = parent
-    usage = sum((summary.usage for summary in summaries), Usage())
-    return parents, X, usage
-
-
-def _key(children: Sequence[Draft], recipe: Recipe) -> str:
-    """Digest everything that determines a group's summary."""
-    number: dict[str | None, int] = {}  # documents by order: renaming one keeps the cache hit
-    fields = []
-    for child in children:
-        parts = [
-            (q.at, q.to, number.setdefault(q.source and q.source.document, len(number)))
-            for q in child.record.quotes
-        ]
-        fields += [child.node.text, json.dumps(parts)]
-    return digest("summary", recipe.shaped_by, str(_budget(recipe).max_tokens), *fields)
-
-
-def _summaries(
-    keys: Sequence[str],
-    children: Sequence[Sequence[Draft]],
-    recipe: Recipe,
-    memory: TextCache | None,
     level: int,
-) -> Generator[Work, Any, list[Summary]]:
-    """Return one summary per group, from the cache where it has one."""
-    known = {} if memory is None else memory.recall_summaries(keys)
-    first: dict[str, int] = {}
-    for i, key in enumerate(keys):
-        first.setdefault(key, i)  # equal groups, as of copies, share a summary
-    new = [i for key, i in first.items() if key not in known]
-    wanted: list[Group] = [
-        split_all((c.node.text, c.record.quotes) for c in children[i]) for i in new
-    ]
-    written: Sequence[Summary] = (
-        (yield Summarize(wanted, _budget(recipe), f"summarize level {level}")) if new else []
-    )
-    fresh = dict(zip(new, written, strict=True))
-    if memory is not None and not recipe.is_rehearsal:
-        lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
-        memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
-    known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
-    return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]
+    earlier: EarlierTree | None,
+) -> None:
+    """Note each node's parents, strongest first, or the level that it passes up to.
 
-
-def _budget(recipe: Recipe) -> Budget:
-    """Return the token budget of a summary, capped by the embedding model's window."""
-    embedder = recipe.embedder
-    return Budget(min(recipe.summary_tokens, embedder.room), embedder.count_text_tokens)
-
-
-def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work, Any, Floats2d]:
-    """Embed summaries and check their dimension."""
-    X: Floats2d = yield Embed(texts, f"embed level {level}")
-    if X.shape[1] != n_dims:
-        raise InputError(
-            f"Chunks have embeddings of {n_dims} dimensions, summaries of {X.shape[1]}; "
-            "pass the embedding model that embedded the chunks as embed_model=."
-        )
-    return X
-
-
-def _link(current: Sequence[Draft], parents: Sequence[Draft], M: Membership, level: int) -> None:
-    """Record each node's parents, strongest first, or the level that it passes up to."""
-    for i, draft in enumerate(current):
+    A node that would pass up, but has parents beside these groups, stays with those parents.
+    """
+    for i, draft in enumerate(nodes):
         row = slice(M.indptr[i], M.indptr[i + 1])
         columns, weights = M.indices[row], M.data[row]
-        if parents[columns[0]] is draft:
+        beside = earlier.parents_beside(draft) if earlier else {}
+        passes = parents[columns[0]] is draft
+        if passes and not beside:
             draft.note(level_max=level)
             continue
-        order = np.lexsort((columns, -weights))
-        pairs = zip(columns[order], weights[order], strict=True)
-        draft.note(parents=tuple((parents[g].node.node_id, float(w)) for g, w in pairs))
+        share = 1 - sum(beside.values())
+        weight_of = (
+            {}
+            if passes
+            else {_id(parents[g]): share * float(w) for g, w in zip(columns, weights, strict=True)}
+        )
+        if passes:
+            parents[columns[0]] = next(iter(beside))
+            beside = {parent: weight / (1 - share) for parent, weight in beside.items()}
+        pairs = sorted([*weight_of.items(), *beside.items()], key=lambda pair: -pair[1])
+        known = {parent for parent, _ in draft.record.parents}
+        if known != {parent for parent, _ in pairs}:
+            draft.note(parents=tuple(pairs))
+        draft.note(level_max=level - 1)
+
+
+def _id(parent: Draft | str) -> str:
+    return parent if isinstance(parent, str) else parent.id
+
+
+def _of_one_document(drafts: Iterable[Draft]) -> set[str]:
+    """Return the documents of the nodes that have text of one document only."""
+    return {d.record.documents[0] for d in drafts if len(d.record.documents) == 1}

@@ -4,6 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,16 +18,18 @@ from hierindex.cache.file import Cache, open_cache
 from hierindex.core.bounds import Caps
 from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import DEFAULT, Mixture
+from hierindex.core.revision import Revised
 from hierindex.core.tree import Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Models, adrive, drive
-from hierindex.hierarchy.earlier import NONE, EarlierTree
+from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.expected import Expected, expected_trees
-from hierindex.hierarchy.growth import Grown, Growth, ParentEmbedding, Recipe, grow_nodes
+from hierindex.hierarchy.growth import Grown, Growth, grow_nodes
 from hierindex.hierarchy.metadata import Merge
+from hierindex.hierarchy.recipe import ParentEmbedding, Recipe
 from hierindex.hierarchy.slices import refuse_slices
 from hierindex.progress import Progress, silent
 from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
@@ -171,13 +174,13 @@ class Hierarchy(TransformComponent):
         nodes: Sequence[BaseNode],
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
-        earlier: EarlierTree = NONE,
+        earlier: EarlierTree | None = None,
     ) -> Grown:
         """Grow a tree like `__call__` and also return its usage, statistics and timings.
 
         `cache` has vectors and texts of earlier builds, to which new ones are added, `progress`
-        replaces the hierarchy's own callback, and the groups above documents of the tree `earlier`
-        stay as far as they can, see `Revised`.
+        replaces the hierarchy's own callback. With `earlier`, the nodes are those of changed
+        documents, and what is returned are the changes of that tree.
         """
         growth = self._begin(nodes, cache, earlier)
         return drive(growth, self._models(cache), progress or self.progress)
@@ -242,8 +245,11 @@ class Hierarchy(TransformComponent):
         return cls(embed_model or name, summarizer, metadata_rules=metadata_rules or {}, **data)
 
     @abstractmethod
-    def _groupers(self) -> list[Grouper]:
-        """Return the groupers, each of which is applied level after level until it is done."""
+    def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
+        """Return the groupers of nodes of one document, and those of nodes of any document.
+
+        Each is applied level after level until it is done.
+        """
 
     def _caps(self) -> Caps:
         return Caps(self.max_tokens, self.max_children)
@@ -252,10 +258,13 @@ class Hierarchy(TransformComponent):
         return ByMixture(self.seed, self._caps(), self.mixture)
 
     def _begin(
-        self, nodes: Sequence[BaseNode], cache: Cache, earlier: EarlierTree = NONE
+        self, nodes: Sequence[BaseNode], cache: Cache, earlier: EarlierTree | None = None
     ) -> Growth:
         known = not self._compares_vectors or self.embedder.fingerprint is not None
-        return grow_nodes(nodes, self._recipe(earlier), cache.texts if known else None)
+        recipe = self._recipe()
+        if earlier is not None:
+            recipe = replace(recipe, across=[Revised(g) for g in self._groupers()[1]])
+        return grow_nodes(nodes, recipe, cache.texts if known else None, earlier)
 
     def _cache(self) -> AbstractContextManager[Cache]:
         if self.cache is None:
@@ -273,7 +282,7 @@ class Hierarchy(TransformComponent):
         """Whether the grounding of summaries may depend on the embedding model."""
         return self._summarizer.to_dict().get("grounding") is not None
 
-    def _recipe(self, earlier: EarlierTree = NONE) -> Recipe:
+    def _recipe(self) -> Recipe:
         shaped_by: dict[str, Any] = {
             "summarizer": self._summarizer.to_dict(),
             "summary_tokens": self.summary_tokens,
@@ -281,9 +290,11 @@ class Hierarchy(TransformComponent):
         }
         if self._compares_vectors:
             shaped_by["compared_by"] = self.embedder.fingerprint
+        within, across = self._groupers()
         return Recipe(
             method=self.method,
-            groupers=[earlier.revised(grouper) for grouper in self._groupers()],
+            within=within,
+            across=across,
             embedder=self.embedder,
             summarizer=self.summarizer_name,
             shaped_by=json.dumps(shaped_by, sort_keys=True),
@@ -293,6 +304,5 @@ class Hierarchy(TransformComponent):
             summarize_single_documents=self.method == "document",
             namespace=self.namespace,
             metadata_rules=self.metadata_rules,
-            earlier=earlier,
             is_rehearsal=self._is_rehearsal,
         )

@@ -7,7 +7,7 @@ import numpy as np
 from llama_index.core.schema import BaseNode
 
 from hierindex.core.membership import Floats2d, Ints1d
-from hierindex.core.rows import Rows
+from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.hierarchy.nodes import Draft
 from hierindex.record import SECTION, shared_section, titles_of
 
@@ -30,14 +30,15 @@ def headings_between(chunks: Sequence[BaseNode]) -> Ints1d:
 
 
 def level_rows(
-    drafts: Sequence[Draft], X: Floats2d, level: int, heading: Ints1d, before: Ints1d
+    drafts: Sequence[Draft], X: Floats2d, level: int, heading: Ints1d | None = None
 ) -> Rows:
-    """Return the rows of nodes; see `Rows` for the arrays."""
+    """Return the rows of nodes; see `Rows` for the arrays. Without `heading`, there are none."""
     records = [draft.record for draft in drafts]
     number = {d: i for i, d in enumerate(dict.fromkeys(d for r in records for d in r.documents))}
     document = [
         number[record.documents[0]] if len(record.documents) == 1 else -1 - i
         for i, record in enumerate(records)
     ]
-    n_tokens = np.array([record.n_tokens for record in records])
-    return Rows(X, n_tokens, np.array(document), level, heading, before)
+    n_tokens = np.array([record.n_tokens for record in records], dtype=np.int64)
+    heading = NO_HEADINGS if heading is None else heading
+    return Rows(X, n_tokens, np.array(document, dtype=np.int64), level, heading)

@@ -41,6 +41,11 @@ class Draft:
     node: TextNode
     record: NodeRecord
 
+    @property
+    def id(self) -> str:
+        """The node's id."""
+        return self.node.node_id
+
     def note(self, **changes: Any) -> None:
         """Change fields of the record."""
         self.record = replace(self.record, **changes)
@@ -48,6 +53,7 @@ class Draft:
     def finished(self) -> TextNode:
         """Return the node with its record as metadata and its strongest parent as PARENT."""
         self.node.metadata |= self.record.to_metadata()
+        self.node.relationships.pop(NodeRelationship.PARENT, None)
         if self.record.parents:
             parent = RelatedNodeInfo(node_id=self.record.parents[0][0])
             self.node.relationships[NodeRelationship.PARENT] = parent

@@ -23,14 +23,14 @@ def note_titles(drafts: Sequence[Draft], leaves: Mapping[str, Collection[Draft]]
     Parameters
     ----------
     drafts : Sequence[Draft]
-        All nodes of a tree, in reading order within each level, with `whole_document` set.
+        In reading order within each level, with `whole_document` set.
     leaves : Mapping
-        See `leaves_of_one_document`.
+        See `leaves_of_one_document`. Of other nodes, those that have a title keep it.
     """
-    sizes = _sizes_of_sections(drafts)
+    sizes = _sizes_of_sections([draft for draft in drafts if draft.id in leaves])
     siblings = defaultdict[str, list[Draft]](list)
     for draft in drafts:
-        under = leaves.get(draft.node.node_id, ())
+        under = leaves.get(draft.id, ())
         given = _document_title(draft, under) or _heading(draft, under, sizes)
         draft.note(title=given or draft.record.title)
         siblings[next((parent for parent, _ in draft.record.parents), "")].append(draft)
@@ -44,7 +44,7 @@ def note_titles(drafts: Sequence[Draft], leaves: Mapping[str, Collection[Draft]]
 
 def _document_title(draft: Draft, leaves: Collection[Draft]) -> str:
     """Return the title or the file name of the document that a node is, or nothing."""
-    if not draft.record.whole_document:
+    if not (draft.record.whole_document and leaves):
         return ""
     metadata = next(iter(leaves)).node.metadata
     names = metadata.get(TITLE), PurePath(str(metadata.get(FILE_NAME, ""))).stem

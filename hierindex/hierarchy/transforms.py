@@ -1,5 +1,6 @@
 """The three hierarchies, each usable as the last step of an `IngestionPipeline`."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -7,7 +8,7 @@ import numpy as np
 from llama_index.core.bridge.pydantic import field_serializer, field_validator
 
 from hierindex.core.breakpoints import GAP_RULES
-from hierindex.core.groupers import ByDocument, BySegment
+from hierindex.core.groupers import ByDocument, ByMixture, BySegment
 from hierindex.core.optimal import Optimal
 from hierindex.core.segments import Rule
 from hierindex.core.tree import Grouper
@@ -60,8 +61,8 @@ class SemanticHierarchy(Hierarchy):
         except TypeError:
             raise InputError(f"{name} cannot be created with the arguments {fields}.") from None
 
-    def _groupers(self) -> list[Grouper]:
-        return [BySegment(self.rule, self._caps()), self._by_mixture()]
+    def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
+        return [BySegment(self.rule, self._caps())], [self._by_mixture()]
 
 
 class RaptorHierarchy(Hierarchy):
@@ -79,11 +80,10 @@ class RaptorHierarchy(Hierarchy):
     method: ClassVar[str] = "raptor"
     scope: Literal["corpus", "document"] = "corpus"
 
-    def _groupers(self) -> list[Grouper]:
+    def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
         anywhere = self._by_mixture()
-        if self.scope == "corpus":
-            return [anywhere]
-        return [replace(anywhere, per_document=True), anywhere]
+        within = [replace(anywhere, per_document=True)] if self.scope == "document" else []
+        return within, [anywhere]
 
 
 class DocumentHierarchy(Hierarchy):
@@ -100,5 +100,5 @@ class DocumentHierarchy(Hierarchy):
     method: ClassVar[str] = "document"
     group_documents: bool = True
 
-    def _groupers(self) -> list[Grouper]:
-        return [ByDocument(), *([self._by_mixture()] if self.group_documents else [])]
+    def _groupers(self) -> tuple[Sequence[Grouper], Sequence[ByMixture]]:
+        return [ByDocument()], [self._by_mixture()] if self.group_documents else []

@@ -1,25 +1,33 @@
 """Nodes that hold chunks of one document, and those that summarise it whole."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 
 from hierindex.hierarchy.nodes import Draft
 
 
-def leaves_of_one_document(drafts: Sequence[Draft]) -> dict[str, list[Draft]]:
+def leaves_of_one_document(
+    drafts: Sequence[Draft], documents: Container[str]
+) -> dict[str, list[Draft]]:
     """Return the chunks under each node that holds chunks of a single document.
 
     Parameters
     ----------
     drafts : Sequence[Draft]
-        All nodes of a tree, children before their parents.
+        All nodes that hold chunks of one of the documents alone, children before their parents.
+        Others are ignored.
+    documents : Container[str]
 
     Returns
     -------
     dict[str, list[Draft]]
         By the node's id, each chunk once, in order. A chunk is under itself.
     """
-    single = {d.node.node_id: d for d in drafts if len(d.record.documents) == 1}
+    single = {
+        draft.id: draft
+        for draft in drafts
+        if len(draft.record.documents) == 1 and draft.record.documents[0] in documents
+    }
     leaves = {i: {i: draft} for i, draft in single.items() if draft.record.level == 0}
     for node_id, draft in single.items():
         for parent, _ in draft.record.parents:
@@ -34,14 +42,13 @@ def note_whole_documents(drafts: Sequence[Draft], leaves: Mapping[str, Collectio
     Parameters
     ----------
     drafts : Sequence[Draft]
-        All nodes of a tree.
     leaves : Mapping
-        See `leaves_of_one_document`.
+        See `leaves_of_one_document`; other nodes stay as they are.
     """
-    n_leaves = Counter(draft.record.documents[0] for draft in drafts if draft.record.level == 0)
-    for draft in drafts:
-        under = leaves.get(draft.node.node_id, ())
+    inside = [draft for draft in drafts if draft.id in leaves]
+    n_leaves = Counter(draft.record.documents[0] for draft in inside if draft.record.level == 0)
+    for draft in inside:
         document = draft.record.documents[0]
         is_highest = not any(parent in leaves for parent, _ in draft.record.parents)
-        if is_highest and len(under) == n_leaves[document]:
-            draft.note(whole_document=document)
+        is_whole = is_highest and len(leaves[draft.id]) == n_leaves[document]
+        draft.note(whole_document=document if is_whole else "")

@@ -15,7 +15,8 @@ from hierindex.cache.file import Cache, open_cache
 from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.model_identity import fingerprint, is_same_name
 from hierindex.errors import FormatError, InputError
-from hierindex.hierarchy.earlier import NONE, EarlierTree
+from hierindex.hierarchy.earlier import EarlierTree
+from hierindex.hierarchy.growth import Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.changes import (
     Documents,
@@ -33,6 +34,7 @@ from hierindex.progress import Progress
 from hierindex.read.documents import Skipped, read_files
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import RECORD_KEYS, NodeRecord
+from hierindex.store.prefilter import SUMMARIES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
@@ -104,11 +106,20 @@ class Job:
     watch: Stopwatch
     purge: bool = False
 
+    @property
+    def is_anew(self) -> bool:
+        """Whether the whole tree is grown, instead of what changes of the one that there is."""
+        return self.revision.anew or not self.snapshot.exists
+
     def chunks(self) -> list[BaseNode]:
-        """Return the chunks of all documents, split or as they are in the index, in order."""
+        """Return the chunks to grow a tree over, in the order of their documents.
+
+        These are the chunks of the documents that were read, and if all of the tree is grown, those
+        that the index holds of the others.
+        """
         revision, model = self.revision, self.hierarchy.embedder.embed_model
         with self.watch("load"):
-            kept = kept_chunks(self.snapshot, revision.kept)
+            kept = kept_chunks(self.snapshot, revision.kept) if self.is_anew else []
         with self.watch("split"):
             splitter = self.splitter or sentence_splitter(model, self.chunk_size)
             split = split_documents(
@@ -119,36 +130,69 @@ class Job:
         place = {document: i for i, document in enumerate(revision.after)}
         return sorted([*kept, *split], key=lambda chunk: place.get(_document(chunk), len(place)))
 
-    def earlier(self) -> EarlierTree:
-        """Return the tree that the index holds; an empty one if nothing of it is to stay."""
-        if self.revision.anew:
-            return NONE
-        columns = ("id", "level", "parent_ids", "parent_weights")
-        return EarlierTree.of(*wait_for(self.snapshot.columns(*columns)).values())
+    def earlier(self) -> EarlierTree | None:
+        """Return the tree that the index holds; None if all of it is grown anew."""
+        if self.is_anew:
+            return None
+        revision = self.revision
+        changed = revision.before.keys() - revision.kept
+        return EarlierTree(self.snapshot, changed, [*revision.after])
 
     def publish(self) -> BuildReport:
         """Grow the tree and publish it in place of the one that the index holds."""
-        revision, changes, cache = self.revision, self.revision.changes, self.cache
+        cache, hashes = self.cache, {of.document_hash for of in self.revision.after.values()}
+        is_clean = cache.holds_only({of.document_hash for of in self.revision.before.values()})
         chunks = self.chunks()
         known = (c.get_content(MetadataMode.EMBED) for c in chunks if c.embedding is not None)
-        cache.begin({origin.document_hash for origin in revision.after.values()}, known)
+        cache.begin(hashes, known)
         grown = self.hierarchy.grow(chunks, cache, self.progress, self.earlier())
         with self.watch("write"):
-            settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
-            if not revision.read:  # with no splitter
-                settings["splitter"] = revision.was.settings.get("splitter")
-            details = {
-                **asdict(replace(revision.remembered, settings=settings)),
-                "usage": asdict(grown.usage),
-                "changes": asdict(changes),
-            }
-            generation = self.store.replace(grown.nodes, details, purge=self.purge)
-            cache.forget_the_rest(something_is_gone=bool(changes.changed or changes.removed))
+            gone = wait_for(self.snapshot.nodes(grown.gone))
+            generation = self._write(grown)
+            self._forget(gone, is_clean=is_clean)
+        return self._report(grown, generation)
+
+    def _write(self, grown: Grown) -> int:
+        """Write what was grown and return the generation."""
+        revision = self.revision
+        settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
+        if not revision.read:  # with no splitter
+            settings["splitter"] = revision.was.settings.get("splitter")
+        report = {
+            **asdict(replace(revision.remembered, settings=settings)),
+            "usage": asdict(grown.usage),
+            "changes": asdict(revision.changes),
+        }
+        if self.is_anew:
+            return self.store.replace(grown.nodes, report, purge=self.purge)
+        return self.store.revise(grown.nodes, grown.gone, report, purge=self.purge)
+
+    def _forget(self, gone: Sequence[BaseNode], *, is_clean: bool) -> None:
+        """Delete what the cache has of text that the index no longer holds.
+
+        Parameters
+        ----------
+        gone : Sequence[BaseNode]
+        is_clean : bool
+            Whether the cache had nothing of other documents than the index before.
+        """
+        if self.is_anew:
+            changes = self.revision.changes
+            is_gone = bool(changes.changed or changes.removed)
+            self.cache.forget_the_rest(something_is_gone=is_gone)
+            return
+        held = None
+        if self.purge or not is_clean:
+            after = self.store.snapshot()
+            held = wait_for(after.select("text", where=SUMMARIES))["text"].to_pylist()
+        self.cache.forget([node.get_content(MetadataMode.EMBED) for node in gone], held)
+
+    def _report(self, grown: Grown, generation: int) -> BuildReport:
         timings = [*self.watch.timings, *grown.timings]
         return BuildReport(
             generation=generation,
-            **asdict(changes),
-            skipped=[*revision.skipped],
+            **asdict(self.revision.changes),
+            skipped=[*self.revision.skipped],
             usage=grown.usage,
             grounding=_grounding(grown.nodes),
             seconds=_by_stage(timings, self.watch.elapsed),

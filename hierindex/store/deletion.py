@@ -82,13 +82,26 @@ async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None
     top = highest_level(links, gone)
     changed = [unlinked(row, gone, top) for row in near]
     columns = await snapshot.require().schema()
-    rest = _without(gone | {row["id"] for row in near}, snapshot)
-    rows = chain(rest, pa.Table.from_pylist(changed, columns).to_batches())
-    reader = pa.RecordBatchReader.from_batches(columns, rows)
+    reader = await with_the_rest(pa.Table.from_pylist(changed, columns), gone, snapshot)
     await table.replace(reader, snapshot.report(), {"nodes_removed": len(gone)}, purge=True)
 
 
-def _without(ids: set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
+async def with_the_rest(
+    rows: "pa.Table | None", gone: Set[str], snapshot: Snapshot
+) -> "pa.RecordBatchReader":
+    """Return rows, and those of a snapshot that have neither their ids nor those of deleted ones.
+
+    They are read from the snapshot in batches while they are written.
+    """
+    import pyarrow as pa
+
+    columns = await snapshot.require().schema()
+    new = [] if rows is None else rows.cast(columns).to_batches()
+    away = {*gone, *chain.from_iterable(batch["id"].to_pylist() for batch in new)}
+    return pa.RecordBatchReader.from_batches(columns, chain(_without(away, snapshot), new))
+
+
+def _without(ids: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
     """Yield the rows that have none of these ids."""
     import pyarrow as pa
     import pyarrow.compute as pc

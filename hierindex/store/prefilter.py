@@ -18,7 +18,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import GROUNDING
-from hierindex.store.filters import OPPOSITE, asks_for_member
+from hierindex.store.filters import DOCUMENTS, OPPOSITE, asks_for_member
 from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry, hash_text
 
 if TYPE_CHECKING:
@@ -97,6 +97,17 @@ def by_texts(texts: Iterable[str]) -> Prefilter:
     from lancedb.expr import col
 
     return _typed(col("text_hash").isin(sorted(map(hash_text, texts))))
+
+
+def at_cut(level: int) -> Prefilter:
+    """Return the condition that a node belongs to the cut at a level."""
+    return Prefilter(f"level <= {level:d} AND level_max >= {level:d}")
+
+
+def of_documents(documents: Iterable[str]) -> Prefilter:
+    """Return a condition that all nodes with text of these documents meet."""
+    values = [*documents]
+    return _of_one(MetadataFilter(key=DOCUMENTS, value=values, operator=Op.ANY))
 
 
 def beginning(start: str) -> Prefilter:

@@ -1,7 +1,7 @@
 """The table of an index: its generations, and writes to it."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from hierindex.store.generations import (
     times,
 )
 from hierindex.store.indices import tend
+from hierindex.store.prefilter import by_ids
 from hierindex.store.schema import NAME_KEY, check_dimension, check_format, identity
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.turns import Turns
@@ -156,6 +157,25 @@ class Table(Turns):
                 held = {} if before is None else await published(before)
                 table = await self._overwritten(rows)
                 return await self._publish(table, held, changes, report, purge=purge)
+
+    async def revise(
+        self,
+        rows: "pa.Table | None",
+        gone: Collection[str],
+        report: dict[str, Any],
+        changes: dict[str, int],
+    ) -> int:
+        """Write rows by id, delete others, publish the table and return the generation."""
+        async with self.turn("update"):
+            with self.named_refusals():
+                table, held = await self._newest()
+                assert table is not None  # it was read
+                if rows is not None:
+                    merge = table.merge_insert("id").when_matched_update_all()
+                    await merge.when_not_matched_insert_all().execute(rows)
+                if gone:
+                    await table.delete(by_ids(gone).sql)
+                return await self._publish(table, held, changes, report)
 
     async def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""

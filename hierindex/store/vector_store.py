@@ -1,6 +1,6 @@
 """The LlamaIndex vector store of a tree."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
-from hierindex.store.deletion import delete_document, delete_nodes
+from hierindex.store.deletion import delete_document, delete_nodes, with_the_rest
 from hierindex.store.description import generation_json
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import to_table
@@ -212,6 +212,33 @@ class HierarchyStore(BasePydanticVectorStore):
         return await self._table.replace(rows, report, changes, purge=purge)
 
     replace = blocking(areplace)
+
+    async def arevise(
+        self,
+        nodes: Sequence[BaseNode],
+        gone: Collection[str],
+        report: dict[str, Any],
+        *,
+        purge: bool = False,
+    ) -> int:
+        """Replace nodes by id, insert new ones and remove others, in one generation.
+
+        Parameters
+        ----------
+        nodes : Sequence[BaseNode]
+        gone : Collection[str]
+            Ids of the nodes to remove.
+        report, purge
+            See `areplace`.
+        """
+        changes = report.get("changes", {})
+        rows = to_table(nodes) if nodes else None
+        if not purge:
+            return await self._table.revise(rows, gone, report, changes)
+        reader = await with_the_rest(rows, {*gone}, await self.asnapshot())
+        return await self._table.replace(reader, report, changes, purge=True)
+
+    revise = blocking(arevise)
 
     async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary derived from them.

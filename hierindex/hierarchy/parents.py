@@ -1,0 +1,107 @@
+"""Parents of groups: their summaries, written or cached, and their vectors."""
+
+import json
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from hierindex.cache.texts import TextCache
+from hierindex.core.identity import digest
+from hierindex.core.membership import Floats2d
+from hierindex.errors import InputError
+from hierindex.hierarchy.nodes import Draft, make_parent
+from hierindex.hierarchy.recipe import Embed, Recipe, Summarize, Work
+from hierindex.llm.usage import Usage
+from hierindex.summarize.sentences import split_all
+from hierindex.summarize.summary import Group, Summary
+from hierindex.timing import Stopwatch
+
+
+def parents_of(
+    groups: Sequence[Sequence[Draft]],
+    centroids: Floats2d,
+    level: int,
+    recipe: Recipe,
+    memory: TextCache | None,
+    watch: Stopwatch,
+) -> Generator[Work, Any, tuple[list[Draft], Floats2d, Usage]]:
+    """Return a parent of each group with its unit vector, (n_groups, n_dims), and their usage.
+
+    Parameters
+    ----------
+    groups : Sequence[Sequence[Draft]]
+    centroids : (n_groups, n_dims) unit vectors
+        The vectors of parents if `recipe` says so.
+    level : int
+        Of the parents.
+    recipe : Recipe
+    memory : TextCache or None
+    watch : Stopwatch
+    """
+    with watch("summarize", level):
+        keys = [_key(group, recipe) for group in groups]
+        summaries = yield from _summaries(keys, groups, recipe, memory, level)
+    with watch("link", level):
+        parents = [
+            make_parent(key, group, summary, level=level, rules=recipe.metadata_rules)
+            for key, group, summary in zip(keys, groups, summaries, strict=True)
+        ]
+    with watch("embed", level):
+        X, texts = centroids, [parent.node.text for parent in parents]
+        if recipe.parent_embedding == "text" and texts:
+            X = yield from _embedded_texts(texts, X.shape[1], level)
+        n_tokens = recipe.embedder.count_tokens(texts)
+    for parent, x, n in zip(parents, X, n_tokens.tolist(), strict=True):
+        parent.node.embedding = x.tolist()
+        parent.note(n_tokens=n)
+    return parents, X, sum((summary.usage for summary in summaries), Usage())
+
+
+def _key(children: Sequence[Draft], recipe: Recipe) -> str:
+    """Digest everything that determines a group's summary."""
+    number: dict[str | None, int] = {}  # documents by order: renaming one keeps the cache hit
+    fields = []
+    for child in children:
+        parts = [
+            (q.at, q.to, number.setdefault(q.source and q.source.document, len(number)))
+            for q in child.record.quotes
+        ]
+        fields += [child.node.text, json.dumps(parts)]
+    return digest("summary", recipe.shaped_by, str(recipe.budget.max_tokens), *fields)
+
+
+def _summaries(
+    keys: Sequence[str],
+    children: Sequence[Sequence[Draft]],
+    recipe: Recipe,
+    memory: TextCache | None,
+    level: int,
+) -> Generator[Work, Any, list[Summary]]:
+    """Return one summary per group, from the cache where it has one."""
+    known = {} if memory is None else memory.recall_summaries(keys)
+    first: dict[str, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)  # equal groups, as of copies, share a summary
+    new = [i for key, i in first.items() if key not in known]
+    wanted: list[Group] = [
+        split_all((c.node.text, c.record.quotes) for c in children[i]) for i in new
+    ]
+    written: Sequence[Summary] = (
+        (yield Summarize(wanted, recipe.budget, f"summarize level {level}")) if new else []
+    )
+    fresh = dict(zip(new, written, strict=True))
+    if memory is not None and not recipe.is_rehearsal:
+        lasting = {i: s for i, s in fresh.items() if s.kind != "extractive_fallback"}
+        memory.keep_summaries({keys[i]: (s.text, s.details) for i, s in lasting.items()})
+    known |= {keys[i]: (summary.text, summary.details) for i, summary in fresh.items()}
+    return [fresh[i] if i in fresh else Summary.recalled(*known[key]) for i, key in enumerate(keys)]
+
+
+def _embedded_texts(texts: list[str], n_dims: int, level: int) -> Generator[Work, Any, Floats2d]:
+    """Embed summaries and check their dimension."""
+    X: Floats2d = yield Embed(texts, f"embed level {level}")
+    if X.shape[1] != n_dims:
+        raise InputError(
+            f"Chunks have embeddings of {n_dims} dimensions, summaries of {X.shape[1]}; "
+            "pass the embedding model that embedded the chunks as embed_model=."
+        )
+    return X
