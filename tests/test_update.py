@@ -36,6 +36,7 @@ from hierindex.cache.file import cache_file
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.llm.client import load_llm
 from hierindex.read.documents import READERS, Skipped
+from hierindex.verify.verify import verify
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
@@ -131,7 +132,14 @@ def check_fresh(index: HierarchicalIndex, folder: Path, kind=DocumentHierarchy) 
     assert guaranteed(index, kind) == guaranteed(built(folder, uri, hierarchy_of(kind)), kind)
 
 
+@pytest.fixture
+def searched(monkeypatch) -> None:
+    """Small levels are not read as a whole, but searched as large ones are."""
+    monkeypatch.setattr("hierindex.hierarchy.earlier.FEW", 3)
+
+
 @KINDS
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 30))]
 )
@@ -148,9 +156,11 @@ def test_any_history_of_a_folder(tmp_path, kind, seed):
         index.update()
         assert not known & {text for batch in hierarchy.embed_model.batches for text in batch}
         check_fresh(index, folder, kind)
+        assert not verify(index.store).problems
 
 
 @KINDS
+@pytest.mark.usefixtures("searched")
 @pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_any_history_of_documents(tmp_path, kind, seed):
     """In the order in which they came, deleted and inserted one by one or together."""

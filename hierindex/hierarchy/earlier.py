@@ -145,6 +145,8 @@ class EarlierTree:
         nodes = [nodes[i] for i in order]
         self._groups = sorted(groups)
         self._before = self._memberships(nodes, group_of)
+        if not nodes:  # those of some groups are all gone
+            return self.rise([], csr_array((0, 0)), [], X)
         is_anew = self._is_whole and (not groups or len(new) > MOST_NEW * n_nodes)
         rows = level_rows(nodes, X[order], level)
         before = None if is_anew else self._before
@@ -216,11 +218,15 @@ class EarlierTree:
             self.gone.update(self._held.above(self._cut))
             self.gone.difference_update(draft.id for draft in drafts)
 
-    def others_of(self, drafts: Sequence[Draft], documents: Collection[str]) -> list[Draft]:
-        """Return the nodes of these documents alone that stay and are not among the given ones."""
-        known = self.gone.union(draft.id for draft in drafts)
-        ids = self._held.of_documents(documents).keys() - known
-        return self._kept_nodes(self._held.drafts(ids), known)
+    def among_related(self, drafts: Sequence[Draft], documents: Collection[str]) -> list[Draft]:
+        """Return new nodes with those that were read, and all nodes of some documents alone.
+
+        They are in order of their levels, then in document order.
+        """
+        known = self.gone.union(self._read, (draft.id for draft in drafts))
+        self._kept_nodes(self._held.drafts(self._held.of_documents(documents).keys() - known), ())
+        related = [*drafts, *(draft for draft, _ in self._read.values())]
+        return sorted(related, key=lambda draft: (draft.record.level, *self._place(draft)))
 
     def _parents(self, node_id: str) -> dict[str, float]:
         """Return the parents of an earlier node on the level above the cut, with weights."""

@@ -179,12 +179,10 @@ class _Growing:
             drafts, documents = self._made, _of_one_document(self._made)
             if earlier:
                 earlier.finish(self._made)
-                drafts = [*drafts, *earlier.changed]
                 documents |= _of_one_document(
                     d for d in earlier.changed if d.record.level > self._document_levels
                 )
-                drafts += earlier.others_of(drafts, documents)
-                drafts.sort(key=lambda draft: draft.record.level)
+                drafts = earlier.among_related(self._made, documents)
             leaves_of = leaves_of_one_document(drafts, documents)
             note_whole_documents(drafts, leaves_of)
             note_titles(drafts, leaves_of)

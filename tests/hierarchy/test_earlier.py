@@ -11,12 +11,15 @@ from llama_index.core.schema import TextNode
 from hierindex import (
     DocumentHierarchy,
     ExtractiveSummarizer,
+    HierarchyStore,
     NodeRecord,
     RaptorHierarchy,
     SemanticHierarchy,
 )
 from hierindex.cache.file import open_cache
+from hierindex.hierarchy import earlier
 from hierindex.hierarchy.earlier import EarlierTree
+from hierindex.hierarchy.growth import Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 
 WORDS = "harbour sail mast anchor flour yeast oven dough nova orbit comet moon".split()
@@ -55,19 +58,41 @@ def chunks_of(texts) -> list[TextNode]:
     return SentenceSplitter(chunk_size=64, chunk_overlap=0)(documents(texts))
 
 
-def tree_of(nodes) -> EarlierTree:
-    records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
-    parents = [[*zip(*record.parents, strict=True)] or [(), ()] for record in records]
-    return EarlierTree.of(
-        [node.node_id for node in nodes],
-        [record.level for record in records],
-        [ids for ids, _ in parents],
-        [weights for _, weights in parents],
-    )
+class Held:
+    """An index of texts by name, whose tree is changed as an update does."""
+
+    def __init__(self, folder, hierarchy: Hierarchy, texts) -> None:
+        self.store, self.hierarchy, self.texts = HierarchyStore(folder), hierarchy, {}
+        with open_cache(str(folder), "model") as cache:
+            self.store.replace(hierarchy.grow(chunks_of(texts), cache).nodes, {})
+        self.texts = dict(texts)
+
+    def become(self, texts) -> Grown:
+        """Change the documents of the index to these and return what was grown."""
+        changed = {n for n in self.texts.keys() | texts if self.texts.get(n) != texts.get(n)}
+        held = EarlierTree(self.store.snapshot(), changed & self.texts.keys(), [*texts])
+        chunks = [chunk for chunk in chunks_of(texts) if chunk.ref_doc_id in changed]
+        with open_cache(self.store.uri, "model") as cache:
+            grown = self.hierarchy.grow(chunks, cache, earlier=held)
+        self.store.revise(grown.nodes, grown.gone, {})
+        self.texts = dict(texts)
+        return grown
+
+    @property
+    def nodes(self) -> list[TextNode]:
+        return self.store.get_nodes()
 
 
 def hierarchy_of(kind, **options) -> Hierarchy:
     return kind(embed_model=HashingEmbedding(), max_children=4, **options)
+
+
+def record_of(node) -> NodeRecord:
+    return NodeRecord.from_metadata(node.metadata)
+
+
+def as_plain(nodes) -> list[dict]:
+    return sorted((node.to_dict() for node in nodes), key=lambda node: node["id_"])
 
 
 def within_documents(nodes) -> dict[str, str]:
@@ -76,48 +101,90 @@ def within_documents(nodes) -> dict[str, str]:
     return {node.node_id: node.text for node, record in records if len(record.documents) == 1}
 
 
+@pytest.fixture(params=[3, 256], ids=["searched", "read"])
+def few(request, monkeypatch) -> int:
+    """The levels that are read as a whole: only the smallest, or all of these trees."""
+    monkeypatch.setattr(earlier, "FEW", request.param)
+    return request.param
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_edit_costs_the_summaries_above_it(kind, tmp_path) -> None:
+def test_one_edit_costs_the_summaries_above_it(kind, few, tmp_path) -> None:
     texts = texts_of(24)
     summarizer = CountingSummarizer()
-    hierarchy = hierarchy_of(kind, summarizer=summarizer)
-    with open_cache(str(tmp_path), "model") as cache:
-        before = hierarchy.grow(chunks_of(texts), cache).nodes
-        n_summaries, summarizer.n_groups = summarizer.n_groups, 0
-        texts["005.txt"] += "\n\nThe harbour of 5 has a new mast and an old anchor."
-        after = hierarchy.grow(chunks_of(texts), cache, earlier=tree_of(before)).nodes
-    n_levels = 1 + max(NodeRecord.from_metadata(node.metadata).level for node in after)
+    held = Held(tmp_path, hierarchy_of(kind, summarizer=summarizer), texts)
+    n_summaries, summarizer.n_groups = summarizer.n_groups, 0
+    texts["005.txt"] += "\n\nThe harbour of 5 has a new mast and an old anchor."
+    grown = held.become(texts)
+    n_levels = 1 + max(record_of(node).level for node in held.nodes)
     assert 0 < summarizer.n_groups <= min(3 * n_levels, n_summaries / 2)
+    assert len(grown.nodes) < len(held.nodes) / (1 if few > 3 else 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_tree_of_the_same_chunks_is_the_same_tree(kind) -> None:
-    hierarchy, chunks = hierarchy_of(kind), chunks_of(texts_of(24))
-    before = hierarchy.grow(chunks).nodes
-    after = hierarchy.grow(chunks, earlier=tree_of(before)).nodes
-    assert [node.to_dict() for node in before] == [node.to_dict() for node in after]
+def test_a_document_that_is_read_again_leaves_the_tree_as_it_was(kind, few, tmp_path) -> None:
+    texts = texts_of(24)
+    held = Held(tmp_path, hierarchy_of(kind), texts)
+    before = as_plain(held.nodes)
+    held.texts["007.txt"] = "other"
+    grown = held.become(texts)
+    assert not grown.gone
+    assert as_plain(held.nodes) == before
 
 
 @pytest.mark.parametrize("kind", [SemanticHierarchy, DocumentHierarchy])
-def test_trees_of_documents_equal_those_of_a_fresh_build_after_any_edit(kind) -> None:
+def test_trees_of_documents_equal_those_of_a_fresh_build_after_any_edit(
+    kind, few, tmp_path
+) -> None:
     hierarchy = hierarchy_of(kind)
     for seed in range(2):
         first, *later = history(seed, 3)
-        nodes = hierarchy.grow(chunks_of(first)).nodes
+        held = Held(tmp_path / f"{seed}", hierarchy, first)
         for texts in later:
-            nodes = hierarchy.grow(chunks_of(texts), earlier=tree_of(nodes)).nodes
-            assert within_documents(nodes) == within_documents(
-                hierarchy.grow(chunks_of(texts)).nodes
-            )
+            held.become(texts)
+            fresh = hierarchy.grow(chunks_of(texts)).nodes
+            assert within_documents(held.nodes) == within_documents(fresh)
 
 
-def test_a_tree_with_a_root_has_one_after_each_edit() -> None:
-    hierarchy, texts = hierarchy_of(RaptorHierarchy), texts_of(14)
-    nodes = hierarchy.grow(chunks_of(texts)).nodes
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tree_with_a_root_has_one_after_each_edit(kind, few, tmp_path) -> None:
+    texts = texts_of(14)
+    held = Held(tmp_path, hierarchy_of(kind), texts)
     for name in list(texts)[:11:2]:
         del texts[name]
-        nodes = hierarchy.grow(chunks_of(texts), earlier=tree_of(nodes)).nodes
-        roots = [n for n in nodes if not NodeRecord.from_metadata(n.metadata).parents]
-        assert len(roots) == 1
-        ids = {node.node_id for node in nodes}
-        assert all(child.node_id in ids for node in nodes for child in node.child_nodes or ())
+        check_tree(held.become(texts) and held.nodes)
+
+
+def test_a_taller_document_lifts_the_levels_above_documents_and_they_sink_without_it(
+    few, tmp_path
+) -> None:
+    texts = texts_of(14)
+    held = Held(tmp_path, hierarchy_of(SemanticHierarchy), texts)
+    before = as_plain(held.nodes)
+    tall = "\n\n".join(texts_of(14).values()) * 2
+    held.become({**texts, "tall.txt": tall})
+    check_tree(held.nodes)
+    lifted = document_levels(held.nodes)
+    held.become(texts)
+    assert document_levels(held.nodes) < lifted
+    assert as_plain(held.nodes) == before
+
+
+def document_levels(nodes) -> int:
+    return max(r.level for r in map(record_of, nodes) if len(r.documents) == 1)
+
+
+def check_tree(nodes) -> None:
+    """One root, links both ways, weights of 1, and no gap between a node and its parents."""
+    records = {node.node_id: record_of(node) for node in nodes}
+    children = {n.node_id: {c.node_id for c in n.child_nodes or ()} for n in nodes}
+    assert [i for i, record in records.items() if not record.parents] == [
+        max(records, key=lambda i: records[i].level)
+    ]
+    for i, record in records.items():
+        assert sum(weight for _, weight in record.parents) == pytest.approx(
+            1.0 if record.parents else 0.0
+        )
+        assert all(records[p].level == record.level_max + 1 for p, _ in record.parents)
+        assert all(i in children[p] for p, _ in record.parents)
+        assert all(i in dict(records[c].parents) for c in children[i])

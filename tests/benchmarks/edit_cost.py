@@ -1,0 +1,101 @@
+"""What one edit costs in indices of more and more chunks.
+
+Builds an index of generated documents, 50 chunks each, whose vectors are counts of hashed words.
+Changes one paragraph of one document and updates the index with that document, five times. Prints
+the median seconds of an update, of which those that writing one node to the store alone takes
+(what LanceDB needs to commit), and the most nodes that an update made of stored rows.
+
+Usage: python tests/benchmarks/edit_cost.py [METHOD] [N_CHUNKS...]   (by default semantic and 1000,
+10000 and 100000)
+"""
+
+import random
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from fakes import HashingEmbedding
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import Document
+from update import METHODS
+
+from hierindex import HierarchicalIndex
+from hierindex.hierarchy import held
+from hierindex.store import rows
+
+N_PARAGRAPHS = 50
+N_EDITS = 5
+WORDS = [f"word{i}" for i in range(400)]
+
+
+def paragraph(draw: random.Random, topic: int) -> str:
+    words = draw.choices(WORDS[topic : topic + 30], k=24)
+    return f"{' '.join(words[:12]).capitalize()}. {' '.join(words[12:]).capitalize()}."
+
+
+def document(i: int) -> list[str]:
+    draw = random.Random(i)
+    topics = [draw.randrange(len(WORDS) - 30) for _ in range(5)]
+    return [paragraph(draw, topics[at * 5 // N_PARAGRAPHS]) for at in range(N_PARAGRAPHS)]
+
+
+class Counted:
+    """Counts the rows that are made into nodes."""
+
+    def __init__(self) -> None:
+        self.n, self._usual = 0, rows.node_of
+        rows.node_of = held.node_of = self
+
+    def __call__(self, row):
+        self.n += 1
+        return self._usual(row)
+
+
+def main(method: str = "semantic", *sizes: str) -> None:
+    for size in map(int, sizes or (1_000, 10_000, 100_000)):
+        with TemporaryDirectory() as folder:
+            measure(method, size, folder)
+
+
+def measure(method: str, size: int, folder: str) -> None:
+    texts = {f"{i:05}": document(i) for i in range(size // N_PARAGRAPHS)}
+    hierarchy = METHODS[method](HashingEmbedding())
+    splitter = SentenceSplitter(chunk_size=64, chunk_overlap=0, paragraph_separator="\n\n")
+    start = time.perf_counter()
+    index = HierarchicalIndex.build(
+        [Document(id_=name, text="\n\n".join(parts)) for name, parts in texts.items()],
+        folder,
+        hierarchy=hierarchy,
+        splitter=splitter,
+    )
+    built = time.perf_counter() - start
+    n_chunks = index.info()["levels"][0]["nodes"]
+    updates, commits, n_rows, draw = [], [], [], random.Random(size)
+    counted = Counted()
+    for _ in range(N_EDITS):
+        name = draw.choice([*texts])
+        texts[name][draw.randrange(N_PARAGRAPHS)] = paragraph(draw, draw.randrange(300))
+        changed, counted.n = Document(id_=name, text="\n\n".join(texts[name])), 0
+        start = time.perf_counter()
+        index.update(changed, hierarchy=hierarchy, splitter=splitter)
+        updates.append(time.perf_counter() - start)
+        n_rows.append(counted.n)
+        node = index.store.get_nodes([index.info()["roots"][0]])[0]
+        start = time.perf_counter()
+        index.store.revise([node], (), index.store.snapshot().report())
+        commits.append(time.perf_counter() - start)
+    stages = {k: s for k, s in index.last_build.seconds.items() if s > 0.02}
+    print(
+        f"{method}, {n_chunks:,} chunks: built in {built:.0f} s; an edit takes "
+        f"{median(updates):.2f} s, a commit {median(commits):.2f} s; "
+        f"{max(n_rows):,} rows read; {stages}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
