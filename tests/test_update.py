@@ -156,7 +156,7 @@ def test_any_history_of_a_folder(tmp_path, kind, seed):
         index.update()
         assert not known & {text for batch in hierarchy.embed_model.batches for text in batch}
         check_fresh(index, folder, kind)
-        assert not verify(index.store).problems
+        assert not verify(index.store).failed
 
 
 @KINDS

@@ -22,7 +22,7 @@ from hierindex.hierarchy.nodes import Draft
 from hierindex.record import NodeRecord
 from hierindex.store.snapshot import Snapshot
 
-FEW = 256  # nodes of a level that are read at once rather than searched
+FEW = 100  # nodes of a level that are read at once rather than searched
 MANY_NEW = 0.25  # share of new nodes above which all nodes of a level are read
 MOST_NEW = 0.5  # share of new nodes above which a level is clustered anew
 
@@ -125,6 +125,7 @@ class EarlierTree:
         is_high = self._shift != 0 or self._cut >= self._held.highest_level()
         self._is_whole = is_high or n_nodes <= max(FEW, len(new) / MANY_NEW)
         away = self._left | {draft.id for draft in current}
+        self._held.places_above(self._left)
         groups = {parent for node_id in self._left for parent in self._parents(node_id)}
         if self._is_whole:
             near = beside = self._kept_nodes(self._held.cut(self._cut), away)
@@ -241,6 +242,7 @@ class EarlierTree:
     def _kept_nodes(self, drafts: Iterable[Draft], away: Collection[str]) -> list[Draft]:
         """Remember nodes that were read, without those that are known already."""
         nodes = [draft for draft in drafts if draft.id not in away]
+        self._held.places_above({draft.id for draft in nodes})
         for draft in nodes:
             self._read[draft.id] = draft, draft.record
             if draft.record.level > self._levels:

@@ -51,6 +51,10 @@ class HeldTree:
             self._learn(self._select(*PLACE, where=by_ids(unknown)))
         return {i: self._places[i] for i in ids if i in self._places}
 
+    def places_above(self, ids: Collection[str]) -> None:
+        """Read the places of nodes and of their parents at once."""
+        self.places({parent for place in self.places(ids).values() for parent in place.parents})
+
     def of_documents(self, documents: Collection[str]) -> dict[str, Place]:
         """Return the places of the nodes that have text of one document only, one of these."""
         if not documents:
