@@ -54,6 +54,7 @@ class EarlierTree:
         # Of the cut that is grouped:
         self._cut = 0  # its level in the earlier tree
         self._is_whole = False  # whether all of its nodes are grouped
+        self._nodes: list[Draft] = []
         self._left: set[str] = set()  # earlier nodes that are gone, changed or continued
         self._follows: dict[str, str] = {}  # the earlier node that a node is or continues
         self._groups: list[str] = []  # earlier parents of the nodes that are grouped
@@ -143,7 +144,7 @@ class EarlierTree:
             beside = self._kept_nodes(self._held.drafts(members - away), away)
         nodes, X = [*current, *beside], _stacked(X, beside)
         order = sorted(range(len(nodes)), key=lambda i: self._place(nodes[i]))
-        nodes = [nodes[i] for i in order]
+        self._nodes = nodes = [nodes[i] for i in order]
         self._groups = sorted(groups)
         self._before = self._memberships(nodes, group_of)
         if not nodes:  # those of some groups are all gone
@@ -216,6 +217,8 @@ class EarlierTree:
     def finish(self, drafts: Sequence[Draft]) -> None:
         """Note that nothing is above the nodes that `around` returned last, given all new nodes."""
         if self._is_whole:
+            for draft in self._nodes:
+                draft.note(parents=(), level_max=self._cut + self._shift)
             self.gone.update(self._held.above(self._cut))
             self.gone.difference_update(draft.id for draft in drafts)
 
