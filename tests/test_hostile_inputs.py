@@ -1,6 +1,7 @@
 """Files that want to stop a build: each is read, or skipped for a reason in our own words."""
 
 import codecs
+import io
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import unicodedata
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -18,6 +20,10 @@ from pdfs import locked, pdf_of
 from processes import started
 
 from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents
+from hierindex.cli.app import main
+from hierindex.cli.output import escape_unencodable, print_result
+from hierindex.embed.load import load_embed_model
+from hierindex.read.files import valid_name
 
 GOOD = "The keeper of the lighthouse wrote a letter. The baker mended the oven."
 PDF = pdf_of("The first page.\nIt has two lines.", "The second page.")
@@ -189,6 +195,59 @@ def test_hostile_files_are_read_or_skipped(folder, tmp_path, capfd):
         assert REASON.fullmatch(skipped.reason)
         assert skipped.path.encode()
     assert capfd.readouterr() == ("", "")
+
+
+def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
+    paths = [folder / os.fsdecode(name + b".txt") for name in NAMES]
+    paths += [folder / unicodedata.normalize(form, "zoë.md") for form in ("NFC", "NFD")]
+    paths += [folder / "folder.md" / "in.pdf" / "page.txt"]
+    for i, path in enumerate(paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{GOOD} It was day {i}.")
+    index = HierarchicalIndex.build(
+        folder, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=HashingEmbedding())
+    )
+    assert index.last_build.added == len(paths)
+    assert index.update().unchanged == len(paths)
+    ids = [valid_name(path.relative_to(folder).as_posix()) for path in paths]
+    for n_left, document in zip(range(len(paths) - 1, 0, -1), ids, strict=False):
+        assert (index.delete(document).removed, index.update().unchanged) == (1, n_left)
+    assert index.verify().ok
+    assert index.update([*paths[:-1]]).added == len(paths) - 1
+    paths[0].write_text("It says something else.")
+    assert index.update().changed == 1
+    assert index.verify().ok
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "latin-1", "utf-8"])
+def test_what_an_encoding_lacks_is_printed_as_json_escapes_it(monkeypatch, encoding):
+    out = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    result = {"path": "zoë 雪 \U0001f600\udce9.txt"}
+    escape_unencodable()
+    print_result(result, True, str)
+    print_result(result, False, lambda shown: shown["path"])
+    out.seek(0)
+    printed, _, path = out.read().strip().rpartition("\n")
+    assert json.loads(printed) == result
+    if encoding != "utf-8":
+        assert path == r"zoë \u96ea \ud83d\ude00\udce9.txt"
+
+
+def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, monkeypatch):
+    (folder / os.fsdecode(b"caf\xe9.txt")).write_text(GOOD)
+    (folder / "b.txt").write_text(f"{GOOD} Twice.")
+    HierarchicalIndex.build(
+        folder, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=load_embed_model())
+    )
+    index = str(tmp_path / "index")
+    argv = ["hierindex", "delete", os.fsdecode(b"caf\xe9.txt"), "--index", index]
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    assert HierarchicalIndex.open(index).info()["documents"] == 1
 
 
 @pytest.mark.slow
