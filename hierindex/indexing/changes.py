@@ -1,8 +1,8 @@
 """What an index holds of each document, and what a build, an update or a deletion changes."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple, Self
 
@@ -34,7 +34,7 @@ class Remembered:
 
     `sources` are absolute paths, `settings` those of the hierarchy and the splitter, see
     `settings_of`, and `left_out` has, for each source, digests of the ids of documents that were
-    deleted from the index and may still be in the source.
+    deleted from the index.
     """
 
     sources: Sequence[str] = field(default_factory=list)
@@ -47,6 +47,14 @@ class Remembered:
         report = snapshot.report()
         fields = {name: report[name] for name in cls.__dataclass_fields__ if name in report}
         return cls(**fields)
+
+    def moved(self, places: Mapping[str, str]) -> Self:
+        """Return the same of sources that have moved, given their new paths by the old ones."""
+        return replace(
+            self,
+            sources=[places.get(source, source) for source in self.sources],
+            left_out={places.get(source, source): ids for source, ids in self.left_out.items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -116,9 +124,10 @@ class Revision:
         return Changes.between(self.before, self.after)
 
     @property
-    def kept(self) -> set[str]:
-        """Ids of the documents that are not read again."""
-        return self.after.keys() - {document.doc_id for document in self.read}
+    def kept(self) -> dict[str, Origin]:
+        """The documents that are not read again."""
+        read = {document.doc_id for document in self.read}
+        return {document: of for document, of in self.after.items() if document not in read}
 
     @property
     def is_empty(self) -> bool:
@@ -128,7 +137,10 @@ class Revision:
 
 
 def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
-    """Return the documents of an index, in the order of their first chunks."""
+    """Return the documents of an index, in the order of their first chunks.
+
+    The hash of a document is unknown if its chunks disagree: some were deleted or added by others.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -138,12 +150,28 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
     documents = pc.list_element(rows["documents"], 0)
     columns = {"id": documents, **{name: rows[name] for name in Origin._fields}}
     distinct = pa.table(columns).group_by([*columns]).aggregate([])  # in any order
-    origin = {row.pop("id"): Origin(**row) for row in distinct.to_pylist()}
-    return {document: origin[document] for document in documents.unique().to_pylist()}
+    origins = dict[str, Origin]()
+    for row in distinct.to_pylist():
+        document, origin = row.pop("id"), Origin(**row)
+        first = origins.setdefault(document, origin)
+        if origin != first:
+            origins[document] = Origin(read_from=first.read_from or origin.read_from)
+    return {document: origins[document] for document in documents.unique().to_pylist()}
 
 
-def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode]:
-    """Return the chunks of documents as the index holds them, each document's in reading order."""
+def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str, Origin]:
+    """Return documents of sources that have moved, given their new paths by the old ones."""
+    return {
+        document: origin._replace(read_from=places.get(origin.read_from, origin.read_from))
+        for document, origin in documents.items()
+    }
+
+
+def kept_chunks(snapshot: Snapshot, documents: Documents) -> list[TextNode]:
+    """Return the chunks of documents as the index holds them, each document's in reading order.
+
+    Only the origins are those given.
+    """
     if not documents:
         return []
     import pyarrow as pa
@@ -152,6 +180,10 @@ def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode
     rows = wait_for(snapshot.select(*NODE_COLUMNS, "vector", where=CHUNKS))
     wanted = pa.array(sorted(documents), pa.string())
     rows = rows.filter(pc.is_in(pc.list_element(rows["documents"], 0), value_set=wanted))
+    origins = [documents[d] for d in pc.list_element(rows["documents"], 0).to_pylist()]
+    for name in Origin._fields:
+        at, values = rows.column_names.index(name), [getattr(origin, name) for origin in origins]
+        rows = rows.set_column(at, rows.schema.field(at), pa.array(values, pa.string()))
     return sorted(to_nodes(rows), key=_start)
 
 

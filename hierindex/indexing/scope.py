@@ -44,7 +44,7 @@ class Scope:
             if source not in roots and of and (of != {path.name} or not path.parent.is_dir()):
                 raise SourceError(
                     f"The source {source!r}, which the index was built from, cannot be found; name "
-                    "the sources to read again, or delete its documents from the index."
+                    "the path to which it was moved, or delete its documents from the index."
                 )
         return cls({source: source for source in sources}, roots, is_named=False)
 
@@ -79,10 +79,6 @@ class Scope:
         inside = PurePath(source, document)
         return any(self.parts.get(str(part)) == source for part in (inside, *inside.parents))
 
-    def has_all_of(self, source: str) -> bool:
-        """Return whether the whole of a source is read."""
-        return self.parts.get(source) == source
-
     def names(self, file: File) -> bool:
         """Return whether a file itself was named."""
         return self.is_named and source_name(file.path) in self.parts
@@ -106,6 +102,27 @@ class Scope:
         targets = {d: kept.get(os.path.realpath(file.path)) for d, file in files.items() if kept}
         links = {d: of for d, of in targets.items() if of and is_link(files[d].path)}
         return {d: file for d, file in files.items() if d not in links}, links
+
+
+def moved_sources(
+    paths: Sequence[str | Path], sources: Sequence[str], held: Documents
+) -> dict[str, str]:
+    """Return the new paths of sources that an index remembers and that are missing.
+
+    Such a source has moved to a path that is named and new, if that has files with the ids of
+    most of its documents.
+    """
+    places, known = dict[str, str](), {source: source for source in sources}
+    missing = [source for source in sources if not _is_there(source)]
+    for path in paths if missing else ():
+        name = source_name(path)
+        found = files_of([path]).keys() if _placed(name, known) is None else set[str]()
+        for source in missing:
+            ids = {d for d, of in held.items() if of.read_from == source}
+            if source not in places and 2 * len(ids & found) > len(ids):
+                places[source] = name
+                break
+    return places
 
 
 def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
