@@ -22,6 +22,8 @@ from processes import started
 from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents
 from hierindex.cli.app import main
 from hierindex.cli.output import escape_unencodable, print_result
+from hierindex.cli.text import MAX_LISTED
+from hierindex.cli.text import built as report_text
 from hierindex.embed.load import load_embed_model
 from hierindex.read.files import valid_name
 
@@ -233,6 +235,27 @@ def test_what_an_encoding_lacks_is_printed_as_json_escapes_it(monkeypatch, encod
     assert json.loads(printed) == result
     if encoding != "utf-8":
         assert path == r"zoë \u96ea \ud83d\ude00\udce9.txt"
+
+
+def test_many_files_with_one_reason_are_skipped_in_one_line(folder, tmp_path):
+    (folder / "good.txt").write_text(GOOD)
+    (folder / "none.txt").touch()
+    for i in range(MAX_LISTED):
+        (folder / f"{i}.png").write_bytes(b"\x89PNG\0")
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
+    lines = report_text(index.last_build.to_json()).splitlines()
+    assert lines[-2:] == [
+        f"Skipped {MAX_LISTED - 1}.png: is not text.",
+        "Skipped none.txt: is empty.",
+    ]
+    (folder / "more.png").write_bytes(b"\0")
+    lines = report_text(index.update().to_json()).splitlines()
+    n = MAX_LISTED + 1
+    assert lines[1:] == [
+        f"Skipped {n} files, each of which is not text: 0.png, 1.png, 2.png, ... (see --json).",
+        "Skipped none.txt: is empty.",
+    ]
 
 
 def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 from hierindex.record import Heading
 
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
-MAX_BYTES = 2**28  # of a text; building a tree takes some sixty times as much memory
+MAX_BYTES = 2**28  # of a text; to build a tree over 100 MB takes some 4 GB of memory
 MAX_TITLE = 1000  # characters; each chunk stores the title
 
 
