@@ -19,7 +19,7 @@ from fakes import HashingEmbedding
 from pdfs import locked, pdf_of
 from processes import started
 
-from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents
+from hierindex import HierarchicalIndex, InputError, SemanticHierarchy, read_documents
 from hierindex.cli.app import main
 from hierindex.cli.output import escape_unencodable, print_result
 from hierindex.cli.text import MAX_LISTED
@@ -220,6 +220,46 @@ def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
     assert index.update().changed == 1
     assert index.verify().ok
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"C:\\xe9", "zoë 雪\n".encode()])
+def test_a_source_of_any_name_is_updated(tmp_path, name):
+    folder = tmp_path / os.fsdecode(name)
+    for inside in ("a.txt", "deep/b.txt", "deep/c.txt"):
+        (folder / inside).parent.mkdir(parents=True, exist_ok=True)
+        (folder / inside).write_text(f"{GOOD} It was {inside}.")
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
+    (link := tmp_path / "link").symlink_to(folder)
+    for path in (None, folder, folder / "deep", link, link / "deep" / "b.txt"):
+        assert index.update(path).unchanged == 3
+    index.delete("a.txt")
+    assert index.update().unchanged == 2
+    assert index.update(folder / "a.txt").added == 1
+    (folder / "a.txt").unlink()
+    assert index.update().removed == 1
+    moved = folder.rename(tmp_path / os.fsdecode(name + b" moved"))
+    assert index.update(moved).unchanged == index.update().unchanged == 2
+
+
+def test_a_file_source_of_any_name_is_removed(tmp_path):
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    files = [folder / os.fsdecode(b"%d\xe9.txt" % i) for i in range(2)]
+    for file in files:
+        file.write_text(f"{GOOD} It was {valid_name(file.name)}.")
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(files, tmp_path / "index", hierarchy=hierarchy)
+    files[0].unlink()
+    report = index.update()
+    assert (report.removed, report.unchanged, index.update().unchanged) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"two\nlines", b"\x7f"])
+def test_an_index_in_a_folder_that_lancedb_refuses(tmp_path, name):
+    with pytest.raises(InputError, match="name another folder"):
+        HierarchicalIndex.open(tmp_path / os.fsdecode(name) / "index")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "latin-1", "utf-8"])

@@ -8,7 +8,7 @@ from typing import Self
 
 from hierindex.errors import SourceError
 from hierindex.indexing.changes import Documents
-from hierindex.read.files import File, files_of, is_link, source_name
+from hierindex.read.files import File, files_of, is_link, source_name, source_path
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,11 @@ class Scope:
         SourceError
             If one is missing, unless it was a single file in a folder that still exists.
         """
-        roots = {source: source for source in sources if _is_there(source)}
+        roots = {source: source_path(source) for source in sources if _is_there(source)}
         for source in sources:
-            path, of = Path(source), {d for d, of in held.items() if of.read_from == source}
-            if source not in roots and of and (of != {path.name} or not path.parent.is_dir()):
+            path, of = PurePath(source), {d for d, of in held.items() if of.read_from == source}
+            is_file = of == {path.name} and _is_there(str(path.parent))
+            if source not in roots and of and not is_file:
                 raise SourceError(
                     f"The source {source!r}, which the index was built from, cannot be found; name "
                     "the path to which it was moved, or delete its documents from the index."
@@ -59,12 +60,14 @@ class Scope:
         """
         parts, roots = dict[str, str](), dict[str, str | Path]()
         by_name = {source: source for source in sources}
-        by_target = {os.path.realpath(source): source for source in sources}
+        by_target = {_target(source_path(source)): source for source in sources}
         for path in paths:
-            name, target = source_name(path), os.path.realpath(path)
-            part, source = _placed(name, by_name) or _placed(target, by_target) or (name, name)
+            name = source_name(path)
+            part, source = (
+                _placed(name, by_name) or _placed(_target(path), by_target) or (name, name)
+            )
             parts[part] = source
-            roots[source] = path if name == source else roots.get(source, source)
+            roots[source] = path if name == source else roots.get(source, source_path(source))
         new = roots.keys() - {*sources}
         for source in sources:
             if around := new & {*map(str, PurePath(source).parents)}:
@@ -134,8 +137,13 @@ def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
     return None
 
 
+def _target(path: str | Path) -> str:
+    """Return the name of what a path leads to."""
+    return source_name(os.path.realpath(path))
+
+
 def _is_there(source: str) -> bool:
     try:
-        return bool(Path(source).stat())
+        return bool(source_path(source).stat())
     except OSError:
         return False
