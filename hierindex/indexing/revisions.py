@@ -233,10 +233,10 @@ def _check_ids(documents: Sequence[Document]) -> None:
 
 def _check_moved(places: Mapping[str, str], now: Documents, before: Documents) -> None:
     """Raise SourceError unless most documents of each moved source have the same content."""
+    held = Counter(origin.read_from for origin in before.values())
+    same = Counter(of.read_from for d, of in before.items() if places and now.get(d) == of)
     for old, new in places.items():
-        held = {d: origin for d, origin in before.items() if origin.read_from == new}
-        n_same = sum(now.get(document) == origin for document, origin in held.items())
-        if 2 * n_same <= len(held):
+        if 2 * same[new] <= held[new]:
             raise SourceError(
                 f"The source {old!r}, which the index was built from, cannot be found, and "
                 f"{new!r} has files with the ids of its documents, but most with other content; "

@@ -1,7 +1,8 @@
 """The parts of its sources that an update of an index reads."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Self
@@ -39,10 +40,10 @@ class Scope:
             If one is missing, unless it was a single file in a folder that still exists.
         """
         roots = {source: source_path(source) for source in sources if _is_there(source)}
-        for source in sources:
-            path, of = PurePath(source), {d for d, of in held.items() if of.read_from == source}
-            is_file = of == {path.name} and _is_there(str(path.parent))
-            if source not in roots and of and not is_file:
+        missing = [source for source in sources if source not in roots]
+        for source, documents in _by_source(held, missing).items():
+            path = PurePath(source)
+            if documents != [path.name] or not _is_there(str(path.parent)):
                 raise SourceError(
                     f"The source {source!r}, which the index was built from, cannot be found; name "
                     "the path to which it was moved, or delete its documents from the index."
@@ -116,16 +117,25 @@ def moved_sources(
     most of its documents.
     """
     places, known = dict[str, str](), {source: source for source in sources}
-    missing = [source for source in sources if not _is_there(source)]
+    missing = _by_source(held, [source for source in sources if not _is_there(source)])
     for path in paths if missing else ():
         name = source_name(path)
-        found = files_of([path]).keys() if _placed(name, known) is None else set[str]()
-        for source in missing:
-            ids = {d for d, of in held.items() if of.read_from == source}
-            if source not in places and 2 * len(ids & found) > len(ids):
-                places[source] = name
-                break
+        if _placed(name, known) is not None:
+            continue
+        shared = Counter(held[d].read_from for d in files_of([path]) if d in held)
+        for source, n_shared in shared.items():
+            if source in missing and 2 * n_shared > len(missing[source]):
+                places.setdefault(source, name)
     return places
+
+
+def _by_source(held: Documents, sources: Collection[str]) -> dict[str, list[str]]:
+    """Return the documents of each of some sources that has any."""
+    wanted, documents = {*sources}, dict[str, list[str]]()
+    for document, origin in held.items() if wanted else ():
+        if origin.read_from in wanted:
+            documents.setdefault(origin.read_from, []).append(document)
+    return documents
 
 
 def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:

@@ -251,7 +251,9 @@ def _document(
         raise UnreadableError("is empty" if not text else "contains only white space")
     longest = max(map(len, text.splitlines()))
     if longest > MAX_LINE:
-        raise UnreadableError(f"has a line of {longest:,} characters, more than {MAX_LINE:,}")
+        raise UnreadableError(
+            f"has a line of {longest:,} characters, more than {MAX_LINE:,}; divide it into lines"
+        )
     named = named_by(document_id)
     metadata = {**read, **named, **more}
     if headings:
