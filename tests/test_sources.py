@@ -1,6 +1,7 @@
 """Sources that move, files that come and go, and chunks that others delete or add."""
 
 import os
+from errno import EIO
 from pathlib import Path
 from shutil import copytree
 from unittest.mock import Mock
@@ -28,6 +29,7 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.llm.client import load_llm
+from hierindex.read.documents import Skipped
 from hierindex.record import MODIFIED
 
 NAMES = ("a.txt", "b.txt", "deep/c.txt")
@@ -81,6 +83,25 @@ class TestMovedSources:
         again = moved.rename(moved.parent / "again")
         assert counts(index.update(again)) == (0, 0, 1, 0, 3)
         check_fresh(index, again)
+
+    def test_a_file_that_cannot_be_read_there_is_removed_until_it_can(
+        self, index, moved, monkeypatch
+    ):
+        usual = Path.open
+
+        def fail(path, *args, **options):
+            if path == moved / "a.txt":
+                raise OSError(EIO, os.strerror(EIO))
+            return usual(path, *args, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", fail)
+            report = index.update(moved)
+        assert counts(report) == (0, 0, 1, 0, 2)
+        unread = Skipped("a.txt", "cannot be read (Input/output error)", is_unread=True)
+        assert report.skipped == [unread]
+        assert counts(index.update()) == (1, 0, 0, 0, 2)
+        check_fresh(index, moved)
 
     def test_what_was_deleted_stays_out(self, index, folder, tmp_path):
         index.delete("a.txt")

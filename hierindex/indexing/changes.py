@@ -1,7 +1,7 @@
 """What an index holds of each document, and what a build, an update or a deletion changes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple, Self
@@ -124,10 +124,9 @@ class Revision:
         return Changes.between(self.before, self.after)
 
     @property
-    def kept(self) -> dict[str, Origin]:
-        """The documents that are not read again."""
-        read = {document.doc_id for document in self.read}
-        return {document: of for document, of in self.after.items() if document not in read}
+    def kept(self) -> set[str]:
+        """Ids of the documents that are not read again."""
+        return self.after.keys() - {document.doc_id for document in self.read}
 
     @property
     def is_empty(self) -> bool:
@@ -167,11 +166,8 @@ def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str
     }
 
 
-def kept_chunks(snapshot: Snapshot, documents: Documents) -> list[TextNode]:
-    """Return the chunks of documents as the index holds them, each document's in reading order.
-
-    Only the origins are those given.
-    """
+def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode]:
+    """Return the chunks of documents as the index holds them, each document's in reading order."""
     if not documents:
         return []
     import pyarrow as pa
@@ -180,10 +176,6 @@ def kept_chunks(snapshot: Snapshot, documents: Documents) -> list[TextNode]:
     rows = wait_for(snapshot.select(*NODE_COLUMNS, "vector", where=CHUNKS))
     wanted = pa.array(sorted(documents), pa.string())
     rows = rows.filter(pc.is_in(pc.list_element(rows["documents"], 0), value_set=wanted))
-    origins = [documents[d] for d in pc.list_element(rows["documents"], 0).to_pylist()]
-    for name in Origin._fields:
-        at, values = rows.column_names.index(name), [getattr(origin, name) for origin in origins]
-        rows = rows.set_column(at, rows.schema.field(at), pa.array(values, pa.string()))
     return sorted(to_nodes(rows), key=_start)
 
 

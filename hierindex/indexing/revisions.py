@@ -107,12 +107,12 @@ def updated(
     """
     paths, given, blank = _separated(sources or ())
     places = moved_sources(paths, was.sources, before)
-    before, remembered = moved_documents(before, places), was.moved(places)
+    held, remembered = moved_documents(before, places), was.moved(places)
     if sources is None:
-        scope, known = Scope.of_all(was.sources, before), list[str]()
+        scope, known = Scope.of_all(was.sources, held), list[str]()
     else:
         scope, known = Scope.of_named(paths, remembered.sources), list(remembered.sources)
-    files, links = scope.files(before)
+    files, links = scope.files(held)
     out = {d: f for d, f in files.items() if _is_left_out(d, f, remembered, scope)}
     documents, skipped = read({d: file for d, file in files.items() if d not in out})
     documents += given
@@ -121,14 +121,14 @@ def updated(
     skipped += [Skipped(d, f"is a link to {of}, which is read") for d, of in links.items()]
 
     now = _origins(documents, files)
-    unread = _unread(skipped, files, before)
+    unread = _unread(skipped, files, before)  # of a source that moved: none
     skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
     stay = now.keys() | set().union(*unread.values())
-    gone = {d for d, of in before.items() if d not in stay and scope.has(d, of.read_from)}
+    gone = {d for d, of in held.items() if d not in stay and scope.has(d, of.read_from)}
     gone |= {b.path for b in blank if b.path in before and not before[b.path].read_from}
-    _check_moved(places, now, before)
-    _check_sources(now, before, scope)
-    after = {d: now.get(d, of) for d, of in before.items() if d not in gone} | now
+    _check_moved(places, now, held)
+    _check_sources(now, held, scope)
+    after = {d: now.get(d, of) for d, of in held.items() if d not in gone} | now
     if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
     names = list(dict.fromkeys([*known, *scope.roots]))
