@@ -23,7 +23,6 @@ from test_update import (
 from hierindex import (
     DocumentHierarchy,
     HierarchicalIndex,
-    HierarchyStore,
     LLMRewriter,
     SourceError,
     TwoStageSummarizer,
@@ -31,6 +30,7 @@ from hierindex import (
 from hierindex.llm.client import load_llm
 from hierindex.read.documents import Skipped
 from hierindex.record import MODIFIED
+from hierindex.store.table import Table
 
 NAMES = ("a.txt", "b.txt", "deep/c.txt")
 
@@ -165,7 +165,7 @@ class TestMovedSources:
 
     def test_an_update_that_is_killed_and_one_that_is_taken_back(self, index, moved, monkeypatch):
         with monkeypatch.context() as patch:
-            patch.setattr(HierarchyStore, "replace", Mock(side_effect=ZeroDivisionError))
+            patch.setattr(Table, "_publish", Mock(side_effect=ZeroDivisionError))
             with pytest.raises(ZeroDivisionError):
                 index.update(moved)
         for _ in range(2):
@@ -255,7 +255,7 @@ class TestChunksThatOthersChange:
         index.delete("a.txt")
         index.regrow()
         with monkeypatch.context() as patch:
-            patch.setattr(HierarchyStore, "replace", Mock(side_effect=ZeroDivisionError))
+            patch.setattr(Table, "_publish", Mock(side_effect=ZeroDivisionError))
             with pytest.raises(ZeroDivisionError):
                 index.update()
         assert counts(index.update(folder / "deep")) == (0, 0, 0, 0, 2)
