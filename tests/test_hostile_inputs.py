@@ -1,6 +1,7 @@
 """Files that want to stop a build: each is read, or skipped for a reason in our own words."""
 
 import codecs
+import io
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import unicodedata
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -17,7 +19,13 @@ from fakes import HashingEmbedding
 from pdfs import locked, pdf_of
 from processes import started
 
-from hierindex import HierarchicalIndex, SemanticHierarchy, read_documents
+from hierindex import HierarchicalIndex, InputError, SemanticHierarchy, read_documents
+from hierindex.cli.app import main
+from hierindex.cli.output import escape_unencodable, print_result
+from hierindex.cli.text import MAX_LISTED
+from hierindex.cli.text import built as report_text
+from hierindex.embed.load import load_embed_model
+from hierindex.read.files import valid_name
 
 GOOD = "The keeper of the lighthouse wrote a letter. The baker mended the oven."
 PDF = pdf_of("The first page.\nIt has two lines.", "The second page.")
@@ -26,7 +34,7 @@ NEVER = 600  # seconds until a process is taken to wait for ever; it needs some 
 REASON = re.compile(
     r"is empty|contains only white space|is not text|is a PDF without text|is an encrypted PDF"
     r"|is a pipe, a socket or a device|is a link to a folder"
-    r"|has a line of [\d,]+ characters, more than 1,000,000"
+    r"|has a line of [\d,]+ characters, more than 1,000,000; divide it into lines"
     r"|has elements nested more than 2,048 deep"
     r"|cannot be read as PDF|cannot be read \([A-Za-z][a-z -]+\)"
 )
@@ -189,6 +197,120 @@ def test_hostile_files_are_read_or_skipped(folder, tmp_path, capfd):
         assert REASON.fullmatch(skipped.reason)
         assert skipped.path.encode()
     assert capfd.readouterr() == ("", "")
+
+
+def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
+    paths = [folder / os.fsdecode(name + b".txt") for name in NAMES]
+    paths += [folder / unicodedata.normalize(form, "zoë.md") for form in ("NFC", "NFD")]
+    paths += [folder / "folder.md" / "in.pdf" / "page.txt"]
+    for i, path in enumerate(paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{GOOD} It was day {i}.")
+    index = HierarchicalIndex.build(
+        folder, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=HashingEmbedding())
+    )
+    assert index.last_build.added == len(paths)
+    assert index.update().unchanged == len(paths)
+    ids = [valid_name(path.relative_to(folder).as_posix()) for path in paths]
+    for n_left, document in zip(range(len(paths) - 1, 0, -1), ids, strict=False):
+        assert (index.delete(document).removed, index.update().unchanged) == (1, n_left)
+    assert index.verify().ok
+    assert index.update([*paths[:-1]]).added == len(paths) - 1
+    paths[0].write_text("It says something else.")
+    assert index.update().changed == 1
+    assert index.verify().ok
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"C:\\xe9", "zoë 雪\n".encode()])
+def test_a_source_of_any_name_is_updated(tmp_path, name):
+    folder = tmp_path / os.fsdecode(name)
+    for inside in ("a.txt", "deep/b.txt", "deep/c.txt"):
+        (folder / inside).parent.mkdir(parents=True, exist_ok=True)
+        (folder / inside).write_text(f"{GOOD} It was {inside}.")
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
+    (link := tmp_path / "link").symlink_to(folder)
+    for path in (None, folder, folder / "deep", link, link / "deep" / "b.txt"):
+        assert index.update(path).unchanged == 3
+    index.delete("a.txt")
+    assert index.update().unchanged == 2
+    assert index.update(folder / "a.txt").added == 1
+    (folder / "a.txt").unlink()
+    assert index.update().removed == 1
+    moved = folder.rename(tmp_path / os.fsdecode(name + b" moved"))
+    assert index.update(moved).unchanged == index.update().unchanged == 2
+
+
+def test_a_file_source_of_any_name_is_removed(tmp_path):
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    files = [folder / os.fsdecode(b"%d\xe9.txt" % i) for i in range(2)]
+    for file in files:
+        file.write_text(f"{GOOD} It was {valid_name(file.name)}.")
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(files, tmp_path / "index", hierarchy=hierarchy)
+    files[0].unlink()
+    report = index.update()
+    assert (report.removed, report.unchanged, index.update().unchanged) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9", b"two\nlines", b"\x7f"])
+def test_an_index_in_a_folder_that_lancedb_refuses(tmp_path, name):
+    with pytest.raises(InputError, match="name another folder"):
+        HierarchicalIndex.open(tmp_path / os.fsdecode(name) / "index")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "latin-1", "utf-8"])
+def test_what_an_encoding_lacks_is_printed_as_json_escapes_it(monkeypatch, encoding):
+    out = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    result = {"path": "zoë 雪 \U0001f600\udce9.txt"}
+    escape_unencodable()
+    print_result(result, True, str)
+    print_result(result, False, lambda shown: shown["path"])
+    out.seek(0)
+    printed, _, path = out.read().strip().rpartition("\n")
+    assert json.loads(printed) == result
+    if encoding != "utf-8":
+        assert path == r"zoë \u96ea \ud83d\ude00\udce9.txt"
+
+
+def test_many_files_with_one_reason_are_skipped_in_one_line(folder, tmp_path):
+    (folder / "good.txt").write_text(GOOD)
+    (folder / "none.txt").touch()
+    for i in range(MAX_LISTED):
+        (folder / f"{i}.png").write_bytes(b"\x89PNG\0")
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
+    index = HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=hierarchy)
+    lines = report_text(index.last_build.to_json()).splitlines()
+    assert lines[-2:] == [
+        f"Skipped {MAX_LISTED - 1}.png: is not text.",
+        "Skipped none.txt: is empty.",
+    ]
+    (folder / "more.png").write_bytes(b"\0")
+    lines = report_text(index.update().to_json()).splitlines()
+    n = MAX_LISTED + 1
+    assert lines[1:] == [
+        f"Skipped {n} files, each of which is not text: 0.png, 1.png, 2.png, ... (see --json).",
+        "Skipped none.txt: is empty.",
+    ]
+
+
+def test_a_document_is_deleted_by_the_name_that_the_shell_gives(folder, tmp_path, monkeypatch):
+    (folder / os.fsdecode(b"caf\xe9.txt")).write_text(GOOD)
+    (folder / "b.txt").write_text(f"{GOOD} Twice.")
+    HierarchicalIndex.build(
+        folder, tmp_path / "index", hierarchy=SemanticHierarchy(embed_model=load_embed_model())
+    )
+    index = str(tmp_path / "index")
+    argv = ["hierindex", "delete", os.fsdecode(b"caf\xe9.txt"), "--index", index]
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    assert HierarchicalIndex.open(index).info()["documents"] == 1
 
 
 @pytest.mark.slow

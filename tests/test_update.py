@@ -427,13 +427,6 @@ class TestDeletion:
         index.update(purge=True)
         assert len(index.store.generations()) == 1
 
-    def test_once_its_file_is_gone_another_may_have_its_name(self, index, folder):
-        index.delete("a.txt")
-        (folder / "a.txt").unlink()
-        index.update()
-        (folder / "a.txt").write_text(text_of("other"))
-        assert counts(index.update()) == (1, 0, 0, 0, 2)
-
     def test_a_build_reads_it_again(self, index, folder):
         index.delete("a.txt")
         again = built(folder, index.store.uri, hierarchy_of(DocumentHierarchy))

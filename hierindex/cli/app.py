@@ -13,7 +13,7 @@ from hierindex.cli.chatting import chat
 from hierindex.cli.evaluating import evaluate
 from hierindex.cli.generations import generations, rollback
 from hierindex.cli.looking import export, info, outline, show, tree
-from hierindex.cli.output import print_note
+from hierindex.cli.output import escape_unencodable, print_note
 from hierindex.cli.updating import delete, update
 from hierindex.cli.verifying import verify
 from hierindex.errors import HierindexError
@@ -36,6 +36,7 @@ for command in (*CHANGING, *ASKING, *LOOKING, *STATES, evaluate, demo):
 
 def main() -> None:
     """Run a command; print an error as one sentence on standard error and set the exit status."""
+    escape_unencodable()
     warnings.showwarning = _notice
     logger = logging.getLogger("hierindex")
     logger.handlers = [_Notes()]

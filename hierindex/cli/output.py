@@ -1,8 +1,11 @@
 """Printing of results and errors, with control characters escaped."""
 
+import codecs
 import json
 import re
+import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -34,6 +37,19 @@ def visible(text: str, *, lines: bool = False) -> str:
         text = text.replace("\r\n", "\n").replace("\f", "\n")
     kept = "\n\t" if lines else ""
     return UNSAFE.sub(lambda m: m[0] if m[0] in kept else json.dumps(m[0])[1:-1], text)
+
+
+def escape_unencodable() -> None:
+    """Have standard output escape, in JSON notation too, what its encoding does not contain."""
+
+    def escape(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+    codecs.register_error("json", escape)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="json")
 
 
 def print_result(

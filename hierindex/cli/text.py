@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
@@ -13,6 +13,7 @@ import typer
 from hierindex.record import TITLES_BETWEEN
 
 CITED = "⟦", "⟧"  # marks around a cited passage
+MAX_LISTED = 10  # files that are skipped for one reason
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 STATISTICS = {
     "level": "level",
@@ -38,8 +39,20 @@ def built(report: dict[str, Any]) -> str:
         lines.append(usage_of(report["usage"]))
     if report["grounding"] is not None:
         lines.append(f"Mean grounding of rewritten summaries: {report['grounding']:.2f}.")
-    lines += [f"Skipped {skipped['path']}: {skipped['reason']}." for skipped in report["skipped"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_skipped(report["skipped"])])
+
+
+def _skipped(skipped: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield a line for each file that was skipped, or one line if many have the same reason."""
+    paths: dict[str, list[str]] = {}
+    for each in skipped:
+        paths.setdefault(each["reason"], []).append(each["path"])
+    for reason, of in paths.items():
+        if len(of) > MAX_LISTED:
+            first = ", ".join(of[:3])
+            yield f"Skipped {len(of):,} files, each of which {reason}: {first}, ... (see --json)."
+        else:
+            yield from (f"Skipped {path}: {reason}." for path in of)
 
 
 def _changes(counts: Mapping[str, int]) -> str:

@@ -80,7 +80,9 @@ def delete(
     from hierindex.cli.choose import as_built
     from hierindex.cli.progress import shown_progress
     from hierindex.index import HierarchicalIndex
+    from hierindex.read.files import valid_name
 
+    documents = [*map(valid_name, documents)]  # which the shell may have completed
     opened = HierarchicalIndex.open(index)
     settings, models = as_built(opened.settings, flags)
     with shown_progress() as progress:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple, Self
 
@@ -34,7 +34,7 @@ class Remembered:
 
     `sources` are absolute paths, `settings` those of the hierarchy and the splitter, see
     `settings_of`, and `left_out` has, for each source, digests of the ids of documents that were
-    deleted from the index and may still be in the source.
+    deleted from the index.
     """
 
     sources: Sequence[str] = field(default_factory=list)
@@ -47,6 +47,14 @@ class Remembered:
         report = snapshot.report()
         fields = {name: report[name] for name in cls.__dataclass_fields__ if name in report}
         return cls(**fields)
+
+    def moved(self, places: Mapping[str, str]) -> Self:
+        """Return the same of sources that have moved, given their new paths by the old ones."""
+        return replace(
+            self,
+            sources=[places.get(source, source) for source in self.sources],
+            left_out={places.get(source, source): ids for source, ids in self.left_out.items()},
+        )
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,10 @@ class Revision:
 
 
 def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
-    """Return the documents of an index, in the order of their first chunks."""
+    """Return the documents of an index, in the order of their first chunks.
+
+    The hash of a document is unknown if its chunks disagree: some were deleted or added by others.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -138,8 +149,21 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
     documents = pc.list_element(rows["documents"], 0)
     columns = {"id": documents, **{name: rows[name] for name in Origin._fields}}
     distinct = pa.table(columns).group_by([*columns]).aggregate([])  # in any order
-    origin = {row.pop("id"): Origin(**row) for row in distinct.to_pylist()}
-    return {document: origin[document] for document in documents.unique().to_pylist()}
+    origins = dict[str, Origin]()
+    for row in distinct.to_pylist():
+        document, origin = row.pop("id"), Origin(**row)
+        first = origins.setdefault(document, origin)
+        if origin != first:
+            origins[document] = Origin(read_from=first.read_from or origin.read_from)
+    return {document: origins[document] for document in documents.unique().to_pylist()}
+
+
+def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str, Origin]:
+    """Return documents of sources that have moved, given their new paths by the old ones."""
+    return {
+        document: origin._replace(read_from=places.get(origin.read_from, origin.read_from))
+        for document, origin in documents.items()
+    }
 
 
 def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode]:

@@ -67,14 +67,16 @@ class RevisableTree(AnsweringTree):
 
         Documents are found to be added, changed, removed, renamed or unchanged by their content.
         Those of other sources, and those with the same content, are kept as they are in the
-        index. A document that was deleted with `delete` stays out until its file is named. If
-        nothing has changed, no model is loaded and nothing is published.
+        index. A document that was deleted with `delete` stays out until its file is named. A file
+        that was touched but has the same content keeps its `last_modified_date`. If nothing has
+        changed, no model is loaded and nothing is published.
 
         Parameters
         ----------
         sources : str, Path or Document, or a sequence of them, optional
             By default all files and folders that the index was built from. A path within one of
-            them stands for that part of it. A document replaces the one with its id.
+            them stands for that part of it, and the new path of one that was moved stands for
+            that source. A document replaces the one with its id.
         hierarchy : Hierarchy, optional
             By default the one that the index was built with. Another one is refused.
         llm : LLM, optional

@@ -18,8 +18,9 @@ from hierindex.indexing.changes import (
     Revision,
     check_losses,
     in_order,
+    moved_documents,
 )
-from hierindex.indexing.scope import Scope
+from hierindex.indexing.scope import Scope, moved_sources
 from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, nothing_to_index, well_formed
 from hierindex.read.files import File, check_source, files_of, source_name
@@ -83,7 +84,9 @@ def updated(
     """Return the revision that reads sources again, or for the first time.
 
     A document is kept as it is in the index if no source to read holds it, if its content is the
-    same, or if its file cannot be read. A document that is given without text is removed.
+    same, or if its file cannot be read. A document that is given without text is removed. A new
+    source replaces one that cannot be found if most documents of that are in it, see
+    `moved_sources`.
 
     Parameters
     ----------
@@ -103,12 +106,14 @@ def updated(
         If more than half of the documents would be lost: removed with no new ones for them.
     """
     paths, given, blank = _separated(sources or ())
+    places = moved_sources(paths, was.sources, before)
+    held, remembered = moved_documents(before, places), was.moved(places)
     if sources is None:
-        scope, known = Scope.of_all(was.sources, before), list[str]()
+        scope, known = Scope.of_all(was.sources, held), list[str]()
     else:
-        scope, known = Scope.of_named(paths, was.sources), list(was.sources)
-    files, links = scope.files(before)
-    out = {d: file.source for d, file in files.items() if _is_left_out(d, file, was, scope)}
+        scope, known = Scope.of_named(paths, remembered.sources), list(remembered.sources)
+    files, links = scope.files(held)
+    out = {d: f for d, f in files.items() if _is_left_out(d, f, remembered, scope)}
     documents, skipped = read({d: file for d, file in files.items() if d not in out})
     documents += given
     _check_ids(documents)
@@ -116,15 +121,14 @@ def updated(
     skipped += [Skipped(d, f"is a link to {of}, which is read") for d, of in links.items()]
 
     now = _origins(documents, files)
-    unread = _unread(skipped, files, before)
+    unread = _unread(skipped, files, before)  # of a source that moved: none
     skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
     stay = now.keys() | set().union(*unread.values())
-    gone = {d for d, of in before.items() if d not in stay and scope.has(d, of.read_from)}
+    gone = {d for d, of in held.items() if d not in stay and scope.has(d, of.read_from)}
     gone |= {b.path for b in blank if b.path in before and not before[b.path].read_from}
-    whole = {*filter(scope.has_all_of, was.sources)}
-    whole -= {files[each.path].source for each in skipped if each.is_unread}
-    _check_sources(now, before, scope)
-    after = {d: now.get(d, of) for d, of in before.items() if d not in gone} | now
+    _check_moved(places, now, held)
+    _check_sources(now, held, scope)
+    after = {d: now.get(d, of) for d, of in held.items() if d not in gone} | now
     if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
     names = list(dict.fromkeys([*known, *scope.roots]))
@@ -134,7 +138,7 @@ def updated(
         read=[d for d in documents if before.get(d.doc_id) != now[d.doc_id]],
         skipped=skipped,
         was=was,
-        remembered=replace(was, sources=names, left_out=_left_out(was, whole, out, now)),
+        remembered=replace(remembered, sources=names, left_out=_left_out(remembered, now)),
     )
     changes = revision.changes
     check_losses(
@@ -227,6 +231,19 @@ def _check_ids(documents: Sequence[Document]) -> None:
         raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")
 
 
+def _check_moved(places: Mapping[str, str], now: Documents, before: Documents) -> None:
+    """Raise SourceError unless most documents of each moved source have the same content."""
+    held = Counter(origin.read_from for origin in before.values())
+    same = Counter(of.read_from for d, of in before.items() if places and now.get(d) == of)
+    for old, new in places.items():
+        if 2 * same[new] <= held[new]:
+            raise SourceError(
+                f"The source {old!r}, which the index was built from, cannot be found, and "
+                f"{new!r} has files with the ids of its documents, but most with other content; "
+                "build the index again, or delete these documents from it first."
+            )
+
+
 def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
     """Raise SourceError if a document has the id of one that stays and is of another source."""
     for document, (_, source) in now.items():
@@ -237,21 +254,16 @@ def _check_sources(now: Documents, before: Documents, scope: Scope) -> None:
             )
             raise SourceError(
                 f"The index holds a document {document!r} {known}, so the document {new} cannot "
-                "have the same id; index a common parent folder, or rename one."
+                "have the same id; index a common parent folder, rename one, or delete the one "
+                "that the index holds."
             )
 
 
-def _left_out(
-    was: Remembered, whole: Collection[str], out: Mapping[str, str], now: Documents
-) -> dict[str, list[str]]:
-    """Return which deleted documents stay out; of a source that was read wholly, those in it."""
-    left_out = {}
-    for source, keys in was.left_out.items():
-        if source in whole:
-            left = {_key(document) for document, of in out.items() if of == source}
-        else:
-            back = {_key(d) for d, origin in now.items() if origin.read_from == source}
-            left = {*keys} - back
-        if left:
-            left_out[source] = [key for key in keys if key in left]
-    return left_out
+def _left_out(was: Remembered, now: Documents) -> dict[str, list[str]]:
+    """Return which deleted documents stay out: all that are not read again."""
+    back = {(origin.read_from, _key(document)) for document, origin in now.items()}
+    left = {
+        source: [key for key in keys if (source, key) not in back]
+        for source, keys in was.left_out.items()
+    }
+    return {source: keys for source, keys in left.items() if keys}

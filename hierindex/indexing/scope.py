@@ -1,14 +1,15 @@
 """The parts of its sources that an update of an index reads."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Self
 
 from hierindex.errors import SourceError
 from hierindex.indexing.changes import Documents
-from hierindex.read.files import File, files_of, is_link, source_name
+from hierindex.read.files import File, files_of, is_link, source_name, source_path
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,14 @@ class Scope:
         SourceError
             If one is missing, unless it was a single file in a folder that still exists.
         """
-        roots = {source: source for source in sources if _is_there(source)}
-        for source in sources:
-            path, of = Path(source), {d for d, of in held.items() if of.read_from == source}
-            if source not in roots and of and (of != {path.name} or not path.parent.is_dir()):
+        roots = {source: source_path(source) for source in sources if _is_there(source)}
+        missing = [source for source in sources if source not in roots]
+        for source, documents in _by_source(held, missing).items():
+            path = PurePath(source)
+            if documents != [path.name] or not _is_there(str(path.parent)):
                 raise SourceError(
                     f"The source {source!r}, which the index was built from, cannot be found; name "
-                    "the sources to read again, or delete its documents from the index."
+                    "the path to which it was moved, or delete its documents from the index."
                 )
         return cls({source: source for source in sources}, roots, is_named=False)
 
@@ -59,12 +61,14 @@ class Scope:
         """
         parts, roots = dict[str, str](), dict[str, str | Path]()
         by_name = {source: source for source in sources}
-        by_target = {os.path.realpath(source): source for source in sources}
+        by_target = {_target(source_path(source)): source for source in sources}
         for path in paths:
-            name, target = source_name(path), os.path.realpath(path)
-            part, source = _placed(name, by_name) or _placed(target, by_target) or (name, name)
+            name = source_name(path)
+            part, source = (
+                _placed(name, by_name) or _placed(_target(path), by_target) or (name, name)
+            )
             parts[part] = source
-            roots[source] = path if name == source else roots.get(source, source)
+            roots[source] = path if name == source else roots.get(source, source_path(source))
         new = roots.keys() - {*sources}
         for source in sources:
             if around := new & {*map(str, PurePath(source).parents)}:
@@ -78,10 +82,6 @@ class Scope:
         """Return whether a document is in a part of its source that is read."""
         inside = PurePath(source, document)
         return any(self.parts.get(str(part)) == source for part in (inside, *inside.parents))
-
-    def has_all_of(self, source: str) -> bool:
-        """Return whether the whole of a source is read."""
-        return self.parts.get(source) == source
 
     def names(self, file: File) -> bool:
         """Return whether a file itself was named."""
@@ -108,6 +108,36 @@ class Scope:
         return {d: file for d, file in files.items() if d not in links}, links
 
 
+def moved_sources(
+    paths: Sequence[str | Path], sources: Sequence[str], held: Documents
+) -> dict[str, str]:
+    """Return the new paths of sources that an index remembers and that are missing.
+
+    Such a source has moved to a path that is named and new, if that has files with the ids of
+    most of its documents.
+    """
+    places, known = dict[str, str](), {source: source for source in sources}
+    missing = _by_source(held, [source for source in sources if not _is_there(source)])
+    for path in paths if missing else ():
+        name = source_name(path)
+        if _placed(name, known) is not None:
+            continue
+        shared = Counter(held[d].read_from for d in files_of([path]) if d in held)
+        for source, n_shared in shared.items():
+            if source in missing and 2 * n_shared > len(missing[source]):
+                places.setdefault(source, name)
+    return places
+
+
+def _by_source(held: Documents, sources: Collection[str]) -> dict[str, list[str]]:
+    """Return the documents of each of some sources that has any."""
+    wanted, documents = {*sources}, dict[str, list[str]]()
+    for document, origin in held.items() if wanted else ():
+        if origin.read_from in wanted:
+            documents.setdefault(origin.read_from, []).append(document)
+    return documents
+
+
 def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
     """Return a path as a part of the source around it, and that source; None outside of them."""
     inside = PurePath(path)
@@ -117,8 +147,13 @@ def _placed(path: str, sources: Mapping[str, str]) -> tuple[str, str] | None:
     return None
 
 
+def _target(path: str | Path) -> str:
+    """Return the name of what a path leads to."""
+    return source_name(os.path.realpath(path))
+
+
 def _is_there(source: str) -> bool:
     try:
-        return bool(Path(source).stat())
+        return bool(source_path(source).stat())
     except OSError:
         return False

@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,6 +41,7 @@ from hierindex.read.text import Reading, UnreadableError, read_text
 from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
+ATTEMPTS = 3  # to read a file that changes
 
 Reader = Callable[[BinaryIO], Reading]
 """Reads an open file."""
@@ -200,15 +202,33 @@ class FileReader(BaseReader):
 
 
 def _read(path: Path, document_id: str, memory: ReadingCache | None = None) -> Document:
-    modified = path.stat().st_mtime  # raises the reason why a path cannot be accessed
-    if path.is_dir():
+    """Read a file, and read it again if it changed meanwhile."""
+    for _ in range(ATTEMPTS):
+        found, refusal = path.stat(), None  # raises the reason why a path cannot be accessed
+        _check_kind(path, found)
+        with path.open("rb") as file:
+            try:
+                document = _document(file, document_id, memory, **_dated(found.st_mtime))
+            except UnreadableError as error:
+                refusal = error
+        after = path.stat()
+        if (after.st_size, after.st_mtime_ns) == (found.st_size, found.st_mtime_ns):
+            if refusal:
+                raise refusal
+            return document
+    raise OSError("it is being written")
+
+
+def _check_kind(path: Path, found: os.stat_result) -> None:
+    """Raise an error unless a path is that of a file with content."""
+    if stat.S_ISDIR(found.st_mode):
         if path.is_symlink():
             raise UnreadableError("is a link to a folder")
         raise PermissionError("a folder without permission")
-    if not path.is_file():
+    if not stat.S_ISREG(found.st_mode):
         raise UnreadableError("is a pipe, a socket or a device")
-    with path.open("rb") as file:
-        return _document(file, document_id, memory, **_dated(modified))
+    if not found.st_size:  # also of files in /proc, which may wait for ever
+        raise UnreadableError("is empty")
 
 
 def _dated(seconds: float) -> dict[str, str]:
@@ -231,7 +251,9 @@ def _document(
         raise UnreadableError("is empty" if not text else "contains only white space")
     longest = max(map(len, text.splitlines()))
     if longest > MAX_LINE:
-        raise UnreadableError(f"has a line of {longest:,} characters, more than {MAX_LINE:,}")
+        raise UnreadableError(
+            f"has a line of {longest:,} characters, more than {MAX_LINE:,}; divide it into lines"
+        )
     named = named_by(document_id)
     metadata = {**read, **named, **more}
     if headings:

@@ -1,11 +1,14 @@
 """The files of sources, by document id."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from hierindex.errors import SourceError
+
+ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
 
 
 class File(NamedTuple):
@@ -40,6 +43,13 @@ def files_of(sources: Iterable[str | Path]) -> dict[str, File]:
 def source_name(source: str | Path) -> str:
     """Return the absolute path of a source, by which an index remembers it."""
     return valid_name(os.path.normpath(Path(source).absolute()))
+
+
+def source_path(name: str) -> Path:
+    """Return the path of a source by the name under which an index remembers it."""
+    data = ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), name.encode())
+    path = Path(os.fsdecode(data))
+    return path if os.path.lexists(path) else Path(name)
 
 
 def check_source(source: str | Path) -> None:

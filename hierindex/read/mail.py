@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import BinaryIO
 
 from hierindex.read.html import read_html
-from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, read_text
+from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, read_bytes, read_text
 from hierindex.record import TITLE, Heading
 
 FIELDS = {"subject": TITLE, "from": "from", "to": "to", "date": "date"}
@@ -22,10 +22,7 @@ def read_mail(file: BinaryIO) -> Reading:
     """
     from email.policy import default
 
-    data = file.read(HEAD)
-    if b"\0" in data:
-        raise UnreadableError("is not text")
-    data += file.read()
+    data = read_bytes(file)
     try:
         message = message_from_bytes(data, _class=EmailMessage, policy=default)
         if not _metadata(message):

@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
 from os import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.core.identity import digest
-from hierindex.read.text import Reading, UnreadableError
+from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
 from hierindex.record import HEADINGS, headings_in
 
-MOST = 2**28  # bytes of a file; readers refuse larger ones if their beginning is not text
 LIBRARIES = (
     "hierindex beautifulsoup4 charset-normalizer docutils llama-index-core lxml mammoth "
     "markdown-it-py markdownify nltk olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml"
@@ -38,9 +38,10 @@ def read_once(
         return read(file)
     size = file.seek(0, SEEK_END)
     file.seek(0)
-    if size > MOST:
+    if size > MAX_BYTES:  # readers look at its beginning first
         return read(file)
-    key = digest("reading", _made_by(), suffix, sha256(file.read()).hexdigest())
+    data = file.read()  # once, so that what is read is what is hashed
+    key = digest("reading", _made_by(), suffix, sha256(data).hexdigest())
     match memory.recall(key):
         case [str(text), dict(metadata), list(headings)]:
             found = headings_in({HEADINGS: headings})
@@ -48,9 +49,8 @@ def read_once(
                 return Reading(text, metadata, found)
         case str(reason):
             raise UnreadableError(reason)
-    file.seek(0)
     try:
-        reading = read(file)
+        reading = read(BytesIO(data))
     except UnreadableError as error:
         memory.keep(key, str(error))
         raise

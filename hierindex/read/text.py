@@ -2,11 +2,13 @@
 
 import codecs
 from collections.abc import Sequence
+from os import SEEK_END
 from typing import Any, BinaryIO, NamedTuple
 
 from hierindex.record import Heading
 
 HEAD = 65_536  # bytes; a file is loaded only if they look like text
+MAX_BYTES = 2**28  # of a text; to build a tree over 100 MB takes some 4 GB of memory
 MAX_TITLE = 1000  # characters; each chunk stores the title
 
 
@@ -27,10 +29,7 @@ def read_text(file: BinaryIO) -> Reading:
     from charset_normalizer import from_bytes, is_binary
     from charset_normalizer.utils import any_specified_encoding
 
-    data = file.read(HEAD)
-    if b"\0" in data and not data.startswith(WITH_ZEROS):
-        raise UnreadableError("is not text")
-    data += file.read()
+    data = read_bytes(file)
     metadata = {}
     try:
         text = data.decode("utf-8-sig")
@@ -46,6 +45,20 @@ def read_text(file: BinaryIO) -> Reading:
     if "\0" in text:
         raise UnreadableError("is not text")
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
+
+
+def read_bytes(file: BinaryIO) -> bytes:
+    """Return the content of a file, unless it is too large or begins like no text."""
+    data = file.read(HEAD)
+    if b"\0" in data and not data.startswith(WITH_ZEROS):
+        raise UnreadableError("is not text")
+    if (size := file.seek(0, SEEK_END)) > MAX_BYTES:
+        raise UnreadableError(
+            f"has {size / 1e6:,.0f} MB of text, more than {MAX_BYTES / 1e6:.0f}; "
+            "split it into smaller files"
+        )
+    file.seek(len(data))
+    return data + file.read()
 
 
 WITH_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lancedb.table import AsyncTable
 
 OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
+REFUSED = re.compile("[\0-\x1f\x7f\ud800-\udfff]")  # in a path, by LanceDB
 CONFLICT = re.compile(r"(commit|ref) conflict", re.IGNORECASE)  # as LanceDB writes it
 
 
@@ -32,7 +33,7 @@ class Connection:
     Raises
     ------
     InputError
-        If `uri` is a file.
+        If `uri` is a file, or a folder whose path LanceDB refuses.
     """
 
     def __init__(self, uri: str, name: str, storage_options: dict[str, str] | None = None) -> None:
@@ -43,6 +44,11 @@ class Connection:
         self.folder = None if "://" in uri else Path(uri).absolute()
         # LanceDB takes a bare "db1" for a cloud database.
         self._database = uri if self.folder is None else str(self.folder)
+        if REFUSED.search(self._database):
+            raise InputError(
+                f"The index folder {self._database!r} has a name that is not UTF-8 or has a "
+                "control character, such as a line break; name another folder."
+            )
         with self.named_refusals():
             is_file = self.folder is not None and self.folder.is_file()
         if is_file:

@@ -149,12 +149,14 @@ def unlinked(row: Mapping[str, Any], gone: Set[str], top: int) -> dict[str, Any]
     """Remove a row's links to deleted rows, and mark it as stale if it lost a parent or a child.
 
     The weights of the remaining parents are rescaled to sum to 1. A row that has lost all
-    parents becomes a root: its `level_max` is `top`.
+    parents becomes a root: its `level_max` is `top`. A chunk that has lost a neighbour has no
+    `document_hash`, so that the next update reads its document again.
     """
     pairs = zip(row["parent_ids"], row["parent_weights"], strict=True)
     parents = [(parent, weight) for parent, weight in pairs if parent not in gone]
     total = sum(weight for _, weight in parents)
     children = [child for child in row["child_ids"] if child not in gone]
+    is_beside = bool({row["previous_id"], row["next_id"]} & gone)
     lost_parent = len(parents) < len(row["parent_ids"])
     stale = row["stale"]
     if len(children) < len(row["child_ids"]):
@@ -166,6 +168,7 @@ def unlinked(row: Mapping[str, Any], gone: Set[str], top: int) -> dict[str, Any]
         "parent_ids": [parent for parent, _ in parents],
         "parent_weights": [weight / total for _, weight in parents],
         "child_ids": children,
+        "document_hash": "" if is_beside else row["document_hash"],
         "previous_id": "" if row["previous_id"] in gone else row["previous_id"],
         "next_id": "" if row["next_id"] in gone else row["next_id"],
         "level_max": top if lost_parent and not parents else row["level_max"],

@@ -5,6 +5,7 @@ import os
 import warnings
 from errno import EACCES
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -14,12 +15,18 @@ from pdfs import locked, pdf_of
 
 from hierindex.errors import SourceError
 from hierindex.read.documents import (
+    ATTEMPTS,
     FILE_NAME,
+    READERS,
     FileReader,
     Skipped,
     read_documents,
+    read_files,
     well_formed,
 )
+from hierindex.read.files import files_of
+from hierindex.read.markdown import read_markdown
+from hierindex.read.text import UnreadableError
 from hierindex.record import PAGES
 
 
@@ -128,7 +135,7 @@ def test_copies_and_hard_links_are_documents_of_their_own(tmp_path):
         ("a.txt", b"a\0\xe9 few words", "not text"),
         ("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(255, 0, -1)) * 9, "not text"),
         ("a.json", b"x" * 2_000_000, "2,000,000 characters"),
-        ("a.pdf", b"", "PDF"),
+        ("a.pdf", b"", "empty"),
         ("a.pdf", b"%PDF-1.4 nonsense", "PDF"),
         ("a.pdf", pdf_of("cut in the middle")[:200], "PDF"),
         ("a.pdf", pdf_of(""), "PDF without text"),
@@ -221,6 +228,100 @@ def test_what_is_no_file_is_skipped_and_not_waited_for(tmp_path, monkeypatch):
     }
     with pytest.raises(SourceError, match="is a pipe, a socket or a device"):
         read_documents(tmp_path / "pipe.txt")
+
+
+def test_a_large_text_is_refused_before_it_is_loaded(written, monkeypatch):
+    monkeypatch.setattr("hierindex.read.text.MAX_BYTES", 2_000_000)
+    names = ("a.txt", "a.md", "a.log", "a.eml", "a.html", "a.csv", "a.json", "a.py")
+    folder = written({**dict.fromkeys(names, "word\n" * 500_000), "good.txt": "good"})
+    (document,), skipped = read_documents(folder)
+    assert document.id_ == "good.txt"
+    reason = "has 2 MB of text, more than 2; split it into smaller files"
+    assert {each.reason for each in skipped} == {reason}
+    assert len(skipped) == len(names)
+
+
+@pytest.mark.skipif(not Path("/proc/kmsg").exists(), reason="only Linux has it")
+def test_a_file_of_the_kernel_is_not_waited_for(tmp_path):
+    (tmp_path / "messages.txt").symlink_to("/proc/kmsg")
+    with pytest.raises(SourceError, match=r"messages\.txt is empty"):
+        read_documents(tmp_path)
+
+
+class TestFilesThatChange:
+    @pytest.fixture
+    def reading(self, monkeypatch):
+        """Has something done each time a Markdown file is read, before its reader ends."""
+
+        def set_up(meanwhile):
+            def read(file):
+                reading = read_markdown(file)
+                meanwhile()
+                return reading
+
+            monkeypatch.setitem(READERS, ".md", read)
+
+        return set_up
+
+    def test_one_is_read_again(self, written, reading):
+        folder = written({"a.md": "One.", "b.md": "b"})
+        texts = ["Two is longer.", "Three."]
+        reading(lambda: texts and (folder / "a.md").write_text(texts.pop(0)))
+        documents, skipped = read_documents(folder)
+        assert [document.text for document in documents] == ["Three.", "b"]
+        assert not skipped
+
+    @pytest.mark.parametrize("name", ["a.md", "a.pdf"])
+    def test_one_that_is_refused_while_it_is_written_is_read_again(
+        self, written, monkeypatch, name
+    ):
+        folder, refused = written({name: "half"}), []
+
+        def read(file):
+            if not refused:
+                refused.append(file.read())
+                (folder / name).write_text("all of it")
+                raise UnreadableError("is cut off")
+            return read_markdown(file)
+
+        monkeypatch.setitem(READERS, Path(name).suffix, read)
+        (document,), skipped = read_documents(folder)
+        assert (document.text, refused, skipped) == ("all of it", [b"half"], [])
+
+    def test_one_that_is_always_written_is_skipped(self, written, reading):
+        folder, n_read = written({"a.md": "One.", "b.txt": "b"}), []
+
+        def grow():
+            n_read.append(1)
+            with (folder / "a.md").open("a") as file:
+                file.write(" More.")
+
+        reading(grow)
+        (document,), skipped = read_documents(folder)
+        assert document.id_ == "b.txt"
+        assert skipped == [Skipped("a.md", "cannot be read (it is being written)", is_unread=True)]
+        assert len(n_read) == ATTEMPTS
+
+    def test_what_vanishes_before_it_is_read_is_skipped(self, written):
+        folder = written({"a.txt": "a", "b/c.txt": "c", "d.txt": "d"})
+        files = files_of([folder])
+        (folder / "a.txt").unlink()
+        rmtree(folder / "b")
+        (document,), skipped = read_files(files)
+        assert document.id_ == "d.txt"
+        gone = "cannot be read (No such file or directory)"
+        assert skipped == [Skipped(d, gone, is_unread=True) for d in ("a.txt", "b/c.txt")]
+
+    def test_a_folder_that_vanishes_while_it_is_listed_is_skipped(self, written, monkeypatch):
+        folder, listed = written({"a.txt": "a", "b/c.txt": "c"}), Path.iterdir
+
+        def iterdir(path):
+            if path.name == "b":
+                rmtree(path)
+            return listed(path)
+
+        monkeypatch.setattr(Path, "iterdir", iterdir)
+        assert [each.path for each in read_documents(folder)[1]] == ["b"]
 
 
 def forbid(monkeypatch, folder, file):

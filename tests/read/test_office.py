@@ -236,7 +236,7 @@ KINDS = {".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel", ".epub": "EPU
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda data: b"",
+        lambda data: b" ",
         lambda data: b"plain text",
         lambda data: data[:-100],
         lambda data: data[:200] + b"\xff" * 2000 + data[2200:],
@@ -248,7 +248,7 @@ KINDS = {".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel", ".epub": "EPU
             }
         ),
     ],
-    ids="empty text cut overwritten other unclosed".split(),
+    ids="blank text cut overwritten other unclosed".split(),
 )
 def test_corrupt_files_are_skipped_with_a_reason(tmp_path, capfd, suffix, spoil):
     (tmp_path / f"a{suffix}").write_bytes(spoil(OF_KIND[suffix]))

@@ -130,6 +130,25 @@ def test_a_file_that_cannot_be_read_is_remembered_too(folder, memory, read):
     assert read.count(".md") == 1  # without memory
 
 
+def test_what_changes_while_it_is_read_is_recalled_under_its_own_content(
+    folder, memory, monkeypatch
+):
+    """The reader gets what was hashed, also if the file has other content by then."""
+    path, reader = folder / "g.rst", reading.READERS[".rst"]
+    first, second = path.read_text(), "Other\n=====\n\nMore.\n"
+
+    def replace(file):
+        path.write_text(second)
+        return reader(file)
+
+    with monkeypatch.context() as patch:
+        patch.setitem(reading.READERS, ".rst", replace)
+        documents, _ = read_documents(folder, memory=memory)
+    assert second in [document.text for document in documents]
+    path.write_text(first)
+    assert plain(read_documents(folder, memory=memory)[0]) == plain(read_documents(folder)[0])
+
+
 @pytest.mark.parametrize("what", ["library", "source"])
 def test_another_version_reads_again(folder, memory, read, monkeypatch, tmp_path, what):
     read_documents(folder, memory=memory)

@@ -1,0 +1,284 @@
+"""Sources that move, files that come and go, and chunks that others delete or add."""
+
+import os
+from errno import EIO
+from pathlib import Path
+from shutil import copytree
+from unittest.mock import Mock
+
+import pytest
+from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from loopback import LoopbackServer, names_words
+from test_update import (
+    as_plain,
+    built,
+    check_fresh,
+    counts,
+    documents_of,
+    hierarchy_of,
+    text_of,
+)
+
+from hierindex import (
+    DocumentHierarchy,
+    HierarchicalIndex,
+    LLMRewriter,
+    SourceError,
+    TwoStageSummarizer,
+)
+from hierindex.llm.client import load_llm
+from hierindex.read.documents import Skipped
+from hierindex.record import MODIFIED
+from hierindex.store.table import Table
+
+NAMES = ("a.txt", "b.txt", "deep/c.txt")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in NAMES:
+        (tmp_path / "notes" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "notes" / name).write_text(text_of(name))
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def index(folder, tmp_path) -> HierarchicalIndex:
+    return built(folder, tmp_path / "index", hierarchy_of(DocumentHierarchy))
+
+
+@pytest.fixture
+def moved(index, folder, tmp_path) -> Path:
+    """Where the folder is after it was moved."""
+    (tmp_path / "archive").mkdir()
+    return folder.rename(tmp_path / "archive" / "letters")
+
+
+def fresh(sources, tmp_path) -> HierarchicalIndex:
+    return built(sources, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
+
+
+class TestMovedSources:
+    def test_it_is_read_where_it_is_named(self, index, moved, tmp_path):
+        with pytest.raises(SourceError, match="name the path to which it was moved"):
+            index.update()
+        index.embed_model.batches.clear()
+        assert counts(index.update(moved)) == (0, 0, 0, 0, 3)
+        assert index.embed_model.batches == []
+        assert as_plain(index) == as_plain(fresh(moved, tmp_path))
+        generation = index.store.snapshot().generation
+        for sources in (None, moved, moved / "deep"):
+            report = index.update(sources)
+            assert (counts(report), report.generation) == ((0, 0, 0, 0, 3), generation)
+        (moved / "b.txt").write_text(text_of("other"))
+        assert counts(index.update()) == (0, 1, 0, 0, 2)
+        check_fresh(index, moved)
+
+    def test_what_changed_meanwhile_is_found(self, index, moved):
+        (moved / "a.txt").write_text(text_of("other"))
+        (moved / "d.txt").write_text(text_of("d"))
+        assert counts(index.update(moved)) == (1, 1, 0, 0, 2)
+        (moved / "b.txt").unlink()
+        again = moved.rename(moved.parent / "again")
+        assert counts(index.update(again)) == (0, 0, 1, 0, 3)
+        check_fresh(index, again)
+
+    def test_a_file_that_cannot_be_read_there_is_removed_until_it_can(
+        self, index, moved, monkeypatch
+    ):
+        usual = Path.open
+
+        def fail(path, *args, **options):
+            if path == moved / "a.txt":
+                raise OSError(EIO, os.strerror(EIO))
+            return usual(path, *args, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", fail)
+            report = index.update(moved)
+        assert counts(report) == (0, 0, 1, 0, 2)
+        unread = Skipped("a.txt", "cannot be read (Input/output error)", is_unread=True)
+        assert report.skipped == [unread]
+        assert counts(index.update()) == (1, 0, 0, 0, 2)
+        check_fresh(index, moved)
+
+    def test_what_was_deleted_stays_out(self, index, folder, tmp_path):
+        index.delete("a.txt")
+        moved = folder.rename(tmp_path / "moved")
+        for sources in (moved, None):
+            report = index.update(sources)
+            assert counts(report) == (0, 0, 0, 0, 2)
+            assert [each.path for each in report.skipped] == ["a.txt"]
+        assert counts(index.update(moved / "a.txt")) == (1, 0, 0, 0, 2)
+        assert as_plain(index) == as_plain(fresh(moved, tmp_path))
+
+    def test_sources_keep_their_order(self, index, folder, tmp_path):
+        (more := tmp_path / "more").mkdir()
+        (more / "m.txt").write_text(text_of("m"))
+        index.update(more)
+        here, there = folder.rename(tmp_path / "x"), more.rename(tmp_path / "y")
+        with pytest.raises(SourceError, match="cannot be found; name the path"):
+            index.update()
+        assert counts(index.update(there)) == (0, 0, 0, 0, 4)
+        assert counts(index.update(here)) == (0, 0, 0, 0, 4)
+        assert counts(index.update()) == (0, 0, 0, 0, 4)
+        assert as_plain(index) == as_plain(fresh([here, there], tmp_path))
+        both = [here.rename(tmp_path / "p"), there.rename(tmp_path / "q")]
+        assert counts(index.update(both[::-1])) == (0, 0, 0, 0, 4)
+        assert index.store.snapshot().report()["sources"] == list(map(str, both))
+
+    def test_a_file_among_others_may_move(self, folder, tmp_path):
+        index = built([folder / "a.txt", folder / "b.txt"], tmp_path / "index")
+        (folder / "a.txt").rename(folder / "deep" / "a.txt")
+        assert counts(index.update(folder / "deep" / "a.txt")) == (0, 0, 0, 0, 2)
+        assert counts(index.update()) == (0, 0, 0, 0, 2)
+        assert documents_of(index) == ["a.txt", "b.txt"]
+
+    def test_a_copy_of_a_source_that_exists_is_refused(self, index, folder, tmp_path):
+        copy = copytree(folder, tmp_path / "copy")
+        with pytest.raises(SourceError, match=r"document 'a\.txt' of '.*notes', so the document"):
+            index.update(copy)
+        assert counts(index.update()) == (0, 0, 0, 0, 3)
+
+    def test_other_content_under_the_same_names_is_refused(self, index, moved, tmp_path):
+        (other := tmp_path / "other" / "deep").mkdir(parents=True)
+        for name in NAMES:
+            (other.parent / name).write_text(text_of(f"other {name}"))
+        before = as_plain(index)
+        with pytest.raises(SourceError, match=r"but most with other content; build the index"):
+            index.update(other.parent)
+        assert as_plain(index) == before
+        assert counts(index.update(moved)) == (0, 0, 0, 0, 3)
+
+    def test_a_folder_with_other_names_is_another_source(self, index, moved, tmp_path):
+        (other := tmp_path / "other").mkdir()
+        for name in ("x.txt", "y.txt"):
+            (other / name).write_text(text_of(name))
+        assert counts(index.update(other)) == (2, 0, 0, 0, 3)
+        (other / "b.txt").write_text(text_of("other b"))
+        with pytest.raises(SourceError, match="or delete the one that the index holds"):
+            index.update(other)
+        index.delete("b.txt")
+        assert counts(index.update(other)) == (1, 0, 0, 0, 4)
+        assert counts(index.update(moved / "deep")) == (1, 0, 0, 0, 5)
+
+    def test_an_update_that_is_killed_and_one_that_is_taken_back(self, index, moved, monkeypatch):
+        with monkeypatch.context() as patch:
+            patch.setattr(Table, "_publish", Mock(side_effect=ZeroDivisionError))
+            with pytest.raises(ZeroDivisionError):
+                index.update(moved)
+        for _ in range(2):
+            with pytest.raises(SourceError, match="cannot be found; name the path"):
+                index.update()
+            assert counts(index.update(moved)) == (0, 0, 0, 0, 3)
+            assert counts(index.update()) == (0, 0, 0, 0, 3)
+            index.store.rollback()
+
+    def test_no_summary_is_written_again(self, folder, tmp_path):
+        with LoopbackServer(reply=names_words) as server:
+            llm = load_llm("tiny", server.base_url)
+            rewriter = LLMRewriter(llm, prompt="Shorten this: {text}")
+            by_llm = TwoStageSummarizer(rewriter, min_grounding=None, grounding=None)
+            hierarchy = hierarchy_of(DocumentHierarchy, summarizer=by_llm)
+            index = built(folder, tmp_path / "index", hierarchy)
+            n_requests = len(server.requests)
+            assert counts(index.update(folder.rename(tmp_path / "x"), llm=llm)) == (0, 0, 0, 0, 3)
+            assert len(server.requests) == n_requests > 0
+
+
+class TestFilesThatComeAndGo:
+    def test_a_deleted_document_stays_out_also_if_its_file_was_away(self, folder, tmp_path):
+        """Nothing is published meanwhile, so that no language model has to be passed."""
+        with LoopbackServer(reply=names_words) as server:
+            llm = load_llm("tiny", server.base_url)
+            rewriter = LLMRewriter(llm, prompt="Shorten this: {text}")
+            by_llm = TwoStageSummarizer(rewriter, min_grounding=None, grounding=None)
+            hierarchy = hierarchy_of(DocumentHierarchy, summarizer=by_llm)
+            index = built(folder, tmp_path / "index", hierarchy)
+            generation = index.delete("a.txt", llm=llm).generation
+            for here, there in (("a.txt", "../away"), ("../away", "a.txt")):
+                (folder / here).rename(folder / there)
+                report = index.update()
+                assert (report.generation, counts(report)) == (generation, (0, 0, 0, 0, 2))
+            assert [each.path for each in report.skipped] == ["a.txt"]
+            (folder / "a.txt").rename(folder / "../away")
+            (folder / "b.txt").write_text(text_of("other"))
+            assert counts(index.update(llm=llm)) == (0, 1, 0, 0, 1)
+            (folder / "../away").rename(folder / "a.txt")
+            assert counts(index.update()) == (0, 0, 0, 0, 2)
+            assert counts(index.update(folder / "a.txt", llm=llm)) == (1, 0, 0, 0, 2)
+            assert counts(index.update()) == (0, 0, 0, 0, 3)
+
+    def test_a_file_that_was_only_touched_keeps_its_date(self, index, folder):
+        def dates():
+            nodes = index.store.get_nodes()
+            return {n.metadata[MODIFIED] for n in nodes if n.ref_doc_id == "a.txt"}
+
+        before = dates()
+        os.utime(folder / "a.txt", (0, 0))
+        index.update()
+        assert dates() == before
+        (folder / "a.txt").write_text(text_of("other"))
+        os.utime(folder / "a.txt", (0, 0))
+        index.update()
+        assert dates() == {"1970-01-01"}
+
+
+def chunks_of(index, document) -> list[TextNode]:
+    nodes = index.store.get_nodes()
+    chunks = [n for n in nodes if n.ref_doc_id == document and not n.metadata["hierindex_level"]]
+    return sorted(chunks, key=lambda chunk: chunk.start_char_idx)
+
+
+class TestChunksThatOthersChange:
+    @pytest.mark.parametrize("at", [slice(1), slice(1, 2), slice(-1, None), slice(1, None)])
+    def test_what_the_store_deleted_comes_back(self, index, folder, at):
+        before = as_plain(index)
+        index.store.delete_nodes([chunk.node_id for chunk in chunks_of(index, "b.txt")[at]])
+        assert len(as_plain(index)) < len(before)
+        assert counts(index.update()) == (0, 1, 0, 0, 2)
+        assert as_plain(index) == before
+        assert counts(index.update()) == (0, 0, 0, 0, 3)
+        assert index.verify().ok
+
+    def test_what_filters_deleted_comes_back(self, index, folder):
+        before = as_plain(index)
+        (first, *_) = chunks_of(index, "b.txt")
+        of_b = MetadataFilter(key="file_name", value="b.txt")
+        index.store.delete_nodes([first.node_id], MetadataFilters(filters=[of_b]))
+        assert counts(index.update()) == (0, 1, 0, 0, 2)
+        assert as_plain(index) == before
+
+    def test_it_comes_back_after_other_changes(self, index, folder, monkeypatch):
+        index.store.delete_nodes([chunks_of(index, "b.txt")[1].node_id])
+        index.delete("a.txt")
+        index.regrow()
+        with monkeypatch.context() as patch:
+            patch.setattr(Table, "_publish", Mock(side_effect=ZeroDivisionError))
+            with pytest.raises(ZeroDivisionError):
+                index.update()
+        assert counts(index.update(folder / "deep")) == (0, 0, 0, 0, 2)
+        assert counts(index.update()) == (0, 1, 0, 0, 1)
+        assert counts(index.update(folder / "a.txt")) == (1, 0, 0, 0, 2)
+        check_fresh(index, folder)
+
+    def test_a_summary_that_the_store_deleted_is_written_with_no_file_read(self, index):
+        before = as_plain(index)
+        (summary, *_) = (n for n in index.store.get_nodes() if n.metadata["hierindex_level"])
+        index.store.delete_nodes([summary.node_id])
+        assert counts(index.update()) == (0, 0, 0, 0, 3)
+        assert as_plain(index) == before
+
+    def test_what_others_add_to_a_file_goes(self, index):
+        before = as_plain(index)
+        (first, *_) = chunks_of(index, "b.txt")
+        added = TextNode(text="Of no file.", embedding=first.embedding)
+        added.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="b.txt")
+        index.store.add([added])
+        assert len(as_plain(index)) == len(before) + 1
+        assert counts(index.update()) == (0, 1, 0, 0, 2)
+        assert as_plain(index) == before
+        assert "Of no file." not in {
+            n.get_content(MetadataMode.NONE) for n in index.store.get_nodes()
+        }
