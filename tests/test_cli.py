@@ -480,6 +480,8 @@ def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
     report = json.loads(out)
     assert (status, err) == (0, "")
     assert counts.items() <= report.items()
+    names = {"added": ["new.txt"], "changed": [], "removed": []}
+    assert report["names"] == told["names"] == names | {"renamed": [["calm.md", "quiet.md"]]}
     assert {"generation", "skipped", "usage", "seconds"} <= report.keys()
     assert report["usage"]["cached_summaries"] > 0
     assert json.loads(hierindex("info", *other)[1])["documents"] == 3
@@ -488,7 +490,9 @@ def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
 def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder) -> None:
     hierindex("build", folder, "--index", "index", "--chunk-size", 64)
     told = hierindex("delete", "storm.txt", "--index", "index", "--dry-run")[1]
-    assert told.startswith("0 added, 0 changed, 1 removed, 0 renamed, 1 unchanged documents.\n")
+    assert told.startswith(
+        "0 added, 0 changed, 1 removed, 0 renamed, 1 unchanged documents.\nRemoved: storm.txt\n"
+    )
     status, out, err = hierindex("delete", "storm.txt", "--index", "index", "--json")
     report = json.loads(out)
     assert (status, err, report["removed"], report["unchanged"]) == (0, "", 1, 1)
@@ -498,6 +502,31 @@ def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder
     out = hierindex("update", "letters/storm.txt", "--index", "index", "--timings")[1]
     assert "1 added, 0 changed, 0 removed, 0 renamed, 1 unchanged documents" in out
     assert "seconds" in out
+
+
+def test_documents_that_change_are_named_up_to_ten_of_each_kind(hierindex, folder) -> None:
+    for i in range(12):
+        (folder / f"{i:02}.txt").write_text(f"The keeper wrote letter {i}.")
+    out = hierindex("build", folder, "--index", "W")[1]
+    assert out.startswith("Generation 1: 14 added")
+    assert "Added: " not in out  # all documents
+    for i in range(12):
+        (folder / f"{i:02}.txt").write_text(f"The keeper slept on day {i}.")
+    (folder / "storm.txt").rename(folder / "rain.txt")
+    (folder / "calm.md").unlink()
+    (folder / "new.txt").write_text("The keeper woke up.")
+    first = ", ".join(f"{i:02}.txt" for i in range(10))
+    names = [
+        "Added: new.txt",
+        f"Changed: {first} and 2 more",
+        "Removed: calm.md",
+        "Renamed: storm.txt to rain.txt",
+    ]
+    for would in (["--dry-run"], []):
+        out = hierindex("update", "--index", "W", *would)[1]
+        assert out.splitlines()[1:5] == names
+    named = json.loads(hierindex("delete", "rain.txt", "new.txt", "--index", "W", "--json")[1])
+    assert named["names"]["removed"] == ["new.txt", "rain.txt"]
 
 
 def test_a_build_that_loses_an_index_has_to_be_meant(hierindex, index, folder) -> None:
@@ -653,6 +682,7 @@ def test_a_dry_run_says_what_a_build_takes(build, server) -> None:
         "embedded_tokens",
         "levels",
         "llm_calls",
+        "names",
         "price",
         "prompt_tokens",
     ]

@@ -14,6 +14,7 @@ from hierindex.record import TITLES_BETWEEN
 
 CITED = "⟦", "⟧"  # marks around a cited passage
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
+MOST_NAMED = 10  # documents of an outcome
 STATISTICS = {
     "level": "level",
     "nodes": "nodes",
@@ -28,7 +29,7 @@ def built(report: dict[str, Any]) -> str:
     """Format the report of a build, an update or a deletion."""
     generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
     levels = [{n: level[key] for key, n in STATISTICS.items()} for level in report["statistics"]]
-    lines = [f"Generation {generation}: {_changes(report)}, {seconds}."]
+    lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report, report)]
     if levels:
         lines.append(_levels(levels))
     else:
@@ -47,9 +48,25 @@ def _changes(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[what]} {what}" for what in OUTCOMES) + " documents"
 
 
+def _names(counts: Mapping[str, int], report: dict[str, Any]) -> list[str]:
+    """Return the lines of `changed`; none of a first build, as all documents are new."""
+    return changed(report["names"]) if any(counts[what] for what in OUTCOMES[1:]) else []
+
+
+def changed(names: Mapping[str, Sequence[Any]], of: str = "") -> list[str]:
+    """Return a line for each outcome that names its documents, or the first ten of them."""
+    lines = []
+    for outcome, those in names.items():
+        first = [n if isinstance(n, str) else " to ".join(n) for n in those[:MOST_NAMED]]
+        rest = f" and {len(those) - len(first):,} more" if len(those) > len(first) else ""
+        lines += [f"{outcome.capitalize()}{of}: {', '.join(first)}{rest}"] if first else []
+    return lines
+
+
 def estimated(estimate: dict[str, Any]) -> str:
     """Format the estimated cost of a build, an update or a deletion."""
-    changes = f"{_changes(estimate['documents'])}."
+    changed = estimate["documents"]
+    changes = "\n".join([f"{_changes(changed)}.", *_names(changed, estimate)])
     if not estimate["levels"]:
         return f"Nothing would change: {changes}"
     rows = [
