@@ -14,7 +14,7 @@ from hierindex.record import TITLES_BETWEEN
 
 CITED = "⟦", "⟧"  # marks around a cited passage
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
-MOST_NAMED = 10  # documents of an outcome
+MOST_NAMED = 10
 STATISTICS = {
     "level": "level",
     "nodes": "nodes",
@@ -39,8 +39,12 @@ def built(report: dict[str, Any]) -> str:
         lines.append(usage_of(report["usage"]))
     if report["grounding"] is not None:
         lines.append(f"Mean grounding of rewritten summaries: {report['grounding']:.2f}.")
-    lines += [f"Skipped {skipped['path']}: {skipped['reason']}." for skipped in report["skipped"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *skipped_files(report)])
+
+
+def skipped_files(report: dict[str, Any]) -> list[str]:
+    """Return a line for each file that was skipped."""
+    return [f"Skipped {skipped['path']}: {skipped['reason']}." for skipped in report["skipped"]]
 
 
 def _changes(counts: Mapping[str, int]) -> str:
@@ -54,13 +58,19 @@ def _names(counts: Mapping[str, int], report: dict[str, Any]) -> list[str]:
 
 
 def changed(names: Mapping[str, Sequence[Any]], of: str = "") -> list[str]:
-    """Return a line for each outcome that names its documents, or the first ten of them."""
-    lines = []
-    for outcome, those in names.items():
-        first = [n if isinstance(n, str) else " to ".join(n) for n in those[:MOST_NAMED]]
-        rest = f" and {len(those) - len(first):,} more" if len(those) > len(first) else ""
-        lines += [f"{outcome.capitalize()}{of}: {', '.join(first)}{rest}"] if first else []
-    return lines
+    """Return a line for each outcome that has documents, with the names of some."""
+    return [
+        f"{outcome.capitalize()}{of}: "
+        + some([n if isinstance(n, str) else " to ".join(n) for n in those])
+        for outcome, those in names.items()
+        if those
+    ]
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first ten names, and how many there are besides."""
+    rest = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + rest
 
 
 def estimated(estimate: dict[str, Any]) -> str:

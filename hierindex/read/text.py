@@ -28,7 +28,7 @@ def read_text(file: BinaryIO) -> Reading:
     from charset_normalizer.utils import any_specified_encoding
 
     data = file.read(HEAD)
-    if b"\0" in data and not data.startswith(WITH_ZEROS):
+    if is_binary_head(data):
         raise UnreadableError("is not text")
     data += file.read()
     metadata = {}
@@ -46,6 +46,11 @@ def read_text(file: BinaryIO) -> Reading:
     if "\0" in text:
         raise UnreadableError("is not text")
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
+
+
+def is_binary_head(data: bytes) -> bool:
+    """Return whether the first bytes of a file show that it is not text."""
+    return b"\0" in data and not data.startswith(WITH_ZEROS)
 
 
 WITH_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
