@@ -287,6 +287,10 @@ class TestSources:
         files[0].unlink()
         assert counts(index.update()) == (0, 0, 1, 0, 2)
         assert counts(index.update()) == (0, 0, 0, 0, 2)
+        files[0].write_text(text_of("a.txt"))  # it is back, as after a change of branches
+        assert counts(index.update()) == (1, 0, 0, 0, 2)
+        files[0].unlink()
+        assert counts(index.update()) == (0, 0, 1, 0, 2)
         (folder / "deep/c.txt").unlink()
         (folder / "deep").rmdir()
         before = as_plain(index)

@@ -104,9 +104,9 @@ def updated(
     """
     paths, given, blank = _separated(sources or ())
     if sources is None:
-        scope, known = Scope.of_all(was.sources, before), list[str]()
+        scope = Scope.of_all(was.sources, before)
     else:
-        scope, known = Scope.of_named(paths, was.sources), list(was.sources)
+        scope = Scope.of_named(paths, was.sources)
     files, links = scope.files(before)
     out = {d: file.source for d, file in files.items() if _is_left_out(d, file, was, scope)}
     documents, skipped = read({d: file for d, file in files.items() if d not in out})
@@ -127,7 +127,7 @@ def updated(
     after = {d: now.get(d, of) for d, of in before.items() if d not in gone} | now
     if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
-    names = list(dict.fromkeys([*known, *scope.roots]))
+    names = list(dict.fromkeys([*was.sources, *scope.roots]))
     revision = Revision(
         before=before,
         after=in_order(after, names),
