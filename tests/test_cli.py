@@ -429,6 +429,24 @@ def test_a_refusal_names_its_score_and_how_to_lower_the_minimum(hierindex, index
     assert out.endswith("Nothing in the index that passes the filters answers this.\n")
 
 
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("strom.txt", "similar ids are 'storm.txt'."),
+        ("x/y.pdf", "`hierindex tree` shows what it holds."),
+    ],
+)
+def test_a_file_that_is_no_document_is_the_reason_of_a_refusal(
+    hierindex, index, file, said
+) -> None:
+    for question in (f"Summarise {file}", f"What are the main points of {file}?"):
+        out = hierindex("query", question, "--index", index)[1]
+        refusal = f"Nothing in the index answers this. The index holds no document '{file}'; {said}"
+        assert out.splitlines()[0] == refusal
+        told = json.loads(hierindex("query", question, "--index", index, "--json")[1])
+        assert (told["refused"], [*told["unknown"]]) == (True, [file])
+
+
 def test_where_nothing_is_found_one_line_is_printed(hierindex, index) -> None:
     asked = ("query", "broken", "--index", index, "--where", "file_name=none", "--level", 0)
     expected = "Nothing at level 0 that passes the filters answers this.\n"
