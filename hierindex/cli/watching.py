@@ -59,15 +59,15 @@ def watch(
         reports = opened.watch(sources or None, failed=failed, **given)
         places = sources or Remembered.of(opened.store.snapshot()).sources
         print_note(f"Watching {some(places)}; Ctrl-C stops.")
-        told: list[dict[str, str]] | None = None  # of skipped files
+        generation, known = -1, list[dict[str, str]]()  # `known` files are skipped and printed
         for report in reports:
             progress.close()
             result = report.to_json()
             skipped = result["skipped"]
-            new = [each for each in skipped if each not in (told or ())]
-            if told is None or new or report.statistics:
+            new = [each for each in skipped if each not in known]
+            if new or report.generation != generation:
                 print_result({**result, "skipped": new}, as_json, _updated, indent=None)
-            told = skipped
+            generation, known = report.generation, skipped
 
 
 @contextmanager
