@@ -8,6 +8,7 @@ import resource
 import shlex
 import socket
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from shutil import copytree
@@ -24,7 +25,7 @@ from typer.main import get_command
 
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.cli.app import app, main
-from hierindex.cli.progress import shown_progress
+from hierindex.cli.progress import RepeatedProgress, shown_progress
 from hierindex.cli.where import filters_of
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
@@ -301,6 +302,17 @@ def test_no_progress_acts_on_a_terminal(terminal, capsys) -> None:
     err = capsys.readouterr().err
     assert f"cost {SHOWN}" in err
     assert not {*EVIL} & {*err} - {*"\x1b[]0;title2J31mbold"}
+
+
+def test_progress_is_shown_again_after_it_was_closed(terminal, capsys) -> None:
+    terminal(80)
+    with closing(RepeatedProgress()) as progress:
+        for stage, other in (("read", "embed"), ("embed", "read")):
+            progress(stage, 1, 2)
+            progress.close()
+            err = capsys.readouterr().err
+            assert stage in err
+            assert other not in err
 
 
 def test_text_is_as_wide_as_the_terminal_and_as_it_is_elsewhere(
