@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
+from hierindex.errors import HierindexError, without_password
 from hierindex.indexing.revisable_tree import RevisableTree
 from hierindex.store.vector_store import HierarchyStore
 
@@ -32,6 +33,15 @@ class HierarchicalIndex(RevisableTree):
     embed_model : BaseEmbedding, optional
         The model that the tree was built with; by default loaded by the name stored in the tree.
     """
+
+    def __repr__(self) -> str:
+        """Return the address, without a password, and the generation; None if none can be read."""
+        try:
+            generation = self.store.snapshot().generation or None
+        except (HierindexError, OSError, RuntimeError, ValueError):  # the last three of LanceDB
+            generation = None
+        uri = without_password(self.store.uri)
+        return f"{type(self).__name__}({uri!r}, generation={generation})"
 
     @classmethod
     def build(

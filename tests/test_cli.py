@@ -8,6 +8,7 @@ import resource
 import shlex
 import socket
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from shutil import copytree
@@ -24,7 +25,7 @@ from typer.main import get_command
 
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.cli.app import app, main
-from hierindex.cli.progress import shown_progress
+from hierindex.cli.progress import RepeatedProgress, shown_progress
 from hierindex.cli.where import filters_of
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
@@ -303,6 +304,17 @@ def test_no_progress_acts_on_a_terminal(terminal, capsys) -> None:
     assert not {*EVIL} & {*err} - {*"\x1b[]0;title2J31mbold"}
 
 
+def test_progress_is_shown_again_after_it_was_closed(terminal, capsys) -> None:
+    terminal(80)
+    with closing(RepeatedProgress()) as progress:
+        for stage, other in (("read", "embed"), ("embed", "read")):
+            progress(stage, 1, 2)
+            progress.close()
+            err = capsys.readouterr().err
+            assert stage in err
+            assert other not in err
+
+
 def test_text_is_as_wide_as_the_terminal_and_as_it_is_elsewhere(
     hierindex, tmp_path, terminal
 ) -> None:
@@ -429,6 +441,24 @@ def test_a_refusal_names_its_score_and_how_to_lower_the_minimum(hierindex, index
     assert out.endswith("Nothing in the index that passes the filters answers this.\n")
 
 
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("strom.txt", "similar ids are 'storm.txt'."),
+        ("x/y.pdf", "`hierindex tree` shows what it holds."),
+    ],
+)
+def test_a_file_that_is_no_document_is_the_reason_of_a_refusal(
+    hierindex, index, file, said
+) -> None:
+    for question in (f"Summarise {file}", f"What are the main points of {file}?"):
+        out = hierindex("query", question, "--index", index)[1]
+        refusal = f"Nothing in the index answers this. The index holds no document '{file}'; {said}"
+        assert out.splitlines()[0] == refusal
+        told = json.loads(hierindex("query", question, "--index", index, "--json")[1])
+        assert (told["refused"], [*told["unknown"]]) == (True, [file])
+
+
 def test_where_nothing_is_found_one_line_is_printed(hierindex, index) -> None:
     asked = ("query", "broken", "--index", index, "--where", "file_name=none", "--level", 0)
     expected = "Nothing at level 0 that passes the filters answers this.\n"
@@ -480,6 +510,8 @@ def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
     report = json.loads(out)
     assert (status, err) == (0, "")
     assert counts.items() <= report.items()
+    names = {"added": ["new.txt"], "changed": [], "removed": []}
+    assert report["names"] == told["names"] == names | {"renamed": [["calm.md", "quiet.md"]]}
     assert {"generation", "skipped", "usage", "seconds"} <= report.keys()
     assert report["usage"]["cached_summaries"] > 0
     assert json.loads(hierindex("info", *other)[1])["documents"] == 3
@@ -488,7 +520,9 @@ def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
 def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder) -> None:
     hierindex("build", folder, "--index", "index", "--chunk-size", 64)
     told = hierindex("delete", "storm.txt", "--index", "index", "--dry-run")[1]
-    assert told.startswith("0 added, 0 changed, 1 removed, 0 renamed, 1 unchanged documents.\n")
+    assert told.startswith(
+        "0 added, 0 changed, 1 removed, 0 renamed, 1 unchanged documents.\nRemoved: storm.txt\n"
+    )
     status, out, err = hierindex("delete", "storm.txt", "--index", "index", "--json")
     report = json.loads(out)
     assert (status, err, report["removed"], report["unchanged"]) == (0, "", 1, 1)
@@ -498,6 +532,31 @@ def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder
     out = hierindex("update", "letters/storm.txt", "--index", "index", "--timings")[1]
     assert "1 added, 0 changed, 0 removed, 0 renamed, 1 unchanged documents" in out
     assert "seconds" in out
+
+
+def test_documents_that_change_are_named_up_to_ten_of_each_kind(hierindex, folder) -> None:
+    for i in range(12):
+        (folder / f"{i:02}.txt").write_text(f"The keeper wrote letter {i}.")
+    out = hierindex("build", folder, "--index", "W")[1]
+    assert out.startswith("Generation 1: 14 added")
+    assert "Added: " not in out  # all documents
+    for i in range(12):
+        (folder / f"{i:02}.txt").write_text(f"The keeper slept on day {i}.")
+    (folder / "storm.txt").rename(folder / "rain.txt")
+    (folder / "calm.md").unlink()
+    (folder / "new.txt").write_text("The keeper woke up.")
+    first = ", ".join(f"{i:02}.txt" for i in range(10))
+    names = [
+        "Added: new.txt",
+        f"Changed: {first} and 2 more",
+        "Removed: calm.md",
+        "Renamed: storm.txt to rain.txt",
+    ]
+    for would in (["--dry-run"], []):
+        out = hierindex("update", "--index", "W", *would)[1]
+        assert out.splitlines()[1:5] == names
+    named = json.loads(hierindex("delete", "rain.txt", "new.txt", "--index", "W", "--json")[1])
+    assert named["names"]["removed"] == ["new.txt", "rain.txt"]
 
 
 def test_a_build_that_loses_an_index_has_to_be_meant(hierindex, index, folder) -> None:
@@ -653,6 +712,7 @@ def test_a_dry_run_says_what_a_build_takes(build, server) -> None:
         "embedded_tokens",
         "levels",
         "llm_calls",
+        "names",
         "price",
         "prompt_tokens",
     ]

@@ -5,9 +5,10 @@ import sys
 from datetime import datetime
 
 import pytest
+from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 
-from hierindex import HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.cli.app import main
 
 
@@ -40,13 +41,14 @@ def index(tmp_path):
 def test_generations_are_listed(run, index):
     status, out, err = run("generations", "--index", index)
     assert (status, err) == (0, "")
-    head, newest, oldest = (line.split() for line in out.splitlines())
+    head, oldest, newest = (line.split() for line in out.splitlines())
     assert head == ["generation", "published", "documents", "levels", "nodes", "written", "by"]
     assert newest[3:] == ["3", "1", "3", "add:", "1", "nodes", "added,", "1", "nodes", "changed"]
     assert oldest[3:] == ["2", "1", "2", "build:", "2", "added"]
     assert datetime.fromisoformat(" ".join(newest[1:3]))
     listed = json.loads(run("generations", "--index", index, "--json")[1])["generations"]
     assert listed == HierarchyStore(index).generations()
+    assert [oldest[0], newest[0]] == [str(each["generation"]) for each in listed]
 
 
 def test_a_rollback_publishes_an_earlier_generation(run, index):
@@ -60,6 +62,36 @@ def test_a_rollback_publishes_an_earlier_generation(run, index):
     status, out, err = run("rollback", 1, "--index", index)
     assert (status, out) == (2, "")
     assert "does not hold generation 1; it holds 3, 4." in err
+
+
+def test_a_rollback_names_what_the_index_holds_again_and_no_longer(run, tmp_path):
+    uri, (first, other) = tmp_path / "index", (tmp_path / "first", tmp_path / "other")
+    for folder, names in ((first, ("kept", "old", "gone", "edited")), (other, ("new",))):
+        folder.mkdir()
+        for name in names:
+            (folder / f"{name}.txt").write_text(f"The keeper of the harbour saw the {name} boat.")
+    index = HierarchicalIndex.build(first, uri, hierarchy=SemanticHierarchy(HashingEmbedding()))
+    (first / "old.txt").rename(first / "renamed.txt")
+    (first / "gone.txt").unlink()
+    (first / "edited.txt").write_text("The keeper of the harbour slept.")
+    index.update([first, other])
+    for names, sources in (
+        (["Added: gone.txt", "Changed: edited.txt", "Removed: new.txt"], "Removed"),
+        (["Added: new.txt", "Changed: edited.txt", "Removed: gone.txt"], "Added"),
+    ):
+        old, new = ("renamed", "old") if sources == "Removed" else ("old", "renamed")
+        status, out, err = run("rollback", "--index", uri)
+        assert (status, err) == (0, "")
+        renamed, source = f"Renamed: {old}.txt to {new}.txt", f"{sources} sources: {other}"
+        assert out.splitlines()[2:] == [*names, renamed, source]
+    made = json.loads(run("rollback", "--index", uri, "--json")[1])
+    assert made["sources"] == {"added": [], "removed": [str(other)]}
+    assert made["names"] == {
+        "added": ["gone.txt"],
+        "changed": ["edited.txt"],
+        "removed": ["new.txt"],
+        "renamed": [["renamed.txt", "old.txt"]],
+    }
 
 
 def test_a_rollback_does_not_wait_for_a_writer(run, index):

@@ -3,6 +3,8 @@
 import asyncio
 import os
 from pathlib import Path
+from shutil import rmtree
+from unittest.mock import Mock
 
 import lancedb
 import pytest
@@ -59,6 +61,23 @@ def built(folder: Path, uri: Path, kind=SemanticHierarchy, **options) -> Hierarc
     return HierarchicalIndex.build(
         [folder], uri, hierarchy=hierarchy(kind, **options), chunk_size=40
     )
+
+
+def test_the_repr_names_the_index_even_if_it_is_damaged_or_gone(folder, tmp_path, monkeypatch):
+    index = built(folder, tmp_path / "index")
+    uri = str(tmp_path / "index")
+    assert repr(index) == f"HierarchicalIndex({uri!r}, generation=1)"
+    (folder / "a.txt").write_text("The harbour is empty.")
+    index.update()
+    assert repr(index) == f"HierarchicalIndex({uri!r}, generation=2)"
+    for manifest in (tmp_path / "index").rglob("*.manifest"):
+        manifest.write_bytes(b"")
+    assert repr(index) == f"HierarchicalIndex({uri!r}, generation=None)"
+    rmtree(uri)
+    assert repr(index) == f"HierarchicalIndex({uri!r}, generation=None)"
+    secret = HierarchicalIndex(HierarchyStore("s3://ada:secret@bucket/index"), HashingEmbedding())
+    monkeypatch.setattr(HierarchyStore, "snapshot", Mock(side_effect=OSError("no network")))
+    assert repr(secret) == "HierarchicalIndex('s3://bucket/index', generation=None)"
 
 
 @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])

@@ -34,6 +34,7 @@ from hierindex import (
 )
 from hierindex.cache.file import cache_file
 from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.indexing.changes import ChangedDocuments
 from hierindex.llm.client import load_llm
 from hierindex.read.documents import READERS, Skipped
 from hierindex.verify.verify import verify
@@ -203,6 +204,23 @@ def test_what_happens_to_a_folder_is_counted(index, folder):
     assert index.store.snapshot().report()["changes"]["added"] == 1
 
 
+def test_documents_that_change_are_named(index, folder):
+    a, b, c = folder / "a.txt", folder / "b.txt", folder / "deep/c.txt"
+    index.update()
+    assert index.last_build.names == ChangedDocuments([], [], [], [])
+    (folder / "copy.txt").write_text(a.read_text())
+    a.rename(folder / "x.txt")
+    b.write_text(text_of("other"))
+    names = ChangedDocuments(["x.txt"], ["b.txt"], [], [("a.txt", "copy.txt")])
+    assert index.estimate_update().names == index.update().names == names
+    (folder / "copy.txt").rename(folder / "first.txt")
+    (folder / "x.txt").rename(folder / "second.txt")
+    c.unlink()
+    pairs = [("copy.txt", "first.txt"), ("x.txt", "second.txt")]
+    assert index.update().names == ChangedDocuments([], [], ["deep/c.txt"], pairs)
+    assert index.delete("first.txt").names == ChangedDocuments([], [], ["first.txt"], [])
+
+
 def test_an_update_of_nothing_loads_no_model_and_publishes_nothing(index, folder, monkeypatch):
     def load(*args, **kwargs):
         raise AssertionError("A model is loaded.")
@@ -279,6 +297,10 @@ class TestSources:
         files[0].unlink()
         assert counts(index.update()) == (0, 0, 1, 0, 2)
         assert counts(index.update()) == (0, 0, 0, 0, 2)
+        files[0].write_text(text_of("a.txt"))  # it is back, as after a change of branches
+        assert counts(index.update()) == (1, 0, 0, 0, 2)
+        files[0].unlink()
+        assert counts(index.update()) == (0, 0, 1, 0, 2)
         (folder / "deep/c.txt").unlink()
         (folder / "deep").rmdir()
         before = as_plain(index)

@@ -68,15 +68,23 @@ def compared(comparison: dict[str, Any]) -> str:
 
 
 def _text_of(answer: dict[str, Any]) -> str:
-    """Return the text, the best sentence in bold type, and the score of a refusal."""
+    """Return the text, the best sentence in bold type, and of a refusal the likely reason."""
     text, best = answer["answer"], answer.get("best", "")
     if answer["answer_kind"] == "extractive":
         text, best = _in_lines(text), _in_lines(best)
-    if answer["refused"] and (score := answer.get("score")):
+    unknown = answer.get("unknown") or {}
+    text += "".join(f" {_no_document(name, similar)}" for name, similar in unknown.items())
+    if answer["refused"] and not unknown and (score := answer.get("score")):
         text += f" The best answer has a score of {score:.2f}; a lower --min-score prints it."
     text = wrapped(text)
     words = r"\s+".join(map(re.escape, best.split()))
     return re.sub(words, lambda found: bold(found[0]), text, count=1) if best else text or NOTHING
+
+
+def _no_document(name: str, similar: Sequence[str]) -> str:
+    near = f"similar ids are {', '.join(map(repr, similar))}"
+    rest = near if similar else "`hierindex tree` shows what it holds"
+    return f"The index holds no document {name!r}; {rest}."
 
 
 def _in_lines(text: str) -> str:

@@ -16,6 +16,7 @@ from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import escape_unencodable, print_note
 from hierindex.cli.updating import delete, update
 from hierindex.cli.verifying import verify
+from hierindex.cli.watching import watch
 from hierindex.errors import HierindexError
 
 INTERRUPTED = 130  # typer's exit status after Ctrl-C
@@ -28,7 +29,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-CHANGING, ASKING = (build, update, delete), (query, chat, compare)
+CHANGING, ASKING = (build, update, watch, delete), (query, chat, compare)
 LOOKING, STATES = (info, tree, show, outline, export), (verify, generations, rollback)
 for command in (*CHANGING, *ASKING, *LOOKING, *STATES, evaluate, demo):
     app.command()(command)

@@ -27,17 +27,20 @@ def rollback(
     as_json: options.AsJson = False,
 ) -> None:
     """Publish an earlier generation of an index as its newest one."""
+    from hierindex.indexing.changes import difference
     from hierindex.store.vector_store import HierarchyStore
 
     store = HierarchyStore(index)
     store.snapshot().require()
     with store.writing("rollback"):
+        before = store.snapshot()
         store.rollback(generation)
-    print_result(store.generations()[-1], as_json, lambda made: listed({"generations": [made]}))
+        made = store.generations()[-1] | difference(before, store.snapshot())
+    print_result(made, as_json, _rolled_back)
 
 
 def listed(held: dict[str, Any]) -> str:
-    """Format generations as a table, the newest first."""
+    """Format generations as a table, the oldest first."""
     from hierindex.cli.text import table
 
     head = ("generation", "published", "documents", "levels", "nodes", "written by")
@@ -48,9 +51,17 @@ def listed(held: dict[str, Any]) -> str:
             *(each[count] for count in head[2:5]),
             _changes(each),
         )
-        for each in reversed(held["generations"])
+        for each in held["generations"]
     )
     return table(head, rows)
+
+
+def _rolled_back(made: dict[str, Any]) -> str:
+    """Format a generation, and how its documents and sources differ from those before."""
+    from hierindex.cli.text import changed
+
+    names, sources = changed(made["names"]), changed(made["sources"], " sources")
+    return "\n".join([listed({"generations": [made]}), *names, *sources])
 
 
 def _changes(generation: dict[str, Any]) -> str:

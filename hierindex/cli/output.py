@@ -53,11 +53,18 @@ def escape_unencodable() -> None:
 
 
 def print_result(
-    result: dict[str, Any], as_json: bool, text: Callable[[dict[str, Any]], str]
+    result: dict[str, Any],
+    as_json: bool,
+    text: Callable[[dict[str, Any]], str],
+    *,
+    indent: int | None = 2,
 ) -> None:
-    """Print a result as one JSON object, or as `text` formats it."""
+    """Print a result as one JSON object, or as `text` formats it.
+
+    `indent` is that of the JSON object, which is one line if it is None.
+    """
     if as_json:
-        typer.echo(visible(json.dumps(result, ensure_ascii=False, indent=2), lines=True))
+        typer.echo(visible(json.dumps(result, ensure_ascii=False, indent=indent), lines=True))
     else:
         typer.echo(text(_readable(result)))
 

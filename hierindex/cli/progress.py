@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from hierindex.cli.output import visible
 from hierindex.progress import Progress, silent
@@ -34,3 +34,22 @@ def shown_progress() -> Iterator[Progress]:
             bars.update(tasks[stage], completed=done, total=total, cost=visible(cost))
 
         yield show
+
+
+class RepeatedProgress:
+    """A `Progress` that shows bars from a call on until it is closed, which may happen often."""
+
+    def __init__(self) -> None:
+        self._shown = ExitStack()
+        self._show: Progress | None = None
+
+    def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
+        """Show the progress of a stage."""
+        if self._show is None:
+            self._show = self._shown.enter_context(shown_progress())
+        self._show(stage, done, total, cost)
+
+    def close(self) -> None:
+        """Remove the bars; the next call shows new ones."""
+        self._shown.close()
+        self._show = None

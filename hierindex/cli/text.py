@@ -15,6 +15,7 @@ from hierindex.record import TITLES_BETWEEN
 CITED = "⟦", "⟧"  # marks around a cited passage
 MAX_LISTED = 10  # files that are skipped for one reason
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
+MOST_NAMED = 10
 STATISTICS = {
     "level": "level",
     "nodes": "nodes",
@@ -29,7 +30,7 @@ def built(report: dict[str, Any]) -> str:
     """Format the report of a build, an update or a deletion."""
     generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
     levels = [{n: level[key] for key, n in STATISTICS.items()} for level in report["statistics"]]
-    lines = [f"Generation {generation}: {_changes(report)}, {seconds}."]
+    lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report, report)]
     if levels:
         lines.append(_levels(levels))
     else:
@@ -39,10 +40,10 @@ def built(report: dict[str, Any]) -> str:
         lines.append(usage_of(report["usage"]))
     if report["grounding"] is not None:
         lines.append(f"Mean grounding of rewritten summaries: {report['grounding']:.2f}.")
-    return "\n".join([*lines, *_skipped(report["skipped"])])
+    return "\n".join([*lines, *skipped_files(report["skipped"])])
 
 
-def _skipped(skipped: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def skipped_files(skipped: Sequence[Mapping[str, str]]) -> Iterator[str]:
     """Yield a line for each file that was skipped, or one line if many have the same reason."""
     paths: dict[str, list[str]] = {}
     for each in skipped:
@@ -60,9 +61,31 @@ def _changes(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[what]} {what}" for what in OUTCOMES) + " documents"
 
 
+def _names(counts: Mapping[str, int], report: dict[str, Any]) -> list[str]:
+    """Return the lines of `changed`; none of a first build, as all documents are new."""
+    return changed(report["names"]) if any(counts[what] for what in OUTCOMES[1:]) else []
+
+
+def changed(names: Mapping[str, Sequence[Any]], of: str = "") -> list[str]:
+    """Return a line for each outcome that has documents, with the names of some."""
+    return [
+        f"{outcome.capitalize()}{of}: "
+        + some([n if isinstance(n, str) else " to ".join(n) for n in those])
+        for outcome, those in names.items()
+        if those
+    ]
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first ten names, and how many there are besides."""
+    rest = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + rest
+
+
 def estimated(estimate: dict[str, Any]) -> str:
     """Format the estimated cost of a build, an update or a deletion."""
-    changes = f"{_changes(estimate['documents'])}."
+    changed = estimate["documents"]
+    changes = "\n".join([f"{_changes(changed)}.", *_names(changed, estimate)])
     if not estimate["levels"]:
         return f"Nothing would change: {changes}"
     rows = [

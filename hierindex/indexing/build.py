@@ -19,6 +19,7 @@ from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.growth import Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.changes import (
+    ChangedDocuments,
     Documents,
     Origin,
     Remembered,
@@ -48,7 +49,8 @@ STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "wri
 class BuildReport:
     """Result of a build, an update or a deletion.
 
-    `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, see `Changes`.
+    `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
+    ids of those that are not unchanged.
     `grounding` is the mean of the summaries that a model wrote, None if it wrote none. `seconds`
     are by stage, `timings` by stage and level, and `statistics` describe the groups of each level.
     An update that changes nothing publishes nothing: `generation` is the one before, and
@@ -61,6 +63,7 @@ class BuildReport:
     removed: int
     renamed: int
     unchanged: int
+    names: ChangedDocuments
     skipped: list[Skipped]
     usage: Usage
     grounding: float | None
@@ -192,6 +195,7 @@ class Job:
         return BuildReport(
             generation=generation,
             **asdict(self.revision.changes),
+            names=self.revision.names,
             skipped=[*self.revision.skipped],
             usage=grown.usage,
             grounding=_grounding(grown.nodes),
@@ -263,6 +267,7 @@ def nothing_changed(revision: Revision, snapshot: Snapshot, watch: Stopwatch) ->
     return BuildReport(
         generation=snapshot.generation,
         **asdict(revision.changes),
+        names=revision.names,
         skipped=[*revision.skipped],
         usage=Usage(),
         grounding=None,

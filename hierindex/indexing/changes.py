@@ -1,8 +1,8 @@
 """What an index holds of each document, and what a build, an update or a deletion changes."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple, Self
 
@@ -58,36 +58,50 @@ class Remembered:
 
 
 @dataclass(frozen=True)
-class Changes:
-    """Numbers of documents by outcome.
+class ChangedDocuments:
+    """Ids of the documents that were added, changed, removed and renamed.
 
-    A document that was removed and added again with the same content under another id is counted
-    as renamed alone.
+    A document that was removed and added again with the same content under another id is renamed
+    alone; `renamed` has pairs of its old and its new id.
     """
+
+    added: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    removed: Sequence[str] = ()
+    renamed: Sequence[tuple[str, str]] = ()
+
+    @classmethod
+    def between(cls, before: Documents, after: Documents) -> Self:
+        """Compare documents; one whose hash is unknown has changed if it was read again."""
+        both = before.keys() & after.keys()
+        gone = defaultdict[str, list[str]](list)  # ids by known hash
+        for document, origin in before.items():
+            if document not in both and origin.document_hash:
+                gone[origin.document_hash].append(document)
+        new = [document for document in after if document not in both]
+        old_id = {d: ids.pop(0) for d in new if (ids := gone.get(after[d].document_hash))}
+        known = both | {*old_id.values()}
+        return cls(
+            added=[document for document in new if document not in old_id],
+            changed=[
+                document
+                for document, origin in after.items()
+                if document in both and origin.document_hash != before[document].document_hash
+            ],
+            removed=[document for document in before if document not in known],
+            renamed=[(old, new) for new, old in old_id.items()],
+        )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Numbers of documents by outcome, see `ChangedDocuments`."""
 
     added: int
     changed: int
     removed: int
     renamed: int
     unchanged: int
-
-    @classmethod
-    def between(cls, before: Documents, after: Documents) -> Self:
-        """Count the documents; one whose hash is unknown has changed if it was read again."""
-        both = before.keys() & after.keys()
-        changed = sum(before[d].document_hash != after[d].document_hash for d in both)
-        gone, new = (
-            Counter(origin.document_hash for d, origin in documents.items() if d not in both)
-            for documents in (before, after)
-        )
-        renamed = sum(n for known, n in (gone & new).items() if known)
-        return cls(
-            added=len(after) - len(both) - renamed,
-            changed=changed,
-            removed=len(before) - len(both) - renamed,
-            renamed=renamed,
-            unchanged=len(both) - changed,
-        )
 
 
 @dataclass(frozen=True)
@@ -119,9 +133,16 @@ class Revision:
     anew: bool = False
 
     @property
+    def names(self) -> ChangedDocuments:
+        """The documents that differ between `before` and `after`."""
+        return ChangedDocuments.between(self.before, self.after)
+
+    @property
     def changes(self) -> Changes:
-        """The difference between `before` and `after`."""
-        return Changes.between(self.before, self.after)
+        """Their numbers."""
+        n_each = {outcome: len(ids) for outcome, ids in vars(self.names).items()}
+        n_both = len(self.before.keys() & self.after.keys())
+        return Changes(**n_each, unchanged=n_both - n_each["changed"])
 
     @property
     def kept(self) -> set[str]:
@@ -164,6 +185,21 @@ def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str
         document: origin._replace(read_from=places.get(origin.read_from, origin.read_from))
         for document, origin in documents.items()
     }
+
+
+def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """Return in what one generation of an index differs from another, as JSON values.
+
+    `names` are those of `ChangedDocuments`, and `sources` the absolute paths that the generation
+    alone remembers (`added`), or the one before alone (`removed`).
+    """
+    names = ChangedDocuments.between(held_documents(before), held_documents(after))
+    was, now = (Remembered.of(snapshot).sources for snapshot in (before, after))
+    sources = {
+        "added": [source for source in now if source not in was],
+        "removed": [source for source in was if source not in now],
+    }
+    return {"names": asdict(names), "sources": sources}
 
 
 def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode]:

@@ -15,7 +15,7 @@ from hierindex.embed.model_identity import fingerprint
 from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.build import Job, held_by
-from hierindex.indexing.changes import Remembered, Revision, held_documents
+from hierindex.indexing.changes import ChangedDocuments, Remembered, Revision, held_documents
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.progress import Progress
 from hierindex.read.documents import read_files
@@ -34,7 +34,8 @@ class Estimate:
     `levels` has the number of nodes of each level, `completion_tokens` is an upper bound, and
     `cached_summaries` cost nothing. In a quick estimate, these numbers are pairs of bounds.
     `embedded_chunks` and `embedded_tokens` count the chunks whose vectors are not cached, and
-    `documents` those that are added, changed, removed, renamed and unchanged.
+    `documents` those that would be added, changed, removed, renamed and unchanged; `names` has the
+    ids of all but the unchanged.
     """
 
     levels: list[dict[str, Number]]
@@ -45,6 +46,7 @@ class Estimate:
     embedded_chunks: int = 0
     embedded_tokens: int = 0
     documents: dict[str, int] = field(default_factory=dict)
+    names: ChangedDocuments = field(default_factory=ChangedDocuments)
 
     def price(self, prompt: float, completion: float) -> float | tuple[float, float]:
         """Return the maximum price, given prices per million tokens."""
@@ -89,12 +91,12 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
     """Estimate the cost of a build, an update or a deletion; see `estimate_tree`."""
     rehearsal, chunks = job.hierarchy.rehearsal(), job.chunks()
     job.cache.begin({origin.document_hash for origin in job.revision.after.values()})
-    documents = asdict(job.revision.changes)
     new = [chunk.get_content(MetadataMode.EMBED) for chunk in chunks if chunk.embedding is None]
     known = job.cache.vectors.recall(new) if job.cache.vectors else {}
     n_tokens = job.hierarchy.embedder.count_tokens([text for text in new if text not in known])
     embedded: dict[str, Any] = {
-        "documents": documents,
+        "documents": asdict(job.revision.changes),
+        "names": job.revision.names,
         "embedded_chunks": len(n_tokens),
         "embedded_tokens": int(n_tokens.sum()),
     }
@@ -114,7 +116,8 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
 
 def costs_nothing(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> Estimate:
     """Return the estimate of an update that changes nothing."""
-    return Estimate([], 0, 0, 0, 0, documents=asdict(revision.changes))
+    documents = asdict(revision.changes)
+    return Estimate([], 0, 0, 0, 0, documents=documents, names=revision.names)
 
 
 def _between(one: Expected, other: Expected, *, may_be_cached: bool) -> Estimate:

@@ -1,17 +1,19 @@
 """A stored tree whose documents can be updated and deleted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 
-from hierindex.errors import InputError
+from hierindex.errors import InputError, SourceError
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.store.vector_store import HierarchyStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from llama_index.core.node_parser import NodeParser
 
     from hierindex.hierarchy.hierarchy import Hierarchy
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from hierindex.indexing.revisions import Source
     from hierindex.indexing.settings import Settings
     from hierindex.indexing.update import Revise
+    from hierindex.indexing.watch import Failed
     from hierindex.progress import Progress
 
 
@@ -116,6 +119,62 @@ class RevisableTree(AnsweringTree):
             llm_options=llm_options,
             purge=purge,
         )
+
+    def watch(
+        self,
+        sources: "str | Path | Sequence[str | Path] | None" = None,
+        *,
+        failed: "Failed | None" = None,
+        hierarchy: "Hierarchy | None" = None,
+        llm: LLM | None = None,
+        splitter: "NodeParser | None" = None,
+        purge: bool = False,
+        progress: "Progress | None" = None,
+        **llm_options: Any,
+    ) -> "Iterator[BuildReport]":
+        """Update the index now and whenever files change, and yield the report of each update.
+
+        Changes that follow one another within a quarter of a second are one update. Hidden files,
+        and data that is not text, are ignored as `update` ignores them. The models are loaded once.
+
+        Parameters
+        ----------
+        sources : str or Path, or a sequence of them, optional
+            As in `update`. If one disappears, updates fail until it is back.
+        failed : callable, optional
+            Called with the error of an update that failed, such as that of a language model that
+            does not answer. The update is then tried again with the next change, or after half a
+            minute. By default the error is raised.
+        hierarchy, llm, splitter, purge, progress, **llm_options
+            As in `update`.
+
+        Raises
+        ------
+        SourceError
+            If a source cannot be found, or there is none to watch.
+        InputError
+            If an argument contradicts what the index was built with, a model has to be passed, or
+            the system cannot watch the sources.
+        """
+        from hierindex.indexing.changes import Remembered
+        from hierindex.indexing.revisions import checked
+        from hierindex.indexing.update import Given
+        from hierindex.indexing.watch import reports
+
+        read = None if sources is None else checked(sources)
+        places = Remembered.of(self.store.snapshot()).sources if read is None else [*map(str, read)]
+        if not places:
+            raise SourceError("The index was built from no files; name the sources to watch.")
+        given = Given(hierarchy, self._embed_model, llm, llm_options=llm_options)
+        update = partial(
+            self.update,
+            read,
+            hierarchy=given.checked_hierarchy(self.settings),
+            splitter=splitter,
+            purge=purge,
+            progress=progress,
+        )
+        return reports(update, places, failed)
 
     def delete(
         self,

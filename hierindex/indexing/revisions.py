@@ -109,9 +109,9 @@ def updated(
     places = moved_sources(paths, was.sources, before)
     held, remembered = moved_documents(before, places), was.moved(places)
     if sources is None:
-        scope, known = Scope.of_all(was.sources, held), list[str]()
+        scope = Scope.of_all(was.sources, held)
     else:
-        scope, known = Scope.of_named(paths, remembered.sources), list(remembered.sources)
+        scope = Scope.of_named(paths, remembered.sources)
     files, links = scope.files(held)
     out = {d: f for d, f in files.items() if _is_left_out(d, f, remembered, scope)}
     documents, skipped = read({d: file for d, file in files.items() if d not in out})
@@ -131,7 +131,7 @@ def updated(
     after = {d: now.get(d, of) for d, of in held.items() if d not in gone} | now
     if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
-    names = list(dict.fromkeys([*known, *scope.roots]))
+    names = list(dict.fromkeys([*remembered.sources, *scope.roots]))
     revision = Revision(
         before=before,
         after=in_order(after, names),

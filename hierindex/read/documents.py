@@ -37,7 +37,7 @@ from hierindex.read.records import read_csv, read_json
 from hierindex.read.remembered import read_once
 from hierindex.read.rst import read_rst
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
-from hierindex.read.text import Reading, UnreadableError, read_text
+from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head, read_text
 from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
@@ -229,6 +229,17 @@ def _check_kind(path: Path, found: os.stat_result) -> None:
         raise UnreadableError("is a pipe, a socket or a device")
     if not found.st_size:  # also of files in /proc, which may wait for ever
         raise UnreadableError("is empty")
+
+
+def is_data(path: Path) -> bool:
+    """Return whether a file is skipped because its first bytes are not text."""
+    if path.suffix.lower() in READERS or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return is_binary_head(file.read(HEAD))
+    except OSError:  # as of a file without permission, which an update names
+        return False
 
 
 def _dated(seconds: float) -> dict[str, str]:

@@ -75,7 +75,12 @@ def _files(source: Path) -> Iterator[tuple[str, Path]]:
         except OSError:
             yield valid_name(inside), path
         else:
-            waiting += [p for p in entries if p.name[0] != "." and p.suffix != ".lance"]
+            waiting += [path for path in entries if not is_hidden(path.name)]
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether a file or folder of this name in a source is not read."""
+    return name.startswith(".") or name.endswith(".lance")
 
 
 def is_link(path: Path) -> bool:

@@ -47,10 +47,15 @@ def read_text(file: BinaryIO) -> Reading:
     return Reading(text.replace("\r\n", "\n").replace("\r", "\n"), metadata)
 
 
+def is_binary_head(data: bytes) -> bool:
+    """Return whether the first bytes of a file show that it is not text."""
+    return b"\0" in data and not data.startswith(WITH_ZEROS)
+
+
 def read_bytes(file: BinaryIO) -> bytes:
     """Return the content of a file, unless it is too large or begins like no text."""
     data = file.read(HEAD)
-    if b"\0" in data and not data.startswith(WITH_ZEROS):
+    if is_binary_head(data):
         raise UnreadableError("is not text")
     if (size := file.seek(0, SEEK_END)) > MAX_BYTES:
         raise UnreadableError(

@@ -31,9 +31,11 @@ from hierindex.respond.extractive_synthesizer import (
     SCORE,
     no_answer,
 )
+from hierindex.retrieve.named import unknown_names
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.selection import token_counter
 from hierindex.store.generations import on_newest
+from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch
 
@@ -76,7 +78,9 @@ class Answer:
     language model and `ExtractiveSynthesizer` for others, which have a `score` and the `best` of
     their sentences. `why` is the reason for searching chunks or for an outline, if mode "auto"
     chose. `refused` is True if nothing that was searched answers. `missing` are the numbers, names
-    and quoted words of the question that an extractive answer has not. `summaries` are the ids of
+    and quoted words of the question that an extractive answer has not. If it is refused, `unknown`
+    has the names of files in the question that no document has, each with the ids of documents
+    with similar names. `summaries` are the ids of
     summaries that a language model read instead of their children, which are among the sources.
     `calls` are the prompts sent to a language model, with its answers.
     """
@@ -92,6 +96,7 @@ class Answer:
     best: str | None = None
     refused: bool = False
     missing: list[str] = field(default_factory=list)
+    unknown: dict[str, list[str]] = field(default_factory=dict)
     summaries: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list, repr=False)
 
@@ -170,6 +175,8 @@ def answered(
         text = "".join(_shown(pieces, show))
     check_said(name, calls.made)
     metadata = response.metadata or {}
+    refused = metadata.get(REFUSED, not found.nodes)
+    store = getattr(engine.retriever, "store", None) if refused else None
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
@@ -180,11 +187,16 @@ def answered(
         why=found.why,
         score=metadata.get(SCORE),
         best=metadata.get(BEST) or None,
-        refused=metadata.get(REFUSED, not found.nodes),
+        refused=refused,
         missing=metadata.get(MISSING, []),
+        unknown=_unknown_names(found, store) if isinstance(store, HierarchyStore) else {},
         summaries=metadata.get(SUMMARIES, []),
         calls=calls.made,
     )
+
+
+def _unknown_names(found: Retrieved, store: HierarchyStore) -> dict[str, list[str]]:
+    return wait_for(unknown_names(found.query.query_str, store.snapshot()))
 
 
 def _seconds(watch: Stopwatch) -> dict[str, float]:

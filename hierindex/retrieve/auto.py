@@ -3,12 +3,13 @@
 import asyncio
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import NodeWithScore
+from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.failures import named_errors
@@ -16,13 +17,14 @@ from hierindex.retrieve.known_questions import THRESHOLD, AboutTheWhole, about_t
 from hierindex.retrieve.levels import Level, check_levels, cut_of
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.question import Search
+from hierindex.retrieve.question import CANDIDATES, Search
 
 
 class Choice(NamedTuple):
     """Whether an outline answers a question, or else chunks, and the reason.
 
-    `documents` are the ids of those that the outline is of; None for all.
+    `documents` are the ids of those that the outline is of; None for all. It is empty if there are
+    none of them.
     """
 
     outline: bool
@@ -34,7 +36,8 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
     """Choose by the similarity of a question to questions about the whole.
 
     A question that names documents, and that is about the whole with "it" in place of their
-    names, is answered by an outline of these documents.
+    names, is answered by an outline of these documents. If it names files instead that are no
+    documents and that no text mentions, the outline is empty.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
         Of an outline; by default all.
     """
     where = f"level {', '.join(map(str, levels))}" if levels else "all levels"
-    documents, rest = await named(search.question, search.snapshot)
+    documents, rest, unknown = await named(search.question, search.snapshot)
     if documents:
         with named_errors(model):
             vector = await asyncio.to_thread(model.get_query_embedding, rest)
@@ -54,6 +57,8 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
             said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {_scores(score)}", documents)
     is_whole, score = await _about_the_whole(search.embedding, model)
+    if is_whole and unknown and not documents and not await _is_mentioned(unknown, search):
+        return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
     if is_whole:
         return Choice(True, f"{where} for an outline: {_scores(score)}")
     said = _scores(score)
@@ -66,6 +71,15 @@ async def _about_the_whole(embedding: Sequence[float], model: BaseEmbedding) -> 
     question = np.asarray(unit_vectors([embedding])[0], dtype=np.float64)
     with named_errors(model):
         return await asyncio.to_thread(about_the_whole, question, model)
+
+
+async def _is_mentioned(names: Sequence[str], search: Search) -> bool:
+    """Return whether one of the texts that are found by the words of names has a name in it."""
+    for name in names:
+        found = await replace(search, question=name, by="text").best(CANDIDATES)
+        if any(name.lower() in each.get_content(MetadataMode.NONE).lower() for each in found):
+            return True
+    return False
 
 
 def _scores(score: float) -> str:
@@ -87,6 +101,8 @@ async def outlined(
     """
     made = partial(outline, search, budget, of=choice.documents, most=most, question=False)
     await check_levels(search.snapshot, levels)
+    if choice.documents == ():
+        return []
     found = await made(at=await cut_of(search.snapshot, levels) if levels else None)
     if not found and choice.documents:
         found = await made()

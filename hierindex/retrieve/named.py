@@ -5,6 +5,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from llama_index.core.vector_stores.types import MetadataFilters
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST = 10  # documents that a question names
+MOST_SIMILAR = 3  # documents whose names are similar to one
 LONGEST = 20  # words of a name
 INSTEAD = "it"  # "this document" makes any question one about the whole
 POSSESSIVE = "'s", "\u2019s"  # after a name that is not a document's
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
+# A path whose last part has a suffix, but no address, and no abbreviation such as "e.g.".
+FILE = re.compile(r"(?<![\w@:./-])(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!\w)")
 ZEROS = re.compile(r"^0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
 ORDINARY = (
@@ -38,10 +42,14 @@ BETWEEN, UNSPACED = r"[^\pL\pN]+", r"([\x{3040}-\x{30ff}\x{3400}-\x{9fff}])"
 
 
 class Named(NamedTuple):
-    """The documents that a question names, and the question with "it" in place of their names."""
+    """The documents that a question names, and the question with "it" in place of their names.
+
+    `unknown` are the names of files in the question that no document has.
+    """
 
     documents: tuple[str, ...]
     question: str
+    unknown: tuple[str, ...] = ()
 
 
 async def named(question: str, snapshot: TableSnapshot) -> Named:
@@ -76,7 +84,9 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
     --------
     >>> documents = {"chapter 3 md": ["b/chapter-03.md"], "overview": ["overview.md"]}
     >>> named_in("Give an overview of chapter-03.md.", documents)
-    Named(documents=('b/chapter-03.md',), question='Give an overview of it.')
+    Named(documents=('b/chapter-03.md',), question='Give an overview of it.', unknown=())
+    >>> named_in("Give an overview of chapter-04.md.", documents).unknown
+    ('chapter-04.md',)
     """
     found, rest, at = dict[str, None](), list[str](), 0
     for start, stop, form in _forms(question):
@@ -84,7 +94,29 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
             found |= dict.fromkeys(documents[form])
             rest += [question[at:start], INSTEAD]
             at = stop
-    return Named(tuple(found)[:MOST], "".join([*rest, question[at:]]))
+    rest.append(question[at:])
+    files = (file for between_names in rest[::2] for file in FILE.findall(between_names))
+    unknown = dict.fromkeys(file for file in files if _form(WORD.findall(file)) not in documents)
+    return Named(tuple(found)[:MOST], "".join(rest), tuple(unknown))
+
+
+async def unknown_names(question: str, snapshot: TableSnapshot) -> dict[str, list[str]]:
+    """Return the names of files in a question that no document has.
+
+    Each has the ids of at most three documents with similar names, the most similar first.
+    """
+    unknown = (await named(question, snapshot)).unknown
+    if not unknown:
+        return {}
+    documents = defaultdict[str, list[str]](list)
+    for row in (await names_of_documents(snapshot)).sort_by("document").to_pylist():
+        documents[row["name"]].append(row["document"])
+
+    def similar(file: str) -> list[str]:
+        near = get_close_matches(_form(WORD.findall(file.rpartition("/")[2])), documents)
+        return [*dict.fromkeys(d for name in near for d in documents[name])][:MOST_SIMILAR]
+
+    return await asyncio.to_thread(lambda: {file: similar(file) for file in unknown})
 
 
 @once
@@ -122,10 +154,15 @@ def _names(chunks: "pa.Table", documents: "pa.Table") -> "pa.Table":
 def _forms(question: str) -> Iterator[tuple[int, int, str]]:
     """Yield the start, the end and the form of all words in a row, the longest first at each."""
     words = [*WORD.finditer(question)]
-    forms = [ZEROS.sub("", word[0].lower()) for word in words]
     for i, first in enumerate(words):
         for end in range(min(i + LONGEST, len(words)), i, -1):
-            yield first.start(), words[end - 1].end(), " ".join(forms[i:end])
+            form = _form([word[0] for word in words[i:end]])
+            yield first.start(), words[end - 1].end(), form
+
+
+def _form(words: Sequence[str]) -> str:
+    """Return words in the form of `names_of_documents`."""
+    return " ".join(ZEROS.sub("", word.lower()) for word in words)
 
 
 def _is_name(question: str, start: int, stop: int) -> bool:

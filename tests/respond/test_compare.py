@@ -211,8 +211,8 @@ def test_json_is_of_one_shape(index, server):
         assert {*source} == known
     extractive, failed, refine = comparison["modes"]
     common = ["mode", "answer", "answer_kind", "citations", "usage", "seconds"]
-    assert [*extractive] == [*common, "score", "best", "refused", "missing", "summaries"]
-    assert [*refine] == [*common, "refused", "missing", "summaries"]
+    assert [*extractive] == [*common, "score", "best", "refused", "missing", "unknown", "summaries"]
+    assert [*refine] == [*common, "refused", "missing", "unknown", "summaries"]
     assert min(extractive["seconds"], refine["seconds"]) >= 0
     assert (extractive["answer_kind"], refine["answer_kind"]) == ("extractive", "llm")
     assert extractive["citations"]

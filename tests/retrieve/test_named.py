@@ -39,7 +39,7 @@ NAMES = {
     ],
 )
 def test_names_are_found_in_questions(question, documents, rest):
-    assert named_in(question, NAMES) == (tuple(documents), rest)
+    assert named_in(question, NAMES) == (tuple(documents), rest, ())
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,24 @@ def test_names_are_found_in_questions(question, documents, rest):
     ],
 )
 def test_other_words_are_no_names(question):
-    assert named_in(question, NAMES) == ((), question)
+    assert named_in(question, NAMES) == ((), question, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown"),
+    [
+        ("Summarise ES2010a.txt.", ["ES2010a.txt"]),
+        ("Sum up ES2009a.txt and south/ES2010a.txt!", ["south/ES2010a.txt"]),
+        ("Compare ./a.md, /home/b-c.md and a.md, ./a.md.", ["./a.md", "/home/b-c.md", "a.md"]),
+        ("What does kenya.md's first page say?", []),  # it is a document
+        ("What, e.g., is version 2.0b1 of U.S. law at 3 p.m.?", []),
+        ("Who is ada@example.com of https://example.com/index.html?", []),
+        ("Sum up chapter-03.pdf", []),  # as "chapter 3" names documents
+        ("总结 报告.pdf", ["报告.pdf"]),
+    ],
+)
+def test_files_that_are_no_documents_are_found_in_questions(question, unknown):
+    assert named_in(question, NAMES).unknown == tuple(unknown)
 
 
 def test_at_most_ten_documents_are_named():
@@ -133,6 +150,30 @@ def test_filters_hold_for_documents_that_are_named(index):
     answer = index.ask("Summarise ES2009a", filters=MetadataFilters(filters=[other]))
     assert answer.refused
     assert not answer.sources
+
+
+@pytest.mark.parametrize(
+    ("question", "file"),
+    [
+        ("What are the main points of chapter-04.md?", "chapter-04.md"),
+        ("Summarise ES2010a.txt", "ES2010a.txt"),
+        ("What does other.pdf say about submarines?", "other.pdf"),
+    ],
+)
+def test_what_only_names_files_that_are_no_documents_is_refused(index, question, file):
+    answer = index.ask(question)
+    assert answer.refused
+    similar = {"chapter-04.md": [*THINGS][1:], "ES2010a.txt": [*THINGS][:1]}
+    assert answer.unknown == {file: similar.get(file, [])}
+
+
+def test_a_file_that_is_no_document_but_is_mentioned_may_be_asked_about(folder, tmp_path):
+    (folder / "mention.txt").write_text("The settings of the remote are in Remote.toml, on day 3.")
+    index = build(folder, tmp_path / "index")
+    (folder / "mention.txt").unlink()
+    answer = index.ask("What are the main points of remote.toml?")
+    assert not answer.refused
+    assert answer.unknown == {}
 
 
 def test_names_are_those_of_today(folder, tmp_path):
