@@ -225,12 +225,12 @@ class EarlierTree:
     def among_related(self, drafts: Sequence[Draft], documents: Collection[str]) -> list[Draft]:
         """Return new nodes with those that were read, and all nodes of some documents alone.
 
-        They are in the order of their levels, then of their documents.
+        They are in the order of their levels, then of the text.
         """
         known = self.gone.union(self._read, (draft.id for draft in drafts))
         self._kept_nodes(self._held.drafts(self._held.of_documents(documents).keys() - known), ())
         related = [*drafts, *(draft for draft, _ in self._read.values())]
-        return sorted(related, key=lambda draft: (draft.record.level, self._place(draft)[0]))
+        return sorted(related, key=lambda draft: (draft.record.level, *self._place(draft)[:2]))
 
     def _parents(self, node_id: str) -> dict[str, float]:
         """Return the parents of an earlier node on the level above the cut, with weights."""
