@@ -31,7 +31,7 @@ from hierindex.demo import demo_documents
 from hierindex.errors import InputError
 from hierindex.evaluate import read_dataset
 from hierindex.export.target import new
-from hierindex.indexing.build import STAGES
+from hierindex.indexing.report import STAGES
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
 from hierindex.retrieve.retriever import N_DOCUMENTS, TOP_K

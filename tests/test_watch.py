@@ -23,8 +23,8 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.indexing import watch
-from hierindex.indexing.build import BuildReport
 from hierindex.indexing.changes import ChangedDocuments, held_documents
+from hierindex.indexing.report import BuildReport
 from hierindex.threads import started
 
 PATIENCE = 20  # seconds

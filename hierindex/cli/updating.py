@@ -9,7 +9,7 @@ from hierindex.cli.building import print_estimate
 from hierindex.cli.output import print_result
 
 if TYPE_CHECKING:
-    from hierindex.indexing.build import BuildReport
+    from hierindex.indexing.report import BuildReport
 
 FLAGS = (
     "method embed_model summarizer llm llm_base_url llm_concurrency max_llm_tokens llm_timeout"

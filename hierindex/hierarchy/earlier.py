@@ -15,10 +15,10 @@ from scipy.sparse import csr_array
 from hierindex.core.membership import Floats2d, Membership, groups_of
 from hierindex.core.revision import continued, joined
 from hierindex.core.rows import Rows
-from hierindex.embed.embedder import unit_vectors
 from hierindex.hierarchy.held import HeldTree
 from hierindex.hierarchy.level_rows import level_rows
 from hierindex.hierarchy.nodes import Draft
+from hierindex.hierarchy.similar import most_alike, stacked, weight_matrix
 from hierindex.record import NodeRecord
 from hierindex.store.snapshot import Snapshot
 
@@ -87,13 +87,12 @@ class EarlierTree:
         made = {draft.id for draft in drafts}
         self.gone = before.keys() - made
         self._left = {i for i, place in before.items() if place.level_max >= self._levels}
-        top = {before[i].documents[0]: i for i in self._left} if self._levels else {}
-        for draft in drafts:
-            document = draft.record.documents[0]
-            if draft.id in self._left:
-                self._follows[draft.id] = draft.id
-            elif not draft.record.parents and top.get(document, draft.id) not in made:
-                self._follows[draft.id] = top[document]
+        tops = [draft for draft in drafts if not draft.record.parents]
+        self._follows = {draft.id: draft.id for draft in tops if draft.id in self._left}
+        self._follows |= most_alike(
+            [draft for draft in tops if draft.id not in self._left],
+            self._held.drafts(self._left - made),
+        )
         levels = max(height, self._levels)
         if self._levels > height and any(before[i].level == self._levels for i in self._left):
             levels = max(height, self._held.highest(self._levels, without=self._left))
@@ -136,13 +135,13 @@ class EarlierTree:
                 self._held.drafts(self._held.near(X[is_new], self._cut, away)), away
             )
         known = [draft for draft in current if draft.id in self._follows]
-        joins = self._joined(X[is_new], [*known, *near], _stacked(X[~is_new], near))
+        joins = self._joined(X[is_new], [*known, *near], stacked(X[~is_new], near))
         group_of = {draft.id: group for draft, group in zip(new, joins, strict=True) if group}
         if not self._is_whole:
             groups |= {*group_of.values()}
             members = {i for place in self._held.places(groups).values() for i in place.children}
             beside = self._kept_nodes(self._held.drafts(members - away), away)
-        nodes, X = [*current, *beside], _stacked(X, beside)
+        nodes, X = [*current, *beside], stacked(X, beside)
         order = sorted(range(len(nodes)), key=lambda i: self._place(nodes[i]))
         self._nodes = nodes = [nodes[i] for i in order]
         self._groups = sorted(groups)
@@ -260,7 +259,7 @@ class EarlierTree:
         if not groups:
             return [""] * len(new)
         grouped = [i for i, of in enumerate(parents) if of]
-        M = _matrix([parents[i] for i in grouped], groups)
+        M = weight_matrix([parents[i] for i in grouped], groups)
         return [groups[g] for g in joined(new, X[grouped], M)]
 
     def _memberships(self, nodes: Sequence[Draft], group_of: Mapping[str, str]) -> csr_array:
@@ -272,32 +271,10 @@ class EarlierTree:
             else:
                 group = group_of.get(draft.id)
                 weights.append({group: 1.0} if group else {})
-        return _matrix(weights, self._groups)
+        return weight_matrix(weights, self._groups)
 
     def _place(self, draft: Draft) -> tuple[int, int, str]:
         """Return a key that sorts nodes by document and text."""
         record = draft.record
         spans = [span.start for span in record.citations if span.document == record.documents[0]]
         return self._order[record.documents[0]], min(spans, default=-1), draft.id
-
-
-def _matrix(weights: Sequence[Mapping[str, float]], groups: Sequence[str]) -> csr_array:
-    """Return weights by group as a (n_rows, n_groups) matrix; other groups are left out."""
-    column = {group: g for g, group in enumerate(groups)}
-    links = [
-        (row, column[group], weight)
-        for row, of in enumerate(weights)
-        for group, weight in of.items()
-        if group in column
-    ]
-    row, columns, weight = np.array(links).reshape(-1, 3).T
-    places = row.astype(np.int64), columns.astype(np.int64)
-    return csr_array((weight, places), shape=(len(weights), len(groups)))
-
-
-def _stacked(X: Floats2d, drafts: Sequence[Draft]) -> Floats2d:
-    """Return rows of vectors with those of nodes below them."""
-    if not drafts:
-        return X
-    vectors = unit_vectors([draft.node.get_embedding() for draft in drafts])
-    return np.concatenate([X, vectors]) if len(X) else vectors

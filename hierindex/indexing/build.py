@@ -5,21 +5,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from statistics import fmean
-from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.cache.file import Cache, open_cache
-from hierindex.core.statistics import LevelStatistics
 from hierindex.embed.model_identity import fingerprint, is_same_name
 from hierindex.errors import FormatError, InputError
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.growth import Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.changes import (
-    ChangedDocuments,
     Documents,
     Origin,
     Remembered,
@@ -28,54 +24,18 @@ from hierindex.indexing.changes import (
     held_documents,
     kept_chunks,
 )
+from hierindex.indexing.report import BuildReport, reported
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.indexing.settings import settings_of
-from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
-from hierindex.read.documents import Skipped, read_files
+from hierindex.read.documents import read_files
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import RECORD_KEYS, NodeRecord
 from hierindex.store.prefilter import SUMMARIES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
-from hierindex.timing import Stopwatch, Timing
-
-STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
-"""Stages in order; "load" loads the model and the index, "link" connects the nodes."""
-
-
-@dataclass(frozen=True)
-class BuildReport:
-    """Result of a build, an update or a deletion.
-
-    `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
-    ids of those that are not unchanged.
-    `grounding` is the mean of the summaries that a model wrote, None if it wrote none. `seconds`
-    are by stage, `timings` by stage and level, and `statistics` describe the groups of each level.
-    An update that changes nothing publishes nothing: `generation` is the one before, and
-    `statistics` is empty.
-    """
-
-    generation: int
-    added: int
-    changed: int
-    removed: int
-    renamed: int
-    unchanged: int
-    names: ChangedDocuments
-    skipped: list[Skipped]
-    usage: Usage
-    grounding: float | None
-    seconds: dict[str, float]
-    timings: list[Timing]
-    statistics: list[LevelStatistics]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as dicts, lists and numbers."""
-        timings = [timing._asdict() for timing in self.timings]
-        skipped = [{"path": each.path, "reason": each.reason} for each in self.skipped]
-        return {**asdict(self), "skipped": skipped, "timings": timings}
+from hierindex.timing import Stopwatch
 
 
 @dataclass(frozen=True)
@@ -153,7 +113,7 @@ class Job:
             gone = wait_for(self.snapshot.nodes(grown.gone))
             generation = self._write(grown)
             self._forget(gone, is_clean=is_clean)
-        return self._report(grown, generation)
+        return reported(self.revision, grown, generation, self.watch)
 
     def _write(self, grown: Grown) -> int:
         """Write what was grown and return the generation."""
@@ -189,23 +149,6 @@ class Job:
             after = self.store.snapshot()
             held = wait_for(after.select("text", where=SUMMARIES))["text"].to_pylist()
         self.cache.forget([node.get_content(MetadataMode.EMBED) for node in gone], held)
-
-    def _report(self, grown: Grown, generation: int) -> BuildReport:
-        timings = [*self.watch.timings, *grown.timings]
-        return BuildReport(
-            generation=generation,
-            **asdict(self.revision.changes),
-            names=self.revision.names,
-            skipped=[*self.revision.skipped],
-            usage=grown.usage,
-            grounding=_grounding(grown.nodes),
-            seconds=_by_stage(timings, self.watch.elapsed),
-            timings=[
-                timing._replace(seconds=round(timing.seconds, 3))
-                for timing in sorted(timings, key=lambda timing: STAGES.index(timing.stage))
-            ],
-            statistics=grown.statistics,
-        )
 
 
 def build_tree(
@@ -262,21 +205,6 @@ def held_by(store: HierarchyStore) -> Snapshot:
         return Snapshot(store.uri)
 
 
-def nothing_changed(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> BuildReport:
-    """Return the report of a revision that changes nothing, so that nothing is published."""
-    return BuildReport(
-        generation=snapshot.generation,
-        **asdict(revision.changes),
-        names=revision.names,
-        skipped=[*revision.skipped],
-        usage=Usage(),
-        grounding=None,
-        seconds=_by_stage(watch.timings, watch.elapsed),
-        timings=watch.timings,
-        statistics=[],
-    )
-
-
 def _document(chunk: BaseNode) -> str:
     return chunk.ref_doc_id or chunk.node_id
 
@@ -304,21 +232,6 @@ def _check_models(snapshot: Snapshot, hierarchy: Hierarchy) -> None:
                 f"The index {snapshot.uri!r} was built with the {what} {was!r}, this build has "
                 f"{now!r}; pass --replace (in Python replace=True) to build all of it again."
             )
-
-
-def _grounding(nodes: Sequence[BaseNode]) -> float | None:
-    """Return the mean share of supported sentences in abstractive summaries."""
-    records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
-    shares = [r.grounding for r in records if r.kind == "abstractive" and r.grounding is not None]
-    return round(fmean(shares), 3) if shares else None
-
-
-def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:
-    """Sum seconds over levels and add the total."""
-    seconds = dict.fromkeys(STAGES, 0.0)
-    for timing in timings:
-        seconds[timing.stage] += timing.seconds
-    return {stage: round(spent, 3) for stage, spent in {**seconds, "total": total}.items()}
 
 
 def check_writable(uri: str) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
 
     from hierindex.hierarchy.hierarchy import Hierarchy
-    from hierindex.indexing.build import BuildReport
     from hierindex.indexing.estimate import Estimate
+    from hierindex.indexing.report import BuildReport
     from hierindex.indexing.revisions import Source
     from hierindex.indexing.settings import Settings
     from hierindex.indexing.update import Revise
@@ -284,7 +284,8 @@ class RevisableTree(AnsweringTree):
 
     def _revise(self, what: str, change: "Revise", **given: Any) -> "BuildReport":
         """Publish a revision of the index; `given` are the fields of `Given`."""
-        from hierindex.indexing.build import Job, check_writable, nothing_changed
+        from hierindex.indexing.build import Job, check_writable
+        from hierindex.indexing.report import nothing_changed
         from hierindex.indexing.update import Given, revise
 
         check_writable(self.store.uri)

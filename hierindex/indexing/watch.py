@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 
 from hierindex.errors import HierindexError, InputError, LimitError
-from hierindex.indexing.build import BuildReport
+from hierindex.indexing.report import BuildReport
 from hierindex.read.documents import is_data
 from hierindex.read.files import is_hidden
 

@@ -1,0 +1,102 @@
+"""Reports of builds, updates and deletions."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+from llama_index.core.schema import BaseNode
+
+from hierindex.core.statistics import LevelStatistics
+from hierindex.hierarchy.growth import Grown
+from hierindex.indexing.changes import ChangedDocuments, Revision
+from hierindex.llm.usage import Usage
+from hierindex.read.documents import Skipped
+from hierindex.record import NodeRecord
+from hierindex.store.snapshot import Snapshot
+from hierindex.timing import Stopwatch, Timing
+
+STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
+"""Stages in order; "load" loads the model and the index, "link" connects the nodes."""
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """Result of a build, an update or a deletion.
+
+    `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
+    ids of those that are not unchanged.
+    `grounding` is the mean of the summaries that a model wrote, None if it wrote none. `seconds`
+    are by stage, `timings` by stage and level, and `statistics` describe the groups of each level.
+    An update that changes nothing publishes nothing: `generation` is the one before, and
+    `statistics` is empty.
+    """
+
+    generation: int
+    added: int
+    changed: int
+    removed: int
+    renamed: int
+    unchanged: int
+    names: ChangedDocuments
+    skipped: list[Skipped]
+    usage: Usage
+    grounding: float | None
+    seconds: dict[str, float]
+    timings: list[Timing]
+    statistics: list[LevelStatistics]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as dicts, lists and numbers."""
+        timings = [timing._asdict() for timing in self.timings]
+        skipped = [{"path": each.path, "reason": each.reason} for each in self.skipped]
+        return {**asdict(self), "skipped": skipped, "timings": timings}
+
+
+def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
+    """Return the report of a revision whose tree was published."""
+    timings = [*watch.timings, *grown.timings]
+    return BuildReport(
+        generation=generation,
+        **asdict(revision.changes),
+        names=revision.names,
+        skipped=[*revision.skipped],
+        usage=grown.usage,
+        grounding=_grounding(grown.nodes),
+        seconds=_by_stage(timings, watch.elapsed),
+        timings=[
+            timing._replace(seconds=round(timing.seconds, 3))
+            for timing in sorted(timings, key=lambda timing: STAGES.index(timing.stage))
+        ],
+        statistics=grown.statistics,
+    )
+
+
+def nothing_changed(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> BuildReport:
+    """Return the report of a revision that changes nothing, so that nothing is published."""
+    return BuildReport(
+        generation=snapshot.generation,
+        **asdict(revision.changes),
+        names=revision.names,
+        skipped=[*revision.skipped],
+        usage=Usage(),
+        grounding=None,
+        seconds=_by_stage(watch.timings, watch.elapsed),
+        timings=watch.timings,
+        statistics=[],
+    )
+
+
+def _grounding(nodes: Sequence[BaseNode]) -> float | None:
+    """Return the mean share of supported sentences in abstractive summaries."""
+    records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
+    shares = [r.grounding for r in records if r.kind == "abstractive" and r.grounding is not None]
+    return round(fmean(shares), 3) if shares else None
+
+
+def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:
+    """Sum seconds over levels and add the total."""
+    seconds = dict.fromkeys(STAGES, 0.0)
+    for timing in timings:
+        seconds[timing.stage] += timing.seconds
+    return {stage: round(spent, 3) for stage, spent in {**seconds, "total": total}.items()}
