@@ -17,6 +17,10 @@ OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes 
 CONFLICT = re.compile(r"(commit|ref) conflict", re.IGNORECASE)  # as LanceDB writes it
 
 
+class AccessError(InputError):
+    """The operating system or another writer prevents an access; a write may be unfinished."""
+
+
 class Connection:
     """A connection to a LanceDB database, made on first use, that opens one table of it.
 
@@ -82,14 +86,14 @@ class Connection:
 
         Raises
         ------
-        InputError
+        AccessError
             If the disk is full, the folder cannot be entered, and so on.
         """
         try:
             yield
         except (OSError, RuntimeError, ValueError) as error:
             if CONFLICT.search(str(error)):
-                raise InputError(
+                raise AccessError(
                     f"The index {self.uri!r} was written by another process at the same time; "
                     "try again."
                 ) from error
@@ -98,4 +102,4 @@ class Connection:
             if code is None:
                 raise
             reason = os.strerror(code)
-            raise InputError(f"The index {self.uri!r} cannot be used: {reason}.") from error
+            raise AccessError(f"The index {self.uri!r} cannot be used: {reason}.") from error
