@@ -2,6 +2,7 @@
 
 import random
 import tempfile
+import traceback
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -78,7 +79,7 @@ class Soak:
             try:
                 self._many(index, self.figures.killed.total() + n_kills)
             except Exception as error:  # noqa: BLE001  # it is reported
-                self.figures.lost.append(f"{type(error).__name__}: {error}")
+                self.figures.lost.append("".join(traceback.format_exception(error, limit=-4)))
             (index.uri.parent / "stop").touch()
             told = reader.ended()
             if told.error:
