@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test types test-core test-rest test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses
+.PHONY: demo test types test-core test-rest test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -71,6 +71,10 @@ bench-answers: $(READY)  ## and answers without a language model, and refusals: 
 bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's: make bench-responses CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench-responses CORPUS=folder"; exit 2; }
 	$(BIN)/python -W ignore tests/benchmarks/responses.py $(CORPUS)
+
+soak: $(READY)  ## kills writers at KILLS=500 random moments, fills disks, sets clocks back
+	$(BIN)/python -W ignore tests/benchmarks/soak.py $(KILLS)
+	$(BIN)/pytest -q -m 'slow or not slow' tests/test_faults.py tests/test_kills.py
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv

@@ -1,28 +1,44 @@
-"""Command lines in processes of their own, which need not import everything anew."""
+"""Functions and command lines in processes of their own, which need not import everything anew."""
 
 import multiprocessing
 import os
 import sys
+from collections.abc import Callable
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
-# Not lancedb nor onnxruntime: they start threads when imported, which a fork does not have.
+import pytest
+
+# LanceDB is imported by what is warm and not used, as a fork does not have its threads; not
+# onnxruntime, which starts some when imported.
 IMPORTED = (
     "hierindex.cli.app hierindex.cli.choose lance_namespace llama_index.llms.openai_like nltk "
-    "scipy.stats torch transformers"
+    "scipy.stats torch transformers warm writers"
 ).split()
+LANCEDB = "ignore:lancedb fork support is experimental:RuntimeWarning"
 _forks = multiprocessing.get_context("forkserver")
 
 
-def started(arguments: list[str], folder: Path) -> BaseProcess:
-    """A process that runs `hierindex` in a folder, its output in the files `out` and `err` there.
+def process(function: Callable[..., None], *arguments: Any) -> BaseProcess:
+    """A started process that calls a function.
 
     It is forked from one that has imported what takes seconds to import.
     """
-    _forks.set_forkserver_preload(IMPORTED)
-    process = _forks.Process(target=_run, args=(arguments, folder))
-    process.start()
-    return process
+    with pytest.MonkeyPatch.context() as patch:  # what the one to fork from does not know else
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        patch.setenv("PYTHONWARNINGS", LANCEDB)
+        _forks.set_forkserver_preload(IMPORTED)
+        forkserver.ensure_running()
+    made: BaseProcess = _forks.Process(target=function, args=arguments)
+    made.start()
+    return made
+
+
+def started(arguments: list[str], folder: Path) -> BaseProcess:
+    """A process that runs `hierindex` in a folder, with its output in the files `out` and `err`."""
+    return process(_run, arguments, folder)
 
 
 def _run(arguments: list[str], folder: Path) -> None:

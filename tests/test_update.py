@@ -3,7 +3,6 @@
 import os
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from errno import EIO
 from pathlib import Path
 from unittest.mock import Mock
@@ -11,11 +10,12 @@ from zlib import crc32, decompress
 
 import pytest
 from fakes import HashingEmbedding
+from guarantees import guaranteed
 from histories import Texts, documents, history
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
-from llama_index.core.schema import Document, MetadataMode, NodeRelationship
+from llama_index.core.schema import Document, MetadataMode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from loopback import LoopbackServer, names_words
 from summarize.groups import RewriterOf
@@ -26,14 +26,12 @@ from hierindex import (
     HierarchyStore,
     InputError,
     LLMRewriter,
-    NodeRecord,
     RaptorHierarchy,
     SemanticHierarchy,
     SourceError,
     TwoStageSummarizer,
 )
 from hierindex.cache.file import cache_file
-from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.changes import ChangedDocuments
 from hierindex.llm.client import load_llm
 from hierindex.read.documents import READERS, Skipped
@@ -57,27 +55,6 @@ def as_plain(index: HierarchicalIndex) -> list[dict]:
     """All that is known of each node, by id."""
     nodes = index.store.get_nodes()
     return sorted((node.to_dict() for node in nodes), key=lambda node: node["id_"])
-
-
-def guaranteed(index: HierarchicalIndex, kind: type[Hierarchy]) -> list[dict]:
-    """All that an update leaves as a fresh build makes it: documents' trees, or the chunks.
-
-    What places them among others, such as parents across documents, is left out.
-    """
-    nodes = {node.node_id: node for node in index.store.get_nodes()}
-    records = {i: NodeRecord.from_metadata(node.metadata) for i, node in nodes.items()}
-    plain = []
-    for i, node in sorted(nodes.items()):
-        record = records[i]
-        if len(record.documents) > 1 or (kind is RaptorHierarchy and record.level):
-            continue
-        inside = record.parents and len(records[record.parents[0][0]].documents) == 1
-        if kind is RaptorHierarchy or not inside:
-            record = replace(record, parents=(), level_max=record.level, title="")
-            node.relationships.pop(NodeRelationship.PARENT, None)
-        node.metadata |= record.to_metadata()
-        plain.append(node.to_dict())
-    return plain
 
 
 def write(folder: Path, texts: Texts) -> None:
@@ -799,6 +776,16 @@ class TestPipelines:
             assert index.verify().ok
             index.update(hierarchy=hierarchy_of())
             assert len(index.info()["roots"]) == 1
+
+    def test_what_a_pipeline_added_is_grown_again_after_a_deletion(self, tmp_path):
+        index = built(documents({"x": text_of("x"), "y": text_of("y")}), tmp_path)
+        for name in "ab":
+            self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
+        index.store.delete("a")
+        assert (len(index.info()["roots"]), index.info()["stale"]) == (2, 0)
+        assert index.verify().ok
+        index.update(hierarchy=hierarchy_of())
+        assert len(index.info()["roots"]) == 1
 
     def test_a_deletion_from_the_store_is_grown_again_or_comes_back(self, index, folder):
         index.store.delete("a.txt")

@@ -15,7 +15,7 @@ from hierindex.cache.database import Database, optional
 from hierindex.cache.readings import ReadingCache
 from hierindex.cache.texts import TextCache
 from hierindex.cache.vectors import VectorCache, text_digest
-from hierindex.errors import SourceError
+from hierindex.errors import InputError, SourceError
 
 FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
@@ -141,21 +141,27 @@ def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
 
     Raises
     ------
-    sqlite3.DatabaseError
+    InputError
         If the file cannot be written, as deleted text would then remain in it.
     """
     if not (file := cache_file(uri)).exists():
         return
-    with closing(_connected(file)) as connection:
-        with connection:
-            digests = [(text_digest(text),) for text in gone]
-            connection.executemany("DELETE FROM vectors WHERE text = ?", digests)
-            texts.forget_all_but(connection, summaries)
-            connection.execute("DELETE FROM documents")
-            connection.execute("DELETE FROM readings")
-            connection.execute("DELETE FROM uses")
-        # If another build has the file open, its log would still contain the texts.
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    try:
+        with closing(_connected(file)) as connection:
+            with connection:
+                digests = [(text_digest(text),) for text in gone]
+                connection.executemany("DELETE FROM vectors WHERE text = ?", digests)
+                texts.forget_all_but(connection, summaries)
+                connection.execute("DELETE FROM documents")
+                connection.execute("DELETE FROM readings")
+                connection.execute("DELETE FROM uses")
+            # If another build has the file open, its log would still contain the texts.
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.DatabaseError as error:
+        raise InputError(
+            f"Deleted text cannot be removed from the cache {str(file)!r} ({error}); make the file "
+            "writable, or remove it."
+        ) from error
 
 
 def cache_file(uri: str) -> Path:

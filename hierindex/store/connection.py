@@ -18,6 +18,10 @@ REFUSED = re.compile("[\0-\x1f\x7f\ud800-\udfff]")  # in a path, by LanceDB
 CONFLICT = re.compile(r"(commit|ref) conflict", re.IGNORECASE)  # as LanceDB writes it
 
 
+class AccessError(InputError):
+    """The operating system or another writer prevents an access; a write may be unfinished."""
+
+
 class Connection:
     """A connection to a LanceDB database, made on first use, that opens one table of it.
 
@@ -88,14 +92,14 @@ class Connection:
 
         Raises
         ------
-        InputError
+        AccessError
             If the disk is full, the folder cannot be entered, and so on.
         """
         try:
             yield
         except (OSError, RuntimeError, ValueError) as error:
             if CONFLICT.search(str(error)):
-                raise InputError(
+                raise AccessError(
                     f"The index {self.uri!r} was written by another process at the same time; "
                     "try again."
                 ) from error
@@ -104,4 +108,4 @@ class Connection:
             if code is None:
                 raise
             reason = os.strerror(code)
-            raise InputError(f"The index {self.uri!r} cannot be used: {reason}.") from error
+            raise AccessError(f"The index {self.uri!r} cannot be used: {reason}.") from error

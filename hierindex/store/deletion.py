@@ -15,7 +15,7 @@ from hierindex.store.filters import DOCUMENTS
 from hierindex.store.prefilter import SUMMARIES, prefilter
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import Table
+from hierindex.store.table import ADDED, Table
 from hierindex.threads import iterated
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None
     changed = [unlinked(row, gone, top) for row in near]
     columns = await snapshot.require().schema()
     reader = await with_the_rest(pa.Table.from_pylist(changed, columns), gone, snapshot)
-    await table.replace(reader, snapshot.report(), {"nodes_removed": len(gone)}, purge=True)
+    added, changes = ADDED in snapshot.details(), {"nodes_removed": len(gone)}
+    await table.replace(reader, snapshot.report(), changes, added=added, purge=True)
 
 
 async def with_the_rest(

@@ -145,18 +145,20 @@ class Table(Turns):
         report: dict[str, Any],
         changes: dict[str, int],
         *,
+        added: bool = False,
         purge: bool = False,
     ) -> int:
         """Replace all rows, publish the table and return the generation.
 
-        With `purge`, all other generations are removed with their files.
+        `added` says that nodes remain beside the tree of the last build. With `purge`, all other
+        generations are removed with their files.
         """
         async with self.turn("build"):
             with self.named_refusals():
                 before = await self.open()
                 held = {} if before is None else await published(before)
                 table = await self._overwritten(rows)
-                return await self._publish(table, held, changes, report, purge=purge)
+                return await self._publish(table, held, changes, report, added=added, purge=purge)
 
     async def revise(
         self,

@@ -8,7 +8,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 
 from hierindex.errors import HierindexError
-from hierindex.store.connection import Connection
+from hierindex.store.connection import AccessError, Connection
 from hierindex.store.writer import WriterLock
 from hierindex.threads import wait_for
 
@@ -72,7 +72,11 @@ class Turns(Connection):
         """Mark the table as being written in this context, and release the lock at the end."""
 
         def end(kind: type[BaseException] | None, *_: object) -> None:
-            lock.release(failed=kind is not None and not issubclass(kind, HierindexError))
+            # Other errors of hierindex refuse a write before it begins.
+            failed = kind is not None and (
+                issubclass(kind, AccessError) or not issubclass(kind, HierindexError)
+            )
+            lock.release(failed=failed)
 
         with ExitStack() as ending:
             ending.push(end)

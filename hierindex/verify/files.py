@@ -2,9 +2,10 @@
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from hierindex.cache.file import cache_file
 from hierindex.store.damage import DamagedError, damages
@@ -23,19 +24,36 @@ NUMBERED_DOWN = 2**64 - 1  # a manifest's name is this number minus its version
 def check_files(folder: Path) -> Findings:
     """The files of a table are whole, as far as their ends tell, and its newest version is there.
 
+    Files that no version names are left out: a writer that fails leaves some, which the next
+    writer removes.
+
     Parameters
     ----------
     folder : Path
         Of the table; may not exist.
     """
     found = Findings("files")
+    versions = b"".join(path.read_bytes() for path in sorted(folder.glob("_versions/*.manifest")))
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if not _is_named(path.relative_to(folder), versions):
+            continue
         found.checked += 1
         if not _is_whole(path):
             found.add(_named(path, folder), "the file is truncated or overwritten")
     if newest := _missing_version(folder):
         found.add(_named(newest, folder), "the file is missing")
     return found
+
+
+def _is_named(file: Path, versions: bytes) -> bool:
+    """Return whether manifests name a file of rows or of an index; True for all others."""
+    match file.parts:
+        case "data", name:
+            return name.encode() in versions
+        case "_indices", index, _:
+            with suppress(ValueError):
+                return UUID(index).bytes in versions
+    return True
 
 
 def _named(path: Path, folder: Path) -> str:

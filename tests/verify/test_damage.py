@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from shutil import copytree, rmtree
+from uuid import uuid4
 
 import pytest
 from llama_index.core.schema import MetadataMode
@@ -76,6 +77,15 @@ def test_a_cache_beside_damaged_rows_is_repaired(index) -> None:
     assert verified(index).failed == ["cache", "indices", "files"]
     outcome = verified(index, repair=True)
     assert (outcome.failed, len(outcome.repaired)) == (["indices", "files"], 1)
+
+
+def test_a_file_that_a_failed_writer_has_left_is_no_damage(index) -> None:
+    """The next writer removes it."""
+    for folder in ("data", f"_indices/{uuid4()}"):
+        path = index / "nodes.lance" / folder / "0123456789abcdef.lance"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"rows that were never com")
+    assert verified(index).ok
 
 
 @HOW

@@ -1,0 +1,30 @@
+"""What an updated index has in common with a fresh build of its documents."""
+
+from dataclasses import replace
+
+from llama_index.core.schema import NodeRelationship
+
+from hierindex import HierarchicalIndex, NodeRecord, RaptorHierarchy
+from hierindex.hierarchy.hierarchy import Hierarchy
+
+
+def guaranteed(index: HierarchicalIndex, kind: type[Hierarchy], **instead: str) -> list[dict]:
+    """All that an update leaves as a fresh build makes it: documents' trees, or the chunks.
+
+    What places them among others, such as parents across documents, is left out; `instead` are
+    fields of records that are of no account.
+    """
+    nodes = {node.node_id: node for node in index.store.get_nodes()}
+    records = {i: NodeRecord.from_metadata(node.metadata) for i, node in nodes.items()}
+    plain = []
+    for i, node in sorted(nodes.items()):
+        record = records[i]
+        if len(record.documents) > 1 or (kind is RaptorHierarchy and record.level):
+            continue
+        inside = record.parents and len(records[record.parents[0][0]].documents) == 1
+        if kind is RaptorHierarchy or not inside:
+            record = replace(record, parents=(), level_max=record.level, title="")
+            node.relationships.pop(NodeRelationship.PARENT, None)
+        node.metadata |= replace(record, **instead).to_metadata()
+        plain.append(node.to_dict())
+    return plain

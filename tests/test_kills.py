@@ -1,0 +1,93 @@
+"""Writers in processes of their own: killed ones, two at once, and a reader beside them."""
+
+import pytest
+from edited_index import EditedIndex, Planned, State, Tree
+from kills import Soak
+from llama_index.core.schema import TextNode
+from readers_beside import read
+from writers import Writer
+
+from hierindex import DocumentHierarchy, HierarchyStore, RaptorHierarchy, SemanticHierarchy
+
+BUSY = "is being written by process"
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_kills"),
+    [
+        (DocumentHierarchy, 2),
+        pytest.param(SemanticHierarchy, 30, marks=pytest.mark.slow),
+        pytest.param(RaptorHierarchy, 30, marks=pytest.mark.slow),
+    ],
+)
+def test_writers_that_are_killed(kind, n_kills):
+    soak = Soak(seed=0)
+    soak.of_one_index(Tree(kind, rewritten=True), n_kills)
+    figures = soak.figures
+    assert figures.lost == []
+    assert figures.killed.total() == n_kills
+    assert figures.repeated == 0 < figures.paid
+    (seen,) = figures.seen
+    assert (seen.mixtures, seen.n_mixtures) == ([], 0)
+    assert seen.n_readings > 0
+
+
+@pytest.fixture
+def index(tmp_path) -> EditedIndex:
+    index = EditedIndex(tmp_path, Tree(DocumentHierarchy), 0)
+    write, after = index.build()
+    write()
+    index.note(after, killed=False)
+    return index
+
+
+def at_once(*planned: Planned) -> list[str]:
+    """How each of these writes failed, "" if it did not; they are done at the same time."""
+    writers = [Writer(write) for write, _ in planned]
+    return [writer.ended().error for writer in writers]
+
+
+@pytest.mark.parametrize("n_rounds", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_two_short_writes_at_once_wait_for_each_other(index, n_rounds):
+    for n in range(n_rounds):
+        (one, first), (other, second) = index.add(f"u{n}"), index.add(f"v{n}")
+        held = index.now.held
+        assert at_once((one, first), (other, second)) == ["", ""]
+        before, latest = index.generations()
+        first_was_first = f"u{n}" in index.held_in(before)
+        index.states[before] = first if first_was_first else second
+        index.states[latest] = State(held | first.held | second.held, grown=False)
+        index.check()
+
+
+@pytest.mark.parametrize("n_rounds", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_of_two_builds_at_once_the_second_is_refused_or_comes_later(index, n_rounds):
+    for _ in range(n_rounds):
+        writes = index.build(), index.regrow()
+        errors = at_once(*writes)
+        assert all(error == "" or BUSY in error for error in errors)
+        assert "" in errors
+        for _ in range(errors.count("")):
+            index.states[1 + max(index.states)] = index.now
+        assert index.store.snapshot().generation == max(index.states)
+        index.check()
+
+
+@pytest.mark.parametrize("n_publishes", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_reader_through_many_publishes(tmp_path, n_publishes):
+    """It reads each generation whole, or is told once that it is gone."""
+    store = HierarchyStore(tmp_path / "index")
+    reader = None
+    for n in range(n_publishes):
+        nodes = [
+            TextNode(id_=f"{n} {i}", text=f"keeper {n}", embedding=[1.0] + [0.0] * 63)
+            for i in range(20)
+        ]
+        store.replace(nodes, {})
+        reader = reader or Writer(read, tmp_path / "index")
+    (tmp_path / "stop").touch()
+    told = reader.ended()
+    assert told.error == ""
+    assert (told.result.mixtures, told.result.n_mixtures) == ([], 0)
+    assert told.result.n_readings > 0
+    assert store.snapshot().generation == n_publishes
