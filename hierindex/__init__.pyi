@@ -28,8 +28,8 @@ from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy
 from .hierarchy.transforms import RaptorHierarchy as RaptorHierarchy
 from .hierarchy.transforms import SemanticHierarchy as SemanticHierarchy
 from .index import HierarchicalIndex as HierarchicalIndex
-from .indexing.report import BuildReport as BuildReport
 from .indexing.estimate import Estimate as Estimate
+from .indexing.report import BuildReport as BuildReport
 from .llm.record import Call as Call
 from .llm.usage import Usage as Usage
 from .progress import Progress as Progress

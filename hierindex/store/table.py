@@ -177,7 +177,8 @@ class Table(Turns):
                     await merge.when_not_matched_insert_all().execute(rows)
                 if gone:
                     await table.delete(by_ids(gone).sql)
-                return await self._publish(table, held, changes, report)
+                added = ADDED in details_of(await table.schema())
+                return await self._publish(table, held, changes, report, added=added)
 
     async def rollback(self, generation: int | None = None) -> int:
         """Publish an earlier generation, by default the previous one, under a new number."""

@@ -101,15 +101,14 @@ def within_documents(nodes) -> dict[str, str]:
     return {node.node_id: node.text for node, record in records if len(record.documents) == 1}
 
 
-@pytest.fixture(params=[3, 256], ids=["searched", "read"])
-def few(request, monkeypatch) -> int:
-    """The levels that are read as a whole: only the smallest, or all of these trees."""
-    monkeypatch.setattr(earlier, "FEW", request.param)
-    return request.param
+@pytest.fixture(autouse=True)
+def searched(monkeypatch) -> None:
+    """Small levels are not read as a whole, but searched as large ones are."""
+    monkeypatch.setattr(earlier, "FEW", 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_edit_costs_the_summaries_above_it(kind, few, tmp_path) -> None:
+def test_one_edit_costs_the_summaries_above_it(kind, tmp_path) -> None:
     texts = texts_of(24)
     summarizer = CountingSummarizer()
     held = Held(tmp_path, hierarchy_of(kind, summarizer=summarizer), texts)
@@ -118,11 +117,11 @@ def test_one_edit_costs_the_summaries_above_it(kind, few, tmp_path) -> None:
     grown = held.become(texts)
     n_levels = 1 + max(record_of(node).level for node in held.nodes)
     assert 0 < summarizer.n_groups <= min(3 * n_levels, n_summaries / 2)
-    assert len(grown.nodes) < len(held.nodes) / (1 if few > 3 else 2)
+    assert len(grown.nodes) < len(held.nodes) / 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_document_that_is_read_again_leaves_the_tree_as_it_was(kind, few, tmp_path) -> None:
+def test_a_document_that_is_read_again_leaves_the_tree_as_it_was(kind, tmp_path) -> None:
     texts = texts_of(24)
     held = Held(tmp_path, hierarchy_of(kind), texts)
     before = as_plain(held.nodes)
@@ -133,9 +132,7 @@ def test_a_document_that_is_read_again_leaves_the_tree_as_it_was(kind, few, tmp_
 
 
 @pytest.mark.parametrize("kind", [SemanticHierarchy, DocumentHierarchy])
-def test_trees_of_documents_equal_those_of_a_fresh_build_after_any_edit(
-    kind, few, tmp_path
-) -> None:
+def test_trees_of_documents_equal_those_of_a_fresh_build_after_any_edit(kind, tmp_path) -> None:
     hierarchy = hierarchy_of(kind)
     for seed in range(2):
         first, *later = history(seed, 3)
@@ -147,7 +144,7 @@ def test_trees_of_documents_equal_those_of_a_fresh_build_after_any_edit(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_tree_with_a_root_has_one_after_each_edit(kind, few, tmp_path) -> None:
+def test_a_tree_with_a_root_has_one_after_each_edit(kind, tmp_path) -> None:
     texts = texts_of(14)
     held = Held(tmp_path, hierarchy_of(kind), texts)
     for name in list(texts)[:11:2]:
@@ -156,7 +153,7 @@ def test_a_tree_with_a_root_has_one_after_each_edit(kind, few, tmp_path) -> None
 
 
 def test_a_taller_document_lifts_the_levels_above_documents_and_they_sink_without_it(
-    few, tmp_path
+    tmp_path,
 ) -> None:
     texts = texts_of(14)
     held = Held(tmp_path, hierarchy_of(SemanticHierarchy), texts)
