@@ -1,9 +1,9 @@
 """What one edit costs, beside the build that it saves.
 
-Builds an index of a folder by each method, without a tenth of its files. Then changes one paragraph
-of a file and updates, for ten files; then adds the tenth and updates. Prints the summaries that were
-written and the seconds, each also as a share of the build, and the groups whose members changed; of
-the ten edits, the mean and the most.
+Builds an index of a folder by each method, without a tenth of its files. Then changes one
+paragraph of a file and updates, for ten files; then adds the tenth and updates. Prints the
+summaries that were written and the seconds, each also as a share of the build, and the groups
+whose members changed; of the ten edits, the mean and the most.
 
 Usage: python tests/benchmarks/update.py FOLDER [METHOD...]   (semantic, raptor and document)
 """
