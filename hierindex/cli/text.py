@@ -32,6 +32,7 @@ def built(report: dict[str, Any]) -> str:
     levels = [{n: level[key] for key, n in STATISTICS.items()} for level in report["statistics"]]
     lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report, report)]
     if levels:
+        lines += ["Nodes that were grouped:"] * bool(report["unchanged"])
         lines.append(_levels(levels))
     else:
         n = counted(report["unchanged"], "document")
@@ -99,7 +100,8 @@ def estimated(estimate: dict[str, Any]) -> str:
     ]
     costs = table(("", "estimate"), ((name, _range(n)) for name, n in rows if n is not None))
     levels = [{"level": x["level"], "nodes": _range(x["nodes"])} for x in estimate["levels"]]
-    return f"{changes}\n\n{_levels(levels)}\n\n{costs}"
+    caption = "Nodes that would be grouped:\n" if changed["unchanged"] else ""
+    return f"{changes}\n\n{caption}{_levels(levels)}\n\n{costs}"
 
 
 def _range(n: Any) -> str:

@@ -31,8 +31,9 @@ Number = int | tuple[int, int]
 class Estimate:
     """The estimated requests to a language model.
 
-    `levels` has the number of nodes of each level, `completion_tokens` is an upper bound, and
-    `cached_summaries` cost nothing. In a quick estimate, these numbers are pairs of bounds.
+    `levels` has the number of nodes of each level, in an update of those that are grouped again.
+    `completion_tokens` is an upper bound, and `cached_summaries` cost nothing. In a quick
+    estimate, these numbers are pairs of bounds.
     `embedded_chunks` and `embedded_tokens` count the chunks whose vectors are not cached, and
     `documents` those that would be added, changed, removed, renamed and unchanged; `names` has the
     ids of all but the unchanged.

@@ -25,9 +25,9 @@ class BuildReport:
     """Result of a build, an update or a deletion.
 
     `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
-    ids of those that are not unchanged.
-    `grounding` is the mean of the summaries that a model wrote, None if it wrote none. `seconds`
-    are by stage, `timings` by stage and level, and `statistics` describe the groups of each level.
+    ids of those that are not unchanged. `grounding` is the mean of the summaries that a model
+    wrote, None if it wrote none. `seconds` are by stage, `timings` by stage and level, and
+    `statistics` describe the groups of each level: of an update, those that were grouped again.
     An update that changes nothing publishes nothing: `generation` is the one before, and
     `statistics` is empty.
     """
