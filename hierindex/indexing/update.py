@@ -25,7 +25,7 @@ from hierindex.indexing.settings import (
 )
 from hierindex.progress import Progress, silent
 from hierindex.read.documents import read_files
-from hierindex.store.prefilter import SUMMARIES
+from hierindex.store.prefilter import STALE, SUMMARIES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import ADDED
 from hierindex.store.vector_store import HierarchyStore
@@ -150,9 +150,9 @@ def settings_held(snapshot: Snapshot) -> Settings:
 
 def _is_stale(snapshot: Snapshot, was: Remembered) -> bool:
     """Return whether nodes were deleted, or a pipeline added trees beside one another."""
-    stale = wait_for(snapshot.select("stale"))["stale"].unique().to_pylist()
+    stale = wait_for(snapshot.select("id", where=STALE))
     may_be_several = ADDED in snapshot.details() or not was.settings
-    return any(stale) or (may_be_several and len(wait_for(snapshot.roots())) > 1)
+    return bool(stale.num_rows) or (may_be_several and len(wait_for(snapshot.roots())) > 1)
 
 
 def _forget_the_rest(snapshot: Snapshot) -> None:

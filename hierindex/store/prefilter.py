@@ -64,6 +64,7 @@ class Prefilter:
 
 ANYTHING = Prefilter(exact=False)
 CHUNKS, SUMMARIES = Prefilter("level = 0"), Prefilter("level > 0")
+STALE = Prefilter("stale <> ''")
 
 
 def all_of(parts: Sequence[Prefilter]) -> Prefilter:
