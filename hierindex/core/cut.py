@@ -111,7 +111,7 @@ def share_and_value(
     if cosine is not None:
         like = np.where(is_text, cosine - cosine[is_text].mean(), 0.0)
         mass = text * np.exp(SHARPNESS * like / max(float(cosine[is_text].std()), 1e-12))
-    share = forest.summed(mass) / mass.sum()
+    share = np.minimum(forest.summed(mass) / mass.sum(), 1.0)  # rounded up, it may be more
     ratio = np.minimum(n_tokens / np.maximum(forest.summed(text), 1.0), 1.0)
     return share, share * ratio**CONCAVITY
 
