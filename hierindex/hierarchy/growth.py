@@ -238,16 +238,14 @@ def _link(
         if passes and not beside:
             draft.note(level_max=level)
             continue
-        share = 1 - sum(beside.values())
-        weight_of = (
-            {}
-            if passes
-            else {_id(parents[g]): share * float(w) for g, w in zip(columns, weights, strict=True)}
-        )
+        total = sum(beside.values())
         if passes:
             parents[columns[0]] = next(iter(beside))
-            beside = {parent: weight / (1 - share) for parent, weight in beside.items()}
-        pairs = sorted([*weight_of.items(), *beside.items()], key=lambda pair: -pair[1])
+            weight_of = {parent: weight / total for parent, weight in beside.items()}
+        else:
+            shares = zip(columns, ((1 - total) * weights).tolist(), strict=True)
+            weight_of = {_id(parents[g]): share for g, share in shares} | beside
+        pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])
         known = {parent for parent, _ in draft.record.parents}
         if known != {parent for parent, _ in pairs}:
             draft.note(parents=tuple(pairs))
