@@ -422,6 +422,7 @@ class TestDeletion:
         assert len(index.store.generations()) == 2
         index.update(purge=True)
         assert len(index.store.generations()) == 1
+        assert index.update(purge=True).generation == 3  # as there is nothing to purge
         (folder / "b.txt").write_text(text_of("b"))
         index.update(purge=True)
         assert len(index.store.generations()) == 1

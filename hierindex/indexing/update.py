@@ -27,7 +27,7 @@ from hierindex.progress import Progress, silent
 from hierindex.read.documents import read_files
 from hierindex.store.prefilter import STALE, SUMMARIES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import ADDED
+from hierindex.store.table import ADDED, PURGED
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch
@@ -119,7 +119,7 @@ def revise(
             revision = change(before, was, read)
         if _is_stale(snapshot, was):
             revision = replace(revision, anew=True)
-        if revision.is_empty and not given.purge:
+        if revision.is_empty and (not given.purge or PURGED in snapshot.details()):
             if not cache.holds_only(origin.document_hash for origin in before.values()):
                 _forget_the_rest(snapshot)  # a job that was killed, or an edit taken back
             return unchanged(revision, snapshot, watch)

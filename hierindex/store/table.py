@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ADDED = "added"  # entry of details: nodes were added beside the tree of the last build
+PURGED = "purge"  # entry of details: all earlier generations are removed
 
 
 class Table(Turns):
@@ -269,7 +270,7 @@ class Table(Turns):
         generation = max(held, default=0) + 1
         what = self.doing
         details = {"time": now(), "what": what, "changes": changes, "report": report}
-        details |= {"purge": True} if purge else {}  # for the next writer, if this one is killed
+        details |= {PURGED: True} if purge else {}  # for the next writer, if this one is killed
         details |= {ADDED: True} if added else {}
         await publish(table, generation, details)
         await keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)
