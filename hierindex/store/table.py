@@ -216,7 +216,7 @@ class Table(Turns):
             table = await self.open()
             before = None if table is None else await table.version()
             newest, _ = await self._newest()
-            if newest is not None and details_of(await newest.schema()).get("purge"):
+            if newest is not None and details_of(await newest.schema()).get(PURGED):
                 await keep_last(newest, 1, alone=True)
             if newest is not None and await newest.version() == before:  # nothing was committed
                 await prune(newest, alone=True)
