@@ -141,6 +141,10 @@ class EarlierTree:
             groups |= {*group_of.values()}
             members = {i for place in self._held.places(groups).values() for i in place.children}
             beside = self._kept_nodes(self._held.drafts(members - away), away)
+        for draft in beside:
+            if draft.record.level > self._levels:
+                lifted = draft.record.level + self._shift
+                draft.note(level=lifted, level_max=lifted)
         nodes, X = [*current, *beside], stacked(X, beside)
         order = sorted(range(len(nodes)), key=lambda i: self._place(nodes[i]))
         self._nodes = nodes = [nodes[i] for i in order]
@@ -158,7 +162,8 @@ class EarlierTree:
 
         These are the parents of groups that have the same nodes as before, all of them unchanged.
         """
-        places = self._held.places(self._groups)
+        beside = (self.parents_beside(draft) for draft in nodes)
+        places = self._held.places({*self._groups}.union(*beside))
         parent_of = {place.children: node_id for node_id, place in places.items()}
         kept = {}
         for g, group in enumerate(groups_of(M)):
@@ -216,8 +221,9 @@ class EarlierTree:
     def finish(self, drafts: Sequence[Draft]) -> None:
         """Note that nothing is above the nodes that `around` returned last, given all new nodes."""
         if self._is_whole:
+            top = max((draft.record.level for draft in self._nodes), default=0)
             for draft in self._nodes:
-                draft.note(parents=(), level_max=self._cut + self._shift)
+                draft.note(parents=(), level_max=top)
             self.gone.update(self._held.above(self._cut))
             self.gone.difference_update(draft.id for draft in drafts)
 
@@ -247,9 +253,6 @@ class EarlierTree:
         self._held.places_above({draft.id for draft in nodes})
         for draft in nodes:
             self._read[draft.id] = draft, draft.record
-            if draft.record.level > self._levels:
-                level = draft.record.level + self._shift
-                draft.note(level=level, level_max=level)
         return nodes
 
     def _joined(self, new: Floats2d, known: Sequence[Draft], X: Floats2d) -> list[str]:

@@ -247,7 +247,9 @@ def _link(
         if passes:
             parents[columns[0]] = next(iter(beside))
             beside = {parent: weight / (1 - share) for parent, weight in beside.items()}
-        pairs = sorted([*weight_of.items(), *beside.items()], key=lambda pair: -pair[1])
+        for parent, weight in beside.items():
+            weight_of[parent] = weight_of.get(parent, 0.0) + weight
+        pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])
         known = {parent for parent, _ in draft.record.parents}
         if known != {parent for parent, _ in pairs}:
             draft.note(parents=tuple(pairs))
