@@ -198,7 +198,7 @@ class EditedIndex:
         return self.write("build"), State(dict(self.files))
 
     def update(self) -> Planned:
-        left_out = self.now.left_out & self.files.keys()
+        left_out = self.now.left_out
         others = {d: text for d, text in self.now.held.items() if d not in self.held_files}
         files = {name: text for name, text in self.files.items() if name not in left_out}
         return self.write("update"), State(others | files, left_out)

@@ -32,6 +32,7 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.cache.file import cache_file
+from hierindex.cache.vectors import text_digest
 from hierindex.indexing.changes import ChangedDocuments
 from hierindex.llm.client import load_llm
 from hierindex.read.documents import READERS, Skipped
@@ -509,6 +510,37 @@ class TestCaches:
             held = connection.execute("SELECT value FROM readings").fetchall()
         assert len(held) > 1
         assert not any(b"Secret" in decompress(value) for (value,) in held)
+
+    def test_a_copy_needs_what_is_cached_of_the_other(self, index, folder):
+        (folder / "copy.txt").write_text(text_of("a.txt"))
+        index.update()
+        (folder / "copy.txt").unlink()
+        index.update()
+        index.embed_model.batches.clear()
+        kind = {"max_children": 3, "summary_tokens": 40}
+        again = built(folder, index.store.uri, DocumentHierarchy(index.embed_model, **kind))
+        assert index.embed_model.batches == []
+        assert again.last_build.usage.cached_summaries == 4  # of three documents and the root
+
+    def test_summaries_of_another_recipe_go_with_their_documents(self, index, folder):
+        (folder / "a.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
+        index.update()
+        index.regrow(hierarchy_of(DocumentHierarchy, summary_tokens=30))
+        (folder / "a.txt").unlink()
+        index.update()
+        with closing(sqlite3.connect(cache_file(index.store.uri))) as cache:
+            texts = [text for (text,) in cache.execute("SELECT text FROM texts")]
+        assert texts
+        assert not any(b"Zanzibar" in text for text in texts)
+
+    def test_a_deletion_removes_vectors_of_generations_that_were_rolled_back(self, index, folder):
+        (folder / "a.txt").write_text("Zanzibar lies by the sea. The keeper sailed there once.")
+        index.update()
+        index.store.rollback()
+        index.delete("a.txt")
+        held = {text_digest(text) for text in embedded(index)}
+        with closing(sqlite3.connect(cache_file(index.store.uri))) as cache:
+            assert {text for (text,) in cache.execute("SELECT text FROM vectors")} == held
 
     def test_nothing_of_what_is_gone_stays(self, index, folder, tmp_path):
         index.update()

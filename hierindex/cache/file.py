@@ -57,20 +57,23 @@ class Cache:
         """Return whether no job has begun with other documents since the last clean-up."""
         return self.texts is None or self.texts.holds_only(documents)
 
-    def forget(self, gone: Collection[str], summaries: Iterable[str] | None = None) -> None:
+    def forget(self, gone: Collection[str], held: Collection[str] | None = None) -> None:
         """Delete what this build did not use: of texts that it removes, and of unfinished builds.
 
         Parameters
         ----------
         gone : Collection[str]
             Texts of chunks and summaries, as they were embedded.
-        summaries : Iterable[str], optional
-            Texts of all summaries that the index holds; then all others are deleted, too.
+        held : Collection[str], optional
+            Those of all nodes of the index; then all others are deleted, too.
         """
-        if self.vectors is not None:
+        if self.vectors is not None and held is not None:
+            self.vectors.use(held)
+            self.vectors.forget_the_rest()
+        elif self.vectors is not None:
             self.vectors.forget(gone)
         if self.texts is not None:
-            self.texts.forget(gone, summaries)
+            self.texts.forget(gone, held)
         if self.readings is not None:
             self.readings.forget_the_rest()
 

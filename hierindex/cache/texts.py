@@ -20,6 +20,16 @@ CREATE TABLE IF NOT EXISTS documents (
 """
 
 
+DELETE_GONE = """
+DELETE FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))
+    AND (details IS NULL OR is_gone(text))
+"""
+FIND_UNUSED = "SELECT id FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))"
+DELETE_UNUSED = "DELETE FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))"
+UNUSED = "unused"
+"""Noted in the place of a document's hash, if texts that no node has are kept."""
+
+
 class TextCache:
     """A cache of completions and summaries, by a digest of everything that determines them.
 
@@ -86,41 +96,34 @@ class TextCache:
         is gone, neither according to the caller nor of those recorded by `begin`.
         """
         with optional(), self._database.transaction() as connection:
-            before = connection.execute(
+            rows = connection.execute(
                 "DELETE FROM documents WHERE id <= ? RETURNING hash", (self._last_document,)
-            ).fetchall()
-            _noted(connection, self._documents)  # after those of builds that began meanwhile
-            if not something_is_gone and self._documents.issuperset(d for (d,) in before):
-                return
-            connection.execute(
-                "DELETE FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))",
-                (self._last_before, json.dumps(sorted(self._recalled))),
             )
+            before = {each for (each,) in rows} - {UNUSED}
+            _noted(connection, self._documents)  # after those of builds that began meanwhile
+            unused = self._last_before, json.dumps(sorted(self._recalled))
+            if something_is_gone or not before <= self._documents:
+                connection.execute(DELETE_UNUSED, unused)
+            elif connection.execute(FIND_UNUSED, unused).fetchone():
+                _noted(connection, {UNUSED})
 
-    def forget(self, gone: Iterable[str], summaries: Iterable[str] | None = None) -> None:
-        """Delete summaries that this build did not use, and completions of earlier builds.
+    def forget(self, gone: Iterable[str], held: Iterable[str] | None = None) -> None:
+        """Delete summaries and completions of earlier builds that this one did not use.
 
         Parameters
         ----------
         gone : Iterable[str]
-            Texts of the summaries.
-        summaries : Iterable[str], optional
-            Texts of all summaries that the index holds; then all others are deleted.
+            Texts of summaries to delete.
+        held : Iterable[str], optional
+            Texts of nodes that the index holds; then all but their summaries are deleted.
         """
+        those = {*map(_encoded, gone if held is None else held)}
         with optional(), self._database.transaction() as connection:
             connection.execute("DELETE FROM documents WHERE id <= ?", (self._last_document,))
             _noted(connection, self._documents)
-            connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone (text BLOB PRIMARY KEY)")
-            connection.executemany(
-                "INSERT OR IGNORE INTO gone VALUES (?)", ((_encoded(text),) for text in gone)
-            )
-            connection.execute(
-                "DELETE FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))"
-                " AND (details IS NULL OR text IN (SELECT text FROM gone))",
-                (self._last_before, json.dumps(sorted(self._recalled))),
-            )
-            if summaries is not None:
-                forget_all_but(connection, summaries)
+            unused = self._last_before, json.dumps(sorted(self._recalled))
+            connection.create_function("is_gone", 1, lambda x: (x in those) == (held is None))
+            connection.execute(DELETE_GONE, unused)
 
     def _recall(self, keys: Iterable[str]) -> dict[str, tuple[bytes, bytes | None]]:
         found = {}

@@ -23,7 +23,7 @@ from hierindex.record import NodeRecord
 from hierindex.store.snapshot import Snapshot
 
 FEW = 100  # nodes of a level that are read at once rather than searched
-MANY_NEW = 0.25  # share of new nodes above which all nodes of a level are read
+MANY_NEW = 0.02  # share of new nodes from which reading all of a level is faster than searching
 MOST_NEW = 0.5  # share of new nodes above which a level is clustered anew
 
 
@@ -125,13 +125,13 @@ class EarlierTree:
         is_high = self._shift != 0 or self._cut >= self._held.highest_level()
         self._is_whole = is_high or n_nodes <= max(FEW, len(new) / MANY_NEW)
         away = self._left | {draft.id for draft in current}
-        self._held.places_above(self._left)
+        self._held.prefetch_parents(self._left)
         groups = {parent for node_id in self._left for parent in self._parents(node_id)}
         if self._is_whole:
-            near = beside = self._kept_nodes(self._held.cut(self._cut), away)
+            near = beside = self._remembered(self._held.cut(self._cut), away)
             groups |= {parent for draft in beside for parent in self._parents(draft.id)}
         else:
-            near = self._kept_nodes(
+            near = self._remembered(
                 self._held.drafts(self._held.near(X[is_new], self._cut, away)), away
             )
         known = [draft for draft in current if draft.id in self._follows]
@@ -140,7 +140,11 @@ class EarlierTree:
         if not self._is_whole:
             groups |= {*group_of.values()}
             members = {i for place in self._held.places(groups).values() for i in place.children}
-            beside = self._kept_nodes(self._held.drafts(members - away), away)
+            beside = self._remembered(self._held.drafts(members - away), away)
+        for draft in beside:
+            if draft.record.level > self._levels:
+                lifted = draft.record.level + self._shift
+                draft.note(level=lifted, level_max=lifted)
         nodes, X = [*current, *beside], stacked(X, beside)
         order = sorted(range(len(nodes)), key=lambda i: self._place(nodes[i]))
         self._nodes = nodes = [nodes[i] for i in order]
@@ -158,7 +162,8 @@ class EarlierTree:
 
         These are the parents of groups that have the same nodes as before, all of them unchanged.
         """
-        places = self._held.places(self._groups)
+        beside = (self.parents_beside(draft) for draft in nodes)
+        places = self._held.places({*self._groups}.union(*beside))
         parent_of = {place.children: node_id for node_id, place in places.items()}
         kept = {}
         for g, group in enumerate(groups_of(M)):
@@ -216,8 +221,9 @@ class EarlierTree:
     def finish(self, drafts: Sequence[Draft]) -> None:
         """Note that nothing is above the nodes that `around` returned last, given all new nodes."""
         if self._is_whole:
+            top = max((draft.record.level for draft in self._nodes), default=0)
             for draft in self._nodes:
-                draft.note(parents=(), level_max=self._cut + self._shift)
+                draft.note(parents=(), level_max=top)
             self.gone.update(self._held.above(self._cut))
             self.gone.difference_update(draft.id for draft in drafts)
 
@@ -227,7 +233,7 @@ class EarlierTree:
         They are in the order of their levels, then of the text.
         """
         known = self.gone.union(self._read, (draft.id for draft in drafts))
-        self._kept_nodes(self._held.drafts(self._held.of_documents(documents).keys() - known), ())
+        self._remembered(self._held.drafts(self._held.of_documents(documents).keys() - known), ())
         related = [*drafts, *(draft for draft, _ in self._read.values())]
         return sorted(related, key=lambda draft: (draft.record.level, *self._place(draft)[:2]))
 
@@ -241,15 +247,12 @@ class EarlierTree:
         """Return the earlier node that a node is or continues; "" if it is new."""
         return self._follows.get(draft.id, draft.id if self.is_unchanged(draft) else "")
 
-    def _kept_nodes(self, drafts: Iterable[Draft], away: Collection[str]) -> list[Draft]:
+    def _remembered(self, drafts: Iterable[Draft], away: Collection[str]) -> list[Draft]:
         """Remember nodes that were read, without those that are known already."""
         nodes = [draft for draft in drafts if draft.id not in away]
-        self._held.places_above({draft.id for draft in nodes})
+        self._held.prefetch_parents({draft.id for draft in nodes})
         for draft in nodes:
             self._read[draft.id] = draft, draft.record
-            if draft.record.level > self._levels:
-                level = draft.record.level + self._shift
-                draft.note(level=level, level_max=level)
         return nodes
 
     def _joined(self, new: Floats2d, known: Sequence[Draft], X: Floats2d) -> list[str]:

@@ -4,6 +4,7 @@ The generator yields texts to embed or groups to summarise and receives the resu
 sync and the async driver run the same code.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -243,8 +244,9 @@ def _link(
             parents[columns[0]] = next(iter(beside))
             weight_of = {parent: weight / total for parent, weight in beside.items()}
         else:
-            shares = zip(columns, ((1 - total) * weights).tolist(), strict=True)
-            weight_of = {_id(parents[g]): share for g, share in shares} | beside
+            weight_of = defaultdict(float, beside)
+            for g, share in zip(columns, ((1 - total) * weights).tolist(), strict=True):
+                weight_of[_id(parents[g])] += share
         pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])
         known = {parent for parent, _ in draft.record.parents}
         if known != {parent for parent, _ in pairs}:

@@ -19,6 +19,7 @@ from hierindex.threads import wait_for
 if TYPE_CHECKING:
     import pyarrow as pa
 
+AT_ONCE = 32  # searches
 PLACE = ("id", "level", "level_max", "parent_ids", "parent_weights", "child_ids", "documents")
 
 
@@ -51,7 +52,7 @@ class HeldTree:
             self._learn(self._select(*PLACE, where=by_ids(unknown)))
         return {i: self._places[i] for i in ids if i in self._places}
 
-    def places_above(self, ids: Collection[str]) -> None:
+    def prefetch_parents(self, ids: Collection[str]) -> None:
         """Read the places of nodes and of their parents at once."""
         self.places({parent for place in self.places(ids).values() for parent in place.parents})
 
@@ -120,11 +121,12 @@ class HeldTree:
         others = Passing(where=at_cut(level) & ~by_ids(without) if without else at_cut(level))
         scope = Scope(self._snapshot, others, columns=("id",))
 
-        async def found() -> "list[pa.Table]":
-            vectors = [x.tolist() for x in X]
+        async def found(rows: Floats2d) -> "list[pa.Table]":
+            vectors = [x.tolist() for x in rows]
             return await asyncio.gather(*(nearest(scope, x, NEIGHBOURS) for x in vectors))
 
-        return sorted({i for table in wait_for(found()) for i in table["id"].to_pylist()})
+        parts = [wait_for(found(X[first : first + AT_ONCE])) for first in range(0, len(X), AT_ONCE)]
+        return sorted({i for tables in parts for rows in tables for i in rows["id"].to_pylist()})
 
     def _drafts(self, where: Prefilter) -> list[Draft]:
         rows = self._select(*NODE_COLUMNS, "vector", where=where)

@@ -1,7 +1,7 @@
 """Growing and publishing the tree of what an index is to hold."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,9 @@ from hierindex.progress import Progress
 from hierindex.read.documents import read_files
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import RECORD_KEYS, NodeRecord
-from hierindex.store.prefilter import SUMMARIES
+from hierindex.store.prefilter import by_texts
+from hierindex.store.rows import to_nodes
+from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
@@ -111,8 +113,10 @@ class Job:
         grown = self.hierarchy.grow(chunks, cache, self.progress, self.earlier())
         with self.watch("write"):
             gone = wait_for(self.snapshot.nodes(grown.gone))
+            ids = {node.node_id for node in grown.nodes}
+            new = ids.difference(wait_for(self.snapshot.columns("id", node_ids=ids))["id"])
             generation = self._write(grown)
-            self._forget(gone, is_clean=is_clean)
+            self._forget(gone, new, is_clean=is_clean)
         return reported(self.revision, grown, generation, self.watch)
 
     def _write(self, grown: Grown) -> int:
@@ -130,12 +134,15 @@ class Job:
             return self.store.replace(grown.nodes, report, purge=self.purge)
         return self.store.revise(grown.nodes, grown.gone, report, purge=self.purge)
 
-    def _forget(self, gone: Sequence[BaseNode], *, is_clean: bool) -> None:
+    def _forget(self, gone: Sequence[BaseNode], new: Set[str], *, is_clean: bool) -> None:
         """Delete what the cache has of text that the index no longer holds.
 
         Parameters
         ----------
         gone : Sequence[BaseNode]
+            The nodes that the tree no longer has.
+        new : Set[str]
+            Ids of those that it did not have, for which the cache was used.
         is_clean : bool
             Whether the cache had nothing of other documents than the index before.
         """
@@ -144,11 +151,12 @@ class Job:
             is_gone = bool(changes.changed or changes.removed)
             self.cache.forget_the_rest(something_is_gone=is_gone)
             return
-        held = None
-        if self.purge or not is_clean:
-            after = self.store.snapshot()
-            held = wait_for(after.select("text", where=SUMMARIES))["text"].to_pylist()
-        self.cache.forget([node.get_content(MetadataMode.EMBED) for node in gone], held)
+        is_all = self.purge or not is_clean
+        where = None if is_all else by_texts({node.get_content(MetadataMode.NONE) for node in gone})
+        rows = to_nodes(wait_for(self.store.snapshot().select(*NODE_COLUMNS, where=where)))
+        held = {row.get_content(MetadataMode.EMBED) for row in rows if row.node_id not in new}
+        left = {node.get_content(MetadataMode.EMBED) for node in gone} - held
+        self.cache.forget(left, held if is_all else None)
 
 
 def build_tree(

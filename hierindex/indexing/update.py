@@ -10,6 +10,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.node_parser import NodeParser
 
 from hierindex.cache.file import forget, open_cache
+from hierindex.cache.texts import UNUSED
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -120,7 +121,9 @@ def revise(
         if _is_stale(snapshot, was):
             revision = replace(revision, anew=True)
         if revision.is_empty and (not given.purge or PURGED in snapshot.details()):
-            if not cache.holds_only(origin.document_hash for origin in before.values()):
+            if not cache.holds_only(
+                [UNUSED, *(origin.document_hash for origin in before.values())]
+            ):
                 _forget_the_rest(snapshot)  # a job that was killed, or an edit taken back
             return unchanged(revision, snapshot, watch)
         with watch("load"):

@@ -1,12 +1,14 @@
 """Trees that are grown again after edits: what stays, and what a model is asked for."""
 
 import random
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from histories import documents, history
 from llama_index.core.node_parser import SentenceSplitter
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import Document, TextNode
 
 from hierindex import (
     DocumentHierarchy,
@@ -17,6 +19,8 @@ from hierindex import (
     SemanticHierarchy,
 )
 from hierindex.cache.file import open_cache
+from hierindex.core.groupers import ByMixture
+from hierindex.core.membership import from_groups
 from hierindex.hierarchy import earlier
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.growth import Grown
@@ -84,7 +88,7 @@ class Held:
 
 
 def hierarchy_of(kind, **options) -> Hierarchy:
-    return kind(embed_model=HashingEmbedding(), max_children=4, **options)
+    return kind(embed_model=HashingEmbedding(), **{"max_children": 4, **options})
 
 
 def record_of(node) -> NodeRecord:
@@ -172,16 +176,79 @@ def document_levels(nodes) -> int:
 
 
 def check_tree(nodes) -> None:
-    """One root, links both ways, weights of 1, and no gap between a node and its parents."""
+    """There is one root, which is the highest node."""
     records = {node.node_id: record_of(node) for node in nodes}
-    children = {n.node_id: {c.node_id for c in n.child_nodes or ()} for n in nodes}
     assert [i for i, record in records.items() if not record.parents] == [
         max(records, key=lambda i: records[i].level)
     ]
+    check_links(nodes)
+
+
+def check_links(nodes) -> None:
+    """Links both ways, weights of 1, and no gap between a node and its parents."""
+    records = {node.node_id: record_of(node) for node in nodes}
+    children = {n.node_id: {c.node_id for c in n.child_nodes or ()} for n in nodes}
     for i, record in records.items():
+        assert len(dict(record.parents)) == len(record.parents)
         assert sum(weight for _, weight in record.parents) == pytest.approx(
             1.0 if record.parents else 0.0
         )
         assert all(records[p].level == record.level_max + 1 for p, _ in record.parents)
         assert all(i in children[p] for p, _ in record.parents)
         assert all(i in dict(records[c].parents) for c in children[i])
+
+
+def short_documents(n: int) -> list[Document]:
+    return [
+        Document(id_=f"{i}", text=f"{' '.join(random.Random(i).choices(WORDS, k=12))} {i}.")
+        for i in range(n)
+    ]
+
+
+def changed_tree(tree: Hierarchy, docs, gone, new, folder) -> list[TextNode]:
+    """The nodes of an index of documents after a change."""
+    store = HierarchyStore(folder)
+    store.replace(tree.grow(docs).nodes, {})
+    order = [doc.id_ for doc in docs if doc.id_ not in gone] + [doc.id_ for doc in new]
+    grown = tree.grow(new, earlier=EarlierTree(store.snapshot(), gone, order))
+    store.revise(grown.nodes, grown.gone, {})
+    return store.get_nodes()
+
+
+@pytest.mark.parametrize("n", [27, 30, 33, 36])
+def test_neighbours_that_are_only_asked_stay_as_they_are(n, tmp_path) -> None:
+    tree = hierarchy_of(DocumentHierarchy, max_children=3, summary_tokens=32, max_tokens=90)
+    *docs, new = short_documents(n + 1)
+    check_links(changed_tree(tree, docs, [], [new], tmp_path))
+
+
+@dataclass(frozen=True)
+class Soft(ByMixture):
+    """One group of two rows is within another one; other rows are in pairs."""
+
+    def __call__(self, rows):
+        if len(rows) != 11:
+            return super().__call__(rows)
+        groups = [[0, 1, 2], [0, 1], [3, 4], [5, 6], [7, 8], [9, 10]]
+        return from_groups([*map(np.array, groups)], [np.ones(len(g)) for g in groups], 11)
+
+
+class SoftHierarchy(RaptorHierarchy):
+    def _groupers(self):
+        return [], [Soft(self.seed, self._caps(), self.mixture)]
+
+
+def test_a_group_that_becomes_another_one_is_that_group(tmp_path) -> None:
+    docs = [Document(id_=f"{i:02}", text=f"harbour {i} sail {i * 7}.") for i in range(11)]
+    tree = SoftHierarchy(HashingEmbedding(), max_children=3)
+    check_links(changed_tree(tree, docs, ["02"], [], tmp_path))
+
+
+def test_a_level_at_which_nothing_fits_together_is_no_level(tmp_path) -> None:
+    tree = RaptorHierarchy(HashingEmbedding(), max_children=2, max_tokens=100)
+    docs = [
+        Document(id_=f"{i:02}", text=" ".join(f"w{i}x{j}" for j in range(90 if i > 1 else 5)))
+        for i in range(12)
+    ]
+    nodes = changed_tree(tree, docs, ["00"], [], tmp_path)
+    assert {record_of(node).level_max for node in nodes} == {0}
