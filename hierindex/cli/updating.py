@@ -89,10 +89,12 @@ def delete(
         given = {"progress": progress, **models}
         if dry_run:
             print_estimate(opened.estimate_update(delete=documents, **given), settings, as_json)
+            what = "Earlier generations would be removed with the deleted text."
         else:
             _print(opened.delete(*documents, **given), timings, as_json)
-            if not as_json:
-                typer.echo("Earlier generations were removed with the deleted text.")
+            what = "Earlier generations were removed with the deleted text."
+        if not as_json:
+            typer.echo(f"{what} Files that still exist stay out until they are named as SOURCE.")
 
 
 def _print(report: "BuildReport", timings: bool, as_json: bool) -> None:

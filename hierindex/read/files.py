@@ -79,8 +79,8 @@ def _files(source: Path) -> Iterator[tuple[str, Path]]:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a file or folder of this name in a source is not read."""
-    return name.startswith(".") or name.endswith(".lance")
+    """Return whether a file or folder of this name in a source is not read, as backups are not."""
+    return name.startswith(".") or name.endswith((".lance", "~"))
 
 
 def is_link(path: Path) -> bool:

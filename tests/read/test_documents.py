@@ -171,6 +171,7 @@ def test_a_folder_is_read_with_its_folders_in_order(written):
             ".git/config": "no",
             "a/.hidden/x.txt": "no",
             "index.lance/data.txt": "no",
+            "a.txt~": "no",
             "empty.txt": "",
         }
     )
