@@ -150,7 +150,7 @@ class EarlierTree:
         self._nodes = nodes = [nodes[i] for i in order]
         self._groups = sorted(groups)
         self._before = self._memberships(nodes, group_of)
-        if not nodes:  # those of some groups are all gone
+        if not nodes:  # of each group, all nodes are gone
             return self.rise([], csr_array((0, 0)), [], X)
         is_anew = self._is_whole and (not groups or len(new) > MOST_NEW * n_nodes)
         rows = level_rows(nodes, X[order], level)
@@ -219,7 +219,10 @@ class EarlierTree:
         return self.around(current, X[rows], self._cut + self._shift + 1)
 
     def finish(self, drafts: Sequence[Draft]) -> None:
-        """Note that nothing is above the nodes that `around` returned last, given all new nodes."""
+        """Make roots of the nodes that `around` returned last, if they are a whole level.
+
+        All earlier nodes above them are gone, but for those that are among the new ones.
+        """
         if self._is_whole:
             top = max((draft.record.level for draft in self._nodes), default=0)
             for draft in self._nodes:

@@ -5,7 +5,7 @@ sync and the async driver run the same code.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +40,7 @@ class Grown:
     """
 
     nodes: list[TextNode]
-    gone: Collection[str]
+    gone: frozenset[str]
     usage: Usage
     statistics: list[LevelStatistics]
     timings: list[Timing]
@@ -198,7 +198,7 @@ class _Growing:
             nodes = [draft.finished() for draft in changed]
         return Grown(
             nodes,
-            earlier.gone if earlier else (),
+            frozenset(earlier.gone if earlier else ()),
             self._usage,
             statistics,
             self._watch.timings,

@@ -121,7 +121,7 @@ class Revision:
     was, remembered : Remembered
         What the index remembers, and what it is to remember, except for the settings.
     anew : bool
-        Whether the tree is grown even if nothing changes, and with none of its groups.
+        Whether all of the tree is grown again, even if no document changes.
     """
 
     before: Documents
