@@ -715,6 +715,7 @@ def test_a_dry_run_says_what_a_build_takes(build, server) -> None:
         "names",
         "price",
         "prompt_tokens",
+        "skipped",
     ]
     usage = json.loads(build("--json")[1])["usage"]
     assert told["llm_calls"] == usage["llm_calls"] == len(server.requests)

@@ -86,7 +86,8 @@ def some(names: Sequence[str]) -> str:
 def estimated(estimate: dict[str, Any]) -> str:
     """Format the estimated cost of a build, an update or a deletion."""
     changed = estimate["documents"]
-    changes = "\n".join([f"{_changes(changed)}.", *_names(changed, estimate)])
+    skipped = skipped_files(estimate["skipped"])
+    changes = "\n".join([f"{_changes(changed)}.", *_names(changed, estimate), *skipped])
     if not estimate["levels"]:
         return f"Nothing would change: {changes}"
     rows = [

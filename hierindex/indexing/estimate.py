@@ -18,7 +18,7 @@ from hierindex.indexing.build import Job, held_by
 from hierindex.indexing.changes import ChangedDocuments, Remembered, Revision, held_documents
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.progress import Progress
-from hierindex.read.documents import read_files
+from hierindex.read.documents import Skipped, read_files
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
@@ -36,7 +36,7 @@ class Estimate:
     estimate, these numbers are pairs of bounds.
     `embedded_chunks` and `embedded_tokens` count the chunks whose vectors are not cached, and
     `documents` those that would be added, changed, removed, renamed and unchanged; `names` has the
-    ids of all but the unchanged.
+    ids of all but the unchanged, and `skipped` the files that would be left out.
     """
 
     levels: list[dict[str, Number]]
@@ -48,6 +48,7 @@ class Estimate:
     embedded_tokens: int = 0
     documents: dict[str, int] = field(default_factory=dict)
     names: ChangedDocuments = field(default_factory=ChangedDocuments)
+    skipped: list[Skipped] = field(default_factory=list)
 
     def price(self, prompt: float, completion: float) -> float | tuple[float, float]:
         """Return the maximum price, given prices per million tokens."""
@@ -57,7 +58,7 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the estimate as plain dictionaries, lists and numbers."""
-        return asdict(self)
+        return {**asdict(self), "skipped": [each.to_json() for each in self.skipped]}
 
 
 def estimate_tree(
@@ -98,6 +99,7 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
     embedded: dict[str, Any] = {
         "documents": asdict(job.revision.changes),
         "names": job.revision.names,
+        "skipped": [*job.revision.skipped],
         "embedded_chunks": len(n_tokens),
         "embedded_tokens": int(n_tokens.sum()),
     }
@@ -117,8 +119,12 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
 
 def costs_nothing(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> Estimate:
     """Return the estimate of an update that changes nothing."""
-    documents = asdict(revision.changes)
-    return Estimate([], 0, 0, 0, 0, documents=documents, names=revision.names)
+    return replace(
+        Estimate([], 0, 0, 0, 0),
+        documents=asdict(revision.changes),
+        names=revision.names,
+        skipped=[*revision.skipped],
+    )
 
 
 def _between(one: Expected, other: Expected, *, may_be_cached: bool) -> Estimate:

@@ -49,7 +49,7 @@ class BuildReport:
     def to_json(self) -> dict[str, Any]:
         """Return the report as dicts, lists and numbers."""
         timings = [timing._asdict() for timing in self.timings]
-        skipped = [{"path": each.path, "reason": each.reason} for each in self.skipped]
+        skipped = [each.to_json() for each in self.skipped]
         return {**asdict(self), "skipped": skipped, "timings": timings}
 
 

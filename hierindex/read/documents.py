@@ -83,6 +83,10 @@ class Skipped:
     reason: str
     is_unread: bool = False
 
+    def to_json(self) -> dict[str, str]:
+        """Return what the command line prints of it."""
+        return {"path": self.path, "reason": self.reason}
+
 
 def read_documents(
     *sources: str | Path, progress: Progress = silent, memory: ReadingCache | None = None
