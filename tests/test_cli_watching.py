@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from loopback import NO_QUOTA, LoopbackServer, names_words
 from processes import started
+from watched import small_folder, text_of
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
 from hierindex.llm.client import load_llm
@@ -20,16 +21,9 @@ STOPPED = "hierindex: Stopped; the index is as the last update left it.\n"
 AT = r"\d\d:\d\d:\d\d  Generation "
 
 
-def text_of(name: str) -> str:
-    return "\n\n".join(f"In {name} the keeper met boat {i} at the gate." for i in range(4))
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (folder := tmp_path / "texts").mkdir()
-    for name in ("a.txt", "b.txt", "c.md"):
-        (folder / name).write_text(text_of(name))
-    return folder
+    return small_folder(tmp_path / "texts")
 
 
 @pytest.fixture

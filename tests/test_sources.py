@@ -59,6 +59,12 @@ def fresh(sources, tmp_path) -> HierarchicalIndex:
     return built(sources, tmp_path / "fresh", hierarchy_of(DocumentHierarchy))
 
 
+def shortening(llm) -> DocumentHierarchy:
+    rewriter = LLMRewriter(llm, prompt="Shorten this: {text}")
+    by_llm = TwoStageSummarizer(rewriter, min_grounding=None, grounding=None)
+    return hierarchy_of(DocumentHierarchy, summarizer=by_llm)
+
+
 class TestMovedSources:
     def test_it_is_read_where_it_is_named(self, index, moved, tmp_path):
         with pytest.raises(SourceError, match="name the path to which it was moved"):
@@ -178,10 +184,7 @@ class TestMovedSources:
     def test_no_summary_is_written_again(self, folder, tmp_path):
         with LoopbackServer(reply=names_words) as server:
             llm = load_llm("tiny", server.base_url)
-            rewriter = LLMRewriter(llm, prompt="Shorten this: {text}")
-            by_llm = TwoStageSummarizer(rewriter, min_grounding=None, grounding=None)
-            hierarchy = hierarchy_of(DocumentHierarchy, summarizer=by_llm)
-            index = built(folder, tmp_path / "index", hierarchy)
+            index = built(folder, tmp_path / "index", shortening(llm))
             n_requests = len(server.requests)
             assert counts(index.update(folder.rename(tmp_path / "x"), llm=llm)) == (0, 0, 0, 0, 3)
             assert len(server.requests) == n_requests > 0
@@ -192,10 +195,7 @@ class TestFilesThatComeAndGo:
         """Nothing is published meanwhile, so that no language model has to be passed."""
         with LoopbackServer(reply=names_words) as server:
             llm = load_llm("tiny", server.base_url)
-            rewriter = LLMRewriter(llm, prompt="Shorten this: {text}")
-            by_llm = TwoStageSummarizer(rewriter, min_grounding=None, grounding=None)
-            hierarchy = hierarchy_of(DocumentHierarchy, summarizer=by_llm)
-            index = built(folder, tmp_path / "index", hierarchy)
+            index = built(folder, tmp_path / "index", shortening(llm))
             generation = index.delete("a.txt", llm=llm).generation
             for here, there in (("a.txt", "../away"), ("../away", "a.txt")):
                 (folder / here).rename(folder / there)

@@ -12,6 +12,7 @@ import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 from summarize.groups import RewriterOf
+from watched import small_folder, text_of
 
 from hierindex import (
     DocumentHierarchy,
@@ -31,16 +32,9 @@ PATIENCE = 20  # seconds
 QUIET = 1.5  # seconds in which nothing happens
 
 
-def text_of(name: str) -> str:
-    return "\n\n".join(f"In {name} the keeper met boat {i} at the gate." for i in range(4))
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (folder := tmp_path / "texts").mkdir()
-    for name in ("a.txt", "b.txt", "c.md"):
-        (folder / name).write_text(text_of(name))
-    return folder
+    return small_folder(tmp_path / "texts")
 
 
 def built(*sources: Path, uri: Path) -> HierarchicalIndex:

@@ -12,6 +12,9 @@ Command = Callable[..., None]
 
 Index = Annotated[Path, typer.Option("--index", help="Folder of the index.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
+Purge = Annotated[
+    bool, typer.Option("--purge", help="Remove earlier generations with what was changed.")
+]
 Timings = Annotated[bool, typer.Option("--timings", help="Print seconds by stage and level.")]
 Question = Annotated[str, typer.Argument(metavar="QUESTION")]
 Where = Annotated[

@@ -32,10 +32,7 @@ def update(
     *,
     index: options.Index,
     flags: dict[str, Any],
-    purge: Annotated[
-        bool,
-        typer.Option("--purge", help="Remove earlier generations with what was changed."),
-    ] = False,
+    purge: options.Purge = False,
     dry_run: DryRun = False,
     timings: options.Timings = False,
     as_json: options.AsJson = False,

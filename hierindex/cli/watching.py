@@ -28,10 +28,7 @@ def watch(
     *,
     index: options.Index,
     flags: dict[str, Any],
-    purge: Annotated[
-        bool,
-        typer.Option("--purge", help="Remove earlier generations with what was changed."),
-    ] = False,
+    purge: options.Purge = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print only JSON objects, one on a line.")
     ] = False,
