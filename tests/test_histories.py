@@ -95,7 +95,7 @@ def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int
     states = [(t, h) for t in history(seed, n_edits) for h in hierarchies]
     for i, (texts, hierarchy) in enumerate(states):
         nodes = built(documents(texts), folder / "index", hierarchy).store.get_nodes()
-        fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
+        fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
         assert as_plain(nodes) == as_plain(fresh), f"seed {seed}, state {i}"
         assert wrong_citations(nodes, texts)[1] == 0, f"seed {seed}, state {i}"
     apart = built(documents(texts), folder / "apart", hierarchy).store.get_nodes()
@@ -239,7 +239,7 @@ def test_a_model_that_does_not_tell_what_it_is_judges_each_summary_again(
         hierarchy = hierarchy_of(DocumentHierarchy, None if remembered else by_llm(server), dim)
         hierarchy.embed_model.model_name = "unknown"
         index = built(documents(texts), tmp_path, hierarchy)
-        fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
+        fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
         assert as_plain(index.store.get_nodes()) == as_plain(fresh)
     assert index.last_build.usage.cached_summaries > 0
 
@@ -388,7 +388,7 @@ class TestWhatIsPaidFor:
         )
         index = built(documents(texts), tmp_path, hierarchy)
         assert index.last_build.usage.cached_summaries == 0
-        fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
+        fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
         assert as_plain(index.store.get_nodes()) == as_plain(fresh)
 
     def test_a_fallback_is_tried_again(self, tmp_path, texts):
@@ -417,5 +417,5 @@ def test_a_build_reads_no_table(tmp_path, kind):
     options = {"splitter": None, "chunk_size": CHUNK_SIZE, "replace": True, "progress": None}
     for texts in history(3, 2):
         build_tree(documents(texts), Unread(tmp_path), hierarchy, **options)
-    fresh = hierarchy.grow(chunks_of(texts, hierarchy)).nodes
+    fresh = hierarchy.grow([chunks_of(texts, hierarchy)]).nodes
     assert as_plain(HierarchyStore(tmp_path).get_nodes()) == as_plain(fresh)

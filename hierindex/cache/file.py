@@ -36,22 +36,17 @@ class Cache:
             return self
         return replace(self, vectors=VectorCache(self.database, model))
 
-    def begin(self, documents: Collection[str], embedded: Iterable[str] = ()) -> None:
-        """Record what the index will hold, before any of it is written.
-
-        Parameters
-        ----------
-        documents : Collection[str]
-            Hashes of all documents.
-        embedded : Iterable[str]
-            Texts of chunks whose vectors are known, so that they are not recalled.
-        """
-        if self.vectors is not None:
-            self.vectors.use(embedded)
+    def begin(self, documents: Collection[str]) -> None:
+        """Record what the index will hold, before any of it is written: hashes of documents."""
         if self.texts is not None:
             self.texts.begin(documents)
         if self.readings is not None:
             self.readings.begin(documents)
+
+    def use(self, embedded: Iterable[str]) -> None:
+        """Record that the vectors of texts are used, though they are known and not recalled."""
+        if self.vectors is not None:
+            self.vectors.use(embedded)
 
     def holds_only(self, documents: Iterable[str]) -> bool:
         """Return whether no job has begun with other documents since the last clean-up."""

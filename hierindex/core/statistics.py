@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +28,8 @@ BLOCK = 256  # rows per block of distances
 class LevelStatistics:
     """Statistics of a level and of how it groups the level below.
 
-    The last four are None for the leaves.
+    The last four are None for the leaves. In a build of many documents, the silhouette of nodes of
+    a document is compared with the groups of those documents that are grown at once.
     """
 
     level: int
@@ -41,27 +45,96 @@ class LevelStatistics:
     """Mean simplified silhouette in [-1, 1]; None if there is one group."""
 
 
-def level_statistics(layers: Sequence[Membership], levels: Sequence[Rows]) -> list[LevelStatistics]:
-    """Return statistics per level, leaves first; `layers` group the rows of all but the last."""
-    groupings = [(None,) * 4] + [
-        _grouping(M, rows.X) for M, rows in zip(layers, levels, strict=False)
-    ]
-    return [
-        LevelStatistics(rows.level, len(rows), int(rows.n_tokens.sum()), *grouping)
-        for rows, grouping in zip(levels, groupings, strict=True)
-    ]
+@dataclass(frozen=True)
+class Tally:
+    """Sums over a level, and over the level below it, which it groups; parts of a level add up.
+
+    `families` are the groups of two rows and more, and `children` their rows. `links` count the
+    memberships of the rows below, `similarity` sums their cosines to their centroids, and
+    `silhouettes` their silhouettes, None if there is one group.
+    """
+
+    level: int
+    nodes: int
+    tokens: int
+    below: int = 0
+    families: int = 0
+    children: int = 0
+    links: int = 0
+    similarity: float = 0.0
+    silhouettes: float | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, below: Rows | None = None, M: Membership | None = None) -> Self:
+        """Count the rows of a level, which are the groups of those below."""
+        counted = rows.level, len(rows), int(rows.n_tokens.sum())
+        if below is None or M is None:
+            return cls(*counted)
+        n_children = np.bincount(M.indices, minlength=M.shape[1])
+        families = n_children[n_children > 1]
+        mean = silhouette(M, below.X)
+        return cls(
+            *counted,
+            below=len(below),
+            families=len(families),
+            children=int(families.sum()),
+            links=M.nnz,
+            similarity=mean_cohesion(M, below.X) * len(below),
+            silhouettes=None if mean is None else mean * len(below),
+        )
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Count the rows of two parts of a level."""
+        known = [each for each in (self.silhouettes, other.silhouettes) if each is not None]
+        sums = {
+            name: value + getattr(other, name)
+            for name, value in vars(self).items()
+            if name not in ("level", "silhouettes")
+        }
+        return Tally(self.level, silhouettes=sum(known) if known else None, **sums)
+
+    def passing(self, level: int) -> "Tally":
+        """Return the tally of the same rows as they pass up to a higher level, each alone."""
+        silhouettes = 0.0 if self.nodes > 1 else None
+        return Tally(
+            level,
+            self.nodes,
+            self.tokens,
+            below=self.nodes,
+            links=self.nodes,
+            similarity=float(self.nodes),
+            silhouettes=silhouettes,
+        )
+
+    def statistics(self) -> LevelStatistics:
+        """Return the means."""
+        if not self.below:
+            return LevelStatistics(self.level, self.nodes, self.tokens, None, None, None, None)
+        return LevelStatistics(
+            self.level,
+            self.nodes,
+            self.tokens,
+            fan_out=self.children / self.families if self.families else None,
+            overlap=self.links / self.below,
+            cohesion=self.similarity / self.below,
+            silhouette=None if self.silhouettes is None else self.silhouettes / self.below,
+        )
 
 
-def _grouping(M: Membership, X: Floats2d) -> tuple[float | None, ...]:
-    """Return fan-out, overlap, cohesion and silhouette."""
-    n_children = np.bincount(M.indices, minlength=M.shape[1])
-    families = n_children[n_children > 1]
-    return (
-        float(families.mean()) if len(families) else None,
-        M.nnz / M.shape[0],
-        mean_cohesion(M, X),
-        silhouette(M, X),
-    )
+def tallies(layers: Sequence[Membership], levels: Sequence[Rows]) -> list[Tally]:
+    """Return the tallies of levels, the lowest first; `layers` group the rows of all but the last.
+
+    The first has no level below.
+    """
+    above = zip(levels[1:], levels, layers, strict=False)
+    return [*map(Tally.of, levels[:1]), *(Tally.of(*each) for each in above)]
+
+
+def added(parts: Sequence[Sequence[Tally]]) -> list[Tally]:
+    """Add up the tallies of trees side by side, whose highest rows pass up to the highest level."""
+    height = max(map(len, parts), default=0)
+    even = [[*part, *map(part[-1].passing, range(len(part), height))] for part in parts]
+    return [reduce(add, level) for level in zip(*even, strict=True)]
 
 
 def silhouette(M: Membership, X: Floats2d, *, seed: int = 0) -> float | None:

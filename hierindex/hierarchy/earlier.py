@@ -6,7 +6,7 @@ again, and the parents that change are the new nodes of the next level. All othe
 they are, and are not read.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -69,13 +69,17 @@ class EarlierTree:
         """Return whether a node was read, so that its text and its children are as they were."""
         return draft.id in self._read
 
-    def replace_documents(self, drafts: Sequence[Draft], height: int, *, is_grouped: bool) -> int:
+    def replace_documents(
+        self, tops: Sequence[Draft], made: Set[str], height: int, *, is_grouped: bool
+    ) -> int:
         """Note the new trees of documents, and return the number of levels that hold all trees.
 
         Parameters
         ----------
-        drafts : Sequence[Draft]
-            All nodes of these trees.
+        tops : Sequence[Draft]
+            The roots of these trees.
+        made : Set[str]
+            Ids of all of their nodes.
         height : int
             Number of their levels above the chunks.
         is_grouped : bool
@@ -84,10 +88,8 @@ class EarlierTree:
         self._levels = self._held.document_levels() if is_grouped else 0
         places = self._held.of_documents(self._documents)
         before = {i: place for i, place in places.items() if place.level <= self._levels}
-        made = {draft.id for draft in drafts}
         self.gone = before.keys() - made
         self._left = {i for i, place in before.items() if place.level_max >= self._levels}
-        tops = [draft for draft in drafts if not draft.record.parents]
         self._follows = {draft.id: draft.id for draft in tops if draft.id in self._left}
         self._follows |= most_alike(
             [draft for draft in tops if draft.id not in self._left],
@@ -218,17 +220,17 @@ class EarlierTree:
         current = [parent for parent in parents if isinstance(parent, Draft)]
         return self.around(current, X[rows], self._cut + self._shift + 1)
 
-    def finish(self, drafts: Sequence[Draft]) -> None:
+    def finish(self, made: Set[str]) -> None:
         """Make roots of the nodes that `around` returned last, if they are a whole level.
 
-        All earlier nodes above them are gone, but for those that are among the new ones.
+        All earlier nodes above them are gone, but for those that were `made` again.
         """
         if self._is_whole:
             top = max((draft.record.level for draft in self._nodes), default=0)
             for draft in self._nodes:
                 draft.note(parents=(), level_max=top)
             self.gone.update(self._held.above(self._cut))
-            self.gone.difference_update(draft.id for draft in drafts)
+            self.gone -= made
 
     def among_related(self, drafts: Sequence[Draft], documents: Collection[str]) -> list[Draft]:
         """Return new nodes with those that were read, and all nodes of some documents alone.

@@ -4,29 +4,36 @@ The generator yields texts to embed or groups to summarise and receives the resu
 sync and the async driver run the same code.
 """
 
-from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
-from llama_index.core.schema import BaseNode, MetadataMode, TextNode
+from llama_index.core.schema import BaseNode, TextNode
 
 from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d, Membership, centroids, groups_of
 from hierindex.core.rows import Rows
-from hierindex.core.statistics import LevelStatistics, level_statistics
+from hierindex.core.statistics import LevelStatistics, Tally, added, tallies
 from hierindex.core.tree import Grouper, grow_tree
-from hierindex.embed.embedder import Embedder, unit_vectors
 from hierindex.embed.model_identity import identity
+from hierindex.errors import InputError
 from hierindex.hierarchy.earlier import EarlierTree
+from hierindex.hierarchy.leaves import embedded_leaves
 from hierindex.hierarchy.level_rows import headings_between, level_rows
-from hierindex.hierarchy.nodes import Draft, make_leaves
+from hierindex.hierarchy.links import link
+from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.parents import parents_of
-from hierindex.hierarchy.recipe import Embed, Recipe, Work
-from hierindex.hierarchy.titles import note_titles
-from hierindex.hierarchy.whole_documents import leaves_of_one_document, note_whole_documents
+from hierindex.hierarchy.recipe import Recipe, Work
+from hierindex.hierarchy.titles import note_given_titles, note_phrases
+from hierindex.hierarchy.whole_documents import (
+    documents_alone,
+    leaves_of_one_document,
+    note_whole_documents,
+)
 from hierindex.llm.usage import Usage
 from hierindex.timing import Stopwatch, Timing
 
@@ -35,76 +42,135 @@ from hierindex.timing import Stopwatch, Timing
 class Grown:
     """A finished tree, or what an update changes of it.
 
-    `nodes` are embedded, level by level, and `gone` are the ids of the earlier nodes that the tree
-    no longer has. `statistics` are of the nodes that were grouped.
+    `nodes` are embedded, level by level, without those that were set aside, and `gone` are the ids
+    of the earlier nodes that the tree no longer has. `made` are the ids of all nodes that were
+    grown in place of earlier ones, also of those that were there before. `grounding` is the mean of
+    the summaries that a model wrote, None if it wrote none. `statistics` are of the nodes that were
+    grouped.
     """
 
     nodes: list[TextNode]
     gone: frozenset[str]
+    made: frozenset[str]
     usage: Usage
+    grounding: float | None
     statistics: list[LevelStatistics]
     timings: list[Timing]
 
 
 Growth = Generator[Work, Any, Grown]
 Level = tuple[Sequence[Draft], Rows]
+Aside = Callable[[Sequence[TextNode]], None]
+"""Takes finished nodes of documents, which the growth does not need any more."""
 
 
 def grow_nodes(
-    chunks: Sequence[BaseNode],
+    parts: Iterable[Sequence[BaseNode]],
     recipe: Recipe,
     memory: TextCache | None,
     earlier: EarlierTree | None = None,
+    aside: Aside | None = None,
 ) -> Growth:
     """Grow a tree over chunks, which are not modified.
 
+    The trees of documents are grown part by part, and then the levels above all of them. So if
+    finished nodes are set aside, memory is needed for one part and for the roots of documents, and
+    for all nodes of documents without one root, such as those whose chunks are grouped with others.
+
     Parameters
     ----------
-    chunks : Sequence[BaseNode]
-        Of all documents; to change an earlier tree, of those that are new or have changed.
+    parts : Iterable[Sequence[BaseNode]]
+        Chunks of all documents; to change an earlier tree, of those that are new or have changed.
+        Those of one document are in one part. The tree does not depend on the parts.
     recipe : Recipe
     memory : TextCache or None
         Cache that summaries are read from and written to.
     earlier : EarlierTree, optional
         The tree to change.
+    aside : Aside, optional
+        By default, no nodes are set aside.
     """
-    growing = _Growing(recipe, memory)
-    nodes, rows = yield from growing.leaves(chunks)
-    nodes, rows = yield from growing.levels_above(nodes, rows, recipe.within)
-    nodes, rows = growing.with_other_documents(nodes, rows, earlier)
-    yield from growing.levels_above(nodes, rows, recipe.across)
+    growing = _Growing(recipe, memory, earlier, aside)
+    for chunks in parts:
+        yield from growing.documents(chunks)
+    yield from growing.above_documents()
     return growing.finished()
 
 
 class _Growing:
     """A tree while it grows."""
 
-    def __init__(self, recipe: Recipe, memory: TextCache | None) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        memory: TextCache | None,
+        earlier: EarlierTree | None,
+        aside: Aside | None,
+    ) -> None:
         self._recipe, self._memory = recipe, memory
-        self._made: list[Draft] = []
-        self._earlier: EarlierTree | None = None  # what the levels above documents are part of
+        self._earlier, self._aside = earlier, aside
+        self._made: list[Draft] = []  # without those that are set aside
+        self._ids: set[str] = set()  # also of those, if there is an earlier tree
+        self._done: set[str] = set()  # documents of the nodes that are set aside
+        self._tops: list[Draft] = []  # of the trees of documents
+        self._vectors: list[Floats2d] = []  # theirs, by part
         self._document_levels = 0
+        self._tallies: list[list[Tally]] = []  # of the trees of documents, by part
         self._layers: list[Membership] = []
         self._levels: list[Rows] = []
         self._usage = Usage()
+        self._shares: list[float] = []  # grounding of each summary that a model wrote
         self._watch = Stopwatch()
 
-    def leaves(self, chunks: Sequence[BaseNode]) -> Generator[Work, Any, Level]:
-        """Return leaves made of chunks, after embedding those without a vector."""
-        with self._watch("link", 0):
-            leaves = make_leaves(chunks, self._recipe.namespace)
-        self._recipe.embedder.warn_of_summaries(self._recipe.summary_tokens)
-        X: Floats2d = np.zeros((0, 1))
-        if leaves:
-            with self._watch("embed", 0):
-                X = yield from _embedded(leaves, self._recipe.embedder)
+    def documents(self, chunks: Sequence[BaseNode]) -> Generator[Work, Any, None]:
+        """Grow the trees of documents over their chunks."""
+        first = len(self._made)
+        leaves, X = yield from embedded_leaves(chunks, self._recipe, self._watch)
         rows = level_rows(leaves, X, 0, headings_between([leaf.node for leaf in leaves]))
         self._made += leaves
         self._levels.append(rows)
-        return leaves, rows
+        nodes, rows = yield from self._levels_above(leaves, rows, self._recipe.within)
+        with self._watch("cluster", None):
+            self._tallies.append(tallies(self._layers, self._levels))
+            self._layers, self._levels = [], []
+        with self._watch("link", None):
+            self._tops += nodes
+            if nodes:
+                self._vectors.append(rows.X)
+            if self._earlier:
+                self._ids.update(draft.id for draft in self._made[first:])
+            finished = self._finished_from(first) if self._aside else []
+        if self._aside:
+            with self._watch("write", None):
+                self._aside(finished)
 
-    def levels_above(
-        self, nodes: Sequence[Draft], rows: Rows, groupers: Sequence[Grouper]
+    def above_documents(self) -> Generator[Work, Any, None]:
+        """Grow the levels above the trees of documents, of an earlier tree among them."""
+        earlier, recipe, tops = self._earlier, self._recipe, self._tops
+        if len(widths := {X.shape[1] for X in self._vectors}) > 1:
+            raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+        X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
+        with self._watch("link", None):
+            level = max(map(len, self._tallies), default=1) - 1
+            if earlier:
+                is_grouped = bool(recipe.within)
+                level = earlier.replace_documents(tops, self._ids, level, is_grouped=is_grouped)
+            self._document_levels = level
+            for draft in tops:
+                draft.note(level_max=level)
+            if earlier and recipe.across:
+                nodes, rows = earlier.around(tops, X, level)
+            else:
+                nodes, rows = tops, level_rows(tops, X, level)
+            self._levels.append(rows)
+        yield from self._levels_above(nodes, rows, recipe.across, earlier)
+
+    def _levels_above(
+        self,
+        nodes: Sequence[Draft],
+        rows: Rows,
+        groupers: Sequence[Grouper],
+        earlier: EarlierTree | None = None,
     ) -> Generator[Work, Any, Level]:
         """Grow levels above one until the groupers are done, and return the highest."""
         most = self._recipe.max_levels
@@ -113,36 +179,32 @@ class _Growing:
             with self._watch("cluster", rows.level + 1):
                 M = next(growth)
             while True:
-                nodes, rows = yield from self._level_above(nodes, rows, M)
+                nodes, rows = yield from self._level_above(nodes, rows, M, earlier)
                 self._layers.append(M)
                 self._levels.append(rows)
                 with self._watch("cluster", rows.level + 1):
                     M = growth.send(rows)
         return nodes, rows
 
-    def with_other_documents(
-        self, nodes: Sequence[Draft], rows: Rows, earlier: EarlierTree | None
-    ) -> Level:
-        """Return the highest nodes of documents, with those of an earlier tree to group with."""
-        self._earlier, self._document_levels = earlier, rows.level
-        if earlier is not None:
-            with self._watch("link", None):
-                is_grouped = bool(self._recipe.within)
-                self._document_levels = earlier.replace_documents(
-                    self._made, rows.level, is_grouped=is_grouped
-                )
-                for draft in nodes:
-                    draft.note(level_max=self._document_levels)
-                if self._recipe.across:
-                    nodes, rows = earlier.around(nodes, rows.X, self._document_levels)
-                    self._levels[-1] = rows
-        return nodes, rows
+    def _finished_from(self, first: int) -> list[TextNode]:
+        """Finish the nodes below the roots of those last documents that have one root."""
+        drafts = self._made[first:]
+        n_roots = Counter(d.record.documents[0] for d in drafts if not d.record.parents)
+        done = {document for document, n in n_roots.items() if n == 1}
+        whole = [draft for draft in drafts if draft.record.documents[0] in done]
+        _note_documents(whole, done)
+        below = [draft for draft in whole if draft.record.parents]
+        note_phrases(below)
+        self._done |= done
+        self._made[first:] = _without(drafts, below)
+        self._note_models(below)
+        return [draft.finished() for draft in below]
 
     def _level_above(
-        self, nodes: Sequence[Draft], rows: Rows, M: Membership
+        self, nodes: Sequence[Draft], rows: Rows, M: Membership, earlier: EarlierTree | None
     ) -> Generator[Work, Any, Level]:
         """Return the parents of nodes with their rows; a group of one passes up unchanged."""
-        earlier, level, groups = self._earlier, rows.level + 1, groups_of(M)
+        level, groups = rows.level + 1, groups_of(M)
         kept = earlier.kept(nodes, M) if earlier else {}
         alone = self._recipe.summarize_single_documents and rows.level == 0
         new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
@@ -156,6 +218,11 @@ class _Growing:
         )
         self._made += made
         self._usage += usage
+        self._shares += [
+            draft.record.grounding
+            for draft in made
+            if draft.record.kind == "abstractive" and draft.record.grounding is not None
+        ]
         with self._watch("link", level):
             first = np.array([group[0] for group in groups], dtype=np.int64)
             X = rows.X[first]
@@ -165,7 +232,7 @@ class _Growing:
                 parents[g] = parent
             for g, node_id in kept.items():
                 parents[g] = node_id
-            _link(nodes, parents, M, level, earlier)
+            link(nodes, parents, M, level, earlier)
             if earlier:
                 return earlier.rise(nodes, M, parents, X)
             current = [draft for draft in parents if isinstance(draft, Draft)]
@@ -173,91 +240,61 @@ class _Growing:
 
     def finished(self) -> Grown:
         """Return the tree, after noting what depends on all of it."""
-        recipe, earlier = self._recipe, self._earlier
+        earlier, made = self._earlier, self._made
         with self._watch("cluster", None):
-            statistics = level_statistics(self._layers, self._levels)
+            statistics = [tally.statistics() for tally in self._all_tallies()]
         with self._watch("link", None):
-            drafts, documents = self._made, _of_one_document(self._made)
+            drafts, documents = made, documents_alone(made)
             if earlier:
-                earlier.finish(self._made)
-                documents |= _of_one_document(
+                self._ids.update(draft.id for draft in made)
+                earlier.finish(self._ids)
+                documents |= documents_alone(
                     d for d in earlier.changed if d.record.level > self._document_levels
                 )
-                drafts = earlier.among_related(self._made, documents)
-            leaves_of = leaves_of_one_document(drafts, documents)
-            note_whole_documents(drafts, leaves_of)
-            note_titles(drafts, leaves_of)
-            for draft in self._made:
-                draft.note(
-                    method=recipe.method,
-                    embed_model=recipe.embedder.name,
-                    embed_settings=identity(recipe.embedder.embed_model),
-                    summarizer=recipe.summarizer,
-                )
-            changed = [*self._made, *(earlier.changed if earlier else ())]
+                drafts = earlier.among_related(made, documents - self._done)
+            _note_documents(drafts, documents - self._done)
+            note_phrases(drafts)
+            self._note_models(made)
+            changed = [*made, *(earlier.changed if earlier else ())]
             nodes = [draft.finished() for draft in changed]
         return Grown(
             nodes,
             frozenset(earlier.gone if earlier else ()),
+            frozenset(self._ids),
             self._usage,
+            round(fmean(self._shares), 3) if self._shares else None,
             statistics,
             self._watch.timings,
         )
 
+    def _all_tallies(self) -> list[Tally]:
+        """Return the tallies of all levels; of a tree that is changed, of what was grouped."""
+        within, across = added(self._tallies), tallies(self._layers, self._levels)
+        if within:  # the highest nodes of documents stand among those that they are grouped with
+            top = replace(within.pop(), level=across[0].level)
+            across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
+        return [*within, *across]
 
-def _embedded(leaves: Sequence[Draft], embedder: Embedder) -> Generator[Work, Any, Floats2d]:
-    """Count the tokens of leaves, embed those without a vector and return all unit vectors."""
-    nodes = [leaf.node for leaf in leaves]
-    texts = [node.get_content(MetadataMode.EMBED) for node in nodes]
-    n_tokens = embedder.count_tokens(texts)
-    embedder.warn_of_cut(n_tokens, "chunks")
-    for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
-        leaf.note(n_tokens=n)
-    new = [i for i, node in enumerate(nodes) if node.embedding is None]
-    vectors = (yield Embed([texts[i] for i in new], "embed chunks")) if new else []
-    for i, vector in zip(new, vectors, strict=True):
-        nodes[i].embedding = vector.tolist()
-    return unit_vectors([node.get_embedding() for node in nodes])
-
-
-def _link(
-    nodes: Sequence[Draft],
-    parents: list[Draft | str],
-    M: Membership,
-    level: int,
-    earlier: EarlierTree | None,
-) -> None:
-    """Note each node's parents, strongest first, or the level that it passes up to.
-
-    A node that would pass up, but has parents beside these groups, stays with those parents.
-    """
-    for i, draft in enumerate(nodes):
-        row = slice(M.indptr[i], M.indptr[i + 1])
-        columns, weights = M.indices[row], M.data[row]
-        beside = earlier.parents_beside(draft) if earlier else {}
-        passes = parents[columns[0]] is draft
-        if passes and not beside:
-            draft.note(level_max=level)
-            continue
-        total = sum(beside.values())
-        if passes:
-            parents[columns[0]] = next(iter(beside))
-            weight_of = {parent: weight / total for parent, weight in beside.items()}
-        else:
-            weight_of = defaultdict(float, beside)
-            for g, share in zip(columns, ((1 - total) * weights).tolist(), strict=True):
-                weight_of[_id(parents[g])] += share
-        pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])
-        known = {parent for parent, _ in draft.record.parents}
-        if known != {parent for parent, _ in pairs}:
-            draft.note(parents=tuple(pairs))
-        draft.note(level_max=level - 1)
+    def _note_models(self, drafts: Iterable[Draft]) -> None:
+        """Note what the nodes were made by."""
+        recipe = self._recipe
+        settings = identity(recipe.embedder.embed_model)
+        for draft in drafts:
+            draft.note(
+                method=recipe.method,
+                embed_model=recipe.embedder.name,
+                embed_settings=settings,
+                summarizer=recipe.summarizer,
+            )
 
 
-def _id(parent: Draft | str) -> str:
-    return parent if isinstance(parent, str) else parent.id
+def _note_documents(drafts: Sequence[Draft], documents: Set[str]) -> None:
+    """Note which nodes are whole documents, and the titles that documents give them."""
+    leaves = leaves_of_one_document(drafts, documents)
+    note_whole_documents(drafts, leaves)
+    note_given_titles(drafts, leaves)
 
 
-def _of_one_document(drafts: Iterable[Draft]) -> set[str]:
-    """Return the documents of the nodes that have text of one document only."""
-    return {d.record.documents[0] for d in drafts if len(d.record.documents) == 1}
+def _without(drafts: Sequence[Draft], others: Sequence[Draft]) -> list[Draft]:
+    ids = {draft.id for draft in others}
+    return [draft for draft in drafts if draft.id not in ids]

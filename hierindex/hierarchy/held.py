@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from hierindex.core.membership import Floats2d
 from hierindex.core.revision import NEIGHBOURS
 from hierindex.hierarchy.nodes import Draft
@@ -129,7 +131,7 @@ class HeldTree:
         return sorted({i for tables in parts for rows in tables for i in rows["id"].to_pylist()})
 
     def _drafts(self, where: Prefilter) -> list[Draft]:
-        rows = self._select(*NODE_COLUMNS, "vector", where=where)
+        rows = self._select(*NODE_COLUMNS, "vector", where=where).sort_by("id")
         self._learn(rows)
         return [_draft(row) for row in rows.to_pylist()]
 
@@ -153,8 +155,9 @@ class HeldTree:
 
 def _draft(row: Mapping[str, Any]) -> Draft:
     """Return a row as a node apart from its record."""
-    node = node_of(row)
+    vector = np.array(row["vector"], np.float32)
+    node = node_of({**row, "vector": None})
     record = NodeRecord.from_metadata(node.metadata)
     own = record_keys(node.metadata)
     node.metadata = {key: value for key, value in node.metadata.items() if key not in own}
-    return Draft(node, record)
+    return Draft(node, record, vector)

@@ -2,7 +2,7 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Models, adrive, drive
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.expected import Expected, expected_trees
-from hierindex.hierarchy.growth import Grown, Growth, grow_nodes
+from hierindex.hierarchy.growth import Aside, Grown, Growth, grow_nodes
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.recipe import ParentEmbedding, Recipe
 from hierindex.hierarchy.slices import refuse_slices
@@ -159,41 +159,42 @@ class Hierarchy(TransformComponent):
             If nodes are not chunks with text. A pipeline with num_workers is refused, too.
         """
         with self._cache() as cache:
-            grown = self.grow(nodes, cache)
+            grown = self.grow([nodes], cache)
         return list(grown.nodes)
 
     async def acall(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[BaseNode]:
         """Grow a tree like `__call__`, without blocking the event loop."""
         with self._cache() as cache:
-            grown = await self.agrow(nodes, cache)
+            grown = await self.agrow([nodes], cache)
         return list(grown.nodes)
 
     @dispatcher.span
     def grow(
         self,
-        nodes: Sequence[BaseNode],
+        parts: Iterable[Sequence[BaseNode]],
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
         earlier: EarlierTree | None = None,
+        aside: Aside | None = None,
     ) -> Grown:
         """Grow a tree like `__call__` and also return its usage, statistics and timings.
 
-        `cache` has vectors and texts of earlier builds, to which new ones are added, `progress`
-        replaces the hierarchy's own callback. With `earlier`, the nodes are those of changed
-        documents, and what is returned are the changes of that tree.
+        See `grow_nodes` for `parts`, `earlier` and `aside`. `cache` has vectors and texts of
+        earlier builds, to which new ones are added, and `progress` replaces the hierarchy's own
+        callback.
         """
-        growth = self._begin(nodes, cache, earlier)
+        growth = self._begin(parts, cache, earlier, aside)
         return drive(growth, self._models(cache), progress or self.progress)
 
     @dispatcher.span
     async def agrow(
         self,
-        nodes: Sequence[BaseNode],
+        parts: Iterable[Sequence[BaseNode]],
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
     ) -> Grown:
         """Grow a tree like `grow`, without blocking the event loop."""
-        growth, models = self._begin(nodes, cache), self._models(cache)
+        growth, models = self._begin(parts, cache), self._models(cache)
         return await adrive(growth, models, progress or self.progress)
 
     def rehearsal(self) -> Self:
@@ -258,13 +259,17 @@ class Hierarchy(TransformComponent):
         return ByMixture(self.seed, self._caps(), self.mixture)
 
     def _begin(
-        self, nodes: Sequence[BaseNode], cache: Cache, earlier: EarlierTree | None = None
+        self,
+        parts: Iterable[Sequence[BaseNode]],
+        cache: Cache,
+        earlier: EarlierTree | None = None,
+        aside: Aside | None = None,
     ) -> Growth:
         known = not self._compares_vectors or self.embedder.fingerprint is not None
         recipe = self._recipe()
         if earlier is not None:
             recipe = replace(recipe, across=[Revised(g) for g in self._groupers()[1]])
-        return grow_nodes(nodes, recipe, cache.texts if known else None, earlier)
+        return grow_nodes(parts, recipe, cache.texts if known else None, earlier, aside)
 
     def _cache(self) -> AbstractContextManager[Cache]:
         if self.cache is None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -14,6 +15,7 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
+from numpy.typing import NDArray
 
 from hierindex.core.identity import leaf_ids, parent_id
 from hierindex.errors import InputError
@@ -36,22 +38,33 @@ from hierindex.summarize.summary import Summary
 
 @dataclass
 class Draft:
-    """A node of a growing tree with its record, which `finished` writes into the node."""
+    """A node of a growing tree with its record and vector, which `finished` writes into the node.
+
+    `vector`, (n_dims,), is None for a chunk that is not embedded yet.
+    """
 
     node: TextNode
     record: NodeRecord
+    vector: NDArray[np.floating] | None = None
 
     @property
     def id(self) -> str:
         """The node's id."""
         return self.node.node_id
 
+    @property
+    def embedding(self) -> NDArray[np.floating]:
+        """The vector of an embedded node."""
+        assert self.vector is not None
+        return self.vector
+
     def note(self, **changes: Any) -> None:
         """Change fields of the record."""
         self.record = replace(self.record, **changes)
 
     def finished(self) -> TextNode:
-        """Return the node with its record as metadata and its strongest parent as PARENT."""
+        """Return the node with its vector, its record as metadata, and its strongest PARENT."""
+        self.node.embedding = None if self.vector is None else self.vector.tolist()
         self.node.metadata |= self.record.to_metadata()
         self.node.relationships.pop(NodeRelationship.PARENT, None)
         if self.record.parents:
@@ -109,7 +122,6 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
     leaf = TextNode(
         id_=node_id,
         text=text,
-        embedding=node.embedding,
         metadata={k: v for k, v in metadata.items() if k not in record_keys(metadata)},
         excluded_embed_metadata_keys=_with_own(node.excluded_embed_metadata_keys),
         excluded_llm_metadata_keys=_with_own(node.excluded_llm_metadata_keys),
@@ -137,7 +149,7 @@ def _leaf(node: BaseNode, node_id: str, renamed: Mapping[str, str]) -> Draft:
         document_hash=known.document_hash,
         read_from=known.read_from,
     )
-    return Draft(leaf, record)
+    return Draft(leaf, record, None if node.embedding is None else np.array(node.embedding))
 
 
 def _quotes(

@@ -51,7 +51,7 @@ def parents_of(
             X = yield from _embedded_texts(texts, X.shape[1], level)
         n_tokens = recipe.embedder.count_tokens(texts)
     for parent, x, n in zip(parents, X, n_tokens.tolist(), strict=True):
-        parent.node.embedding = x.tolist()
+        parent.vector = x.copy()  # not all of them
         parent.note(n_tokens=n)
     return parents, X, sum((summary.usage for summary in summaries), Usage())
 

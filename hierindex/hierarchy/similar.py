@@ -17,9 +17,7 @@ def most_alike(new: Sequence[Draft], gone: Sequence[Draft]) -> dict[str, str]:
     if not (new and gone):
         return {}
     documents = [[draft.record.documents[0] for draft in drafts] for drafts in (new, gone)]
-    X, Y = (
-        unit_vectors([draft.node.get_embedding() for draft in drafts]) for drafts in (new, gone)
-    )
+    X, Y = map(vectors_of, (new, gone))
     similarity = np.where(np.equal.outer(*map(np.array, documents)), X @ Y.T, -1.0)
     rows, columns = np.nonzero(similarity >= ALIKE)
     follows: dict[str, str] = {}
@@ -48,5 +46,9 @@ def stacked(X: Floats2d, drafts: Sequence[Draft]) -> Floats2d:
     """Return rows of vectors with those of nodes below them."""
     if not drafts:
         return X
-    vectors = unit_vectors([draft.node.get_embedding() for draft in drafts])
-    return np.concatenate([X, vectors]) if len(X) else vectors
+    return np.concatenate([X, vectors_of(drafts)]) if len(X) else vectors_of(drafts)
+
+
+def vectors_of(drafts: Sequence[Draft]) -> Floats2d:
+    """Return the unit vectors of nodes, (n_nodes, n_dims)."""
+    return unit_vectors([draft.embedding for draft in drafts])

@@ -12,27 +12,39 @@ from hierindex.record import FILE_NAME, SECTION, TITLE, TITLES_BETWEEN, shared_s
 MAX_GIVEN = 100  # characters of a heading or a document's title
 
 
-def note_titles(drafts: Sequence[Draft], leaves: Mapping[str, Collection[Draft]]) -> None:
-    """Set `title` on every node.
+def note_given_titles(drafts: Sequence[Draft], leaves: Mapping[str, Collection[Draft]]) -> None:
+    """Set the titles of nodes that documents give.
 
     A node that is a whole document gets the document's title or the name of its file, and a node
     of all chunks of one section gets its heading. Others keep the title that a language model
-    wrote with the summary, or get a phrase that tells them from their siblings: the nodes with
-    the same strongest parent, or the other roots.
+    wrote with the summary, if there is one.
 
     Parameters
     ----------
     drafts : Sequence[Draft]
-        In reading order within each level, with `whole_document` set.
+        With `whole_document` set.
     leaves : Mapping
         See `leaves_of_one_document`. Of other nodes, those that have a title keep it.
     """
     sizes = _sizes_of_sections([draft for draft in drafts if draft.id in leaves])
-    siblings = defaultdict[str, list[Draft]](list)
     for draft in drafts:
         under = leaves.get(draft.id, ())
-        given = _document_title(draft, under) or _heading(draft, under, sizes)
-        draft.note(title=given or draft.record.title)
+        if given := _document_title(draft, under) or _heading(draft, under, sizes):
+            draft.note(title=given)
+
+
+def note_phrases(drafts: Sequence[Draft]) -> None:
+    """Set the titles that are missing to phrases that tell nodes from their siblings.
+
+    Siblings are the nodes with the same strongest parent, or the roots.
+
+    Parameters
+    ----------
+    drafts : Sequence[Draft]
+        In reading order within each level, with all siblings of those that have no title.
+    """
+    siblings = defaultdict[str, list[Draft]](list)
+    for draft in drafts:
         siblings[next((parent for parent, _ in draft.record.parents), "")].append(draft)
     for group in siblings.values():
         if all(draft.record.title for draft in group):

@@ -1,9 +1,14 @@
 """Nodes that hold chunks of one document, and those that summarise it whole."""
 
 from collections import Counter
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
 from hierindex.hierarchy.nodes import Draft
+
+
+def documents_alone(drafts: Iterable[Draft]) -> set[str]:
+    """Return the documents of the nodes that have text of one document only."""
+    return {d.record.documents[0] for d in drafts if len(d.record.documents) == 1}
 
 
 def leaves_of_one_document(

@@ -1,7 +1,7 @@
 """Growing and publishing the tree of what an index is to hold."""
 
 import os
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,11 @@ from hierindex.indexing.changes import (
     Remembered,
     Revision,
     check_losses,
+    chunks_per_document,
     held_documents,
     kept_chunks,
 )
+from hierindex.indexing.parts import parted
 from hierindex.indexing.report import BuildReport, reported
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.indexing.settings import settings_of
@@ -32,12 +34,16 @@ from hierindex.read.documents import read_files
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import RECORD_KEYS, NodeRecord
 from hierindex.store.prefilter import by_texts
+from hierindex.store.row_file import RowFile
 from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch
+
+PART = 10_000  # chunks, about, that are read and grown at once
+CHUNK = 800  # characters, about
 
 
 @dataclass(frozen=True)
@@ -76,24 +82,34 @@ class Job:
         """Whether the whole tree is grown, instead of what changes of the one that there is."""
         return self.revision.anew or not self.snapshot.exists
 
-    def chunks(self) -> list[BaseNode]:
-        """Return the chunks to grow a tree over, in the order of their documents.
+    def chunks(self) -> Iterator[list[BaseNode]]:
+        """Yield the chunks to grow a tree over, in parts, in the order of their documents.
 
         These are the chunks of the documents that were read, and if all of the tree is grown, those
-        that the index holds of the others.
+        that the index holds of the others. All chunks of a document are in one part.
         """
-        revision, model = self.revision, self.hierarchy.embedder.embed_model
+        after, read = self.revision.after, {each.doc_id: each for each in self.revision.read}
         with self.watch("load"):
-            kept = kept_chunks(self.snapshot, revision.kept) if self.is_anew else []
-        with self.watch("split"):
-            splitter = self.splitter or sentence_splitter(model, self.chunk_size)
-            split = split_documents(
-                revision.read, splitter, progress=self.progress, memory=self.cache.readings
+            kept = chunks_per_document(self.snapshot) if self.is_anew else {}
+            splitter = self.splitter or sentence_splitter(
+                self.hierarchy.embedder.embed_model, self.chunk_size
             )
-            for chunk in split:
-                _note_origin(chunk, revision.after)
-        place = {document: i for i, document in enumerate(revision.after)}
-        return sorted([*kept, *split], key=lambda chunk: place.get(_document(chunk), len(place)))
+        sizes = {d: 1 + len(read[d].text) // CHUNK if d in read else kept.get(d, 0) for d in after}
+        place, n_split = {document: i for i, document in enumerate(after)}, 0
+        for documents in parted(sizes, PART):
+            new = [read[document] for document in documents if document in read]
+            with self.watch("load"):
+                held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
+                self.cache.use(chunk.get_content(MetadataMode.EMBED) for chunk in held)
+            with self.watch("split"):
+                progress = _of_all(self.progress, n_split, len(read))
+                split = split_documents(
+                    new, splitter, progress=progress, memory=self.cache.readings
+                )
+                for chunk in split:
+                    _note_origin(chunk, after)
+            n_split += len(new)
+            yield sorted([*held, *split], key=lambda chunk: place.get(_document(chunk), len(place)))
 
     def earlier(self) -> EarlierTree | None:
         """Return the tree that the index holds; None if all of it is grown anew."""
@@ -107,19 +123,20 @@ class Job:
         """Grow the tree and publish it in place of the one that the index holds."""
         cache, hashes = self.cache, {of.document_hash for of in self.revision.after.values()}
         is_clean = cache.holds_only({of.document_hash for of in self.revision.before.values()})
-        chunks = self.chunks()
-        known = (c.get_content(MetadataMode.EMBED) for c in chunks if c.embedding is not None)
-        cache.begin(hashes, known)
-        grown = self.hierarchy.grow(chunks, cache, self.progress, self.earlier())
-        with self.watch("write"):
-            gone = wait_for(self.snapshot.nodes(grown.gone))
-            ids = {node.node_id for node in grown.nodes}
-            new = ids.difference(wait_for(self.snapshot.columns("id", node_ids=ids))["id"])
-            generation = self._write(grown)
-            self._forget(gone, new, is_clean=is_clean)
+        cache.begin(hashes)
+        with self.store.row_file() as rows:
+            grown = self.hierarchy.grow(
+                self.chunks(), cache, self.progress, self.earlier(), rows.add
+            )
+            with self.watch("write"):
+                rows.add(grown.nodes)
+                gone = wait_for(self.snapshot.nodes(grown.gone))
+                held = wait_for(self.snapshot.columns("id", node_ids=grown.made))["id"]
+                generation = self._write(grown, rows)
+                self._forget(gone, grown.made.difference(held), is_clean=is_clean)
         return reported(self.revision, grown, generation, self.watch)
 
-    def _write(self, grown: Grown) -> int:
+    def _write(self, grown: Grown, rows: RowFile) -> int:
         """Write what was grown and return the generation."""
         revision = self.revision
         settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
@@ -131,8 +148,8 @@ class Job:
             "changes": asdict(revision.changes),
         }
         if self.is_anew:
-            return self.store.replace(grown.nodes, report, purge=self.purge)
-        return self.store.revise(grown.nodes, grown.gone, report, purge=self.purge)
+            return self.store.replace(rows, report, purge=self.purge)
+        return self.store.revise(rows, grown.gone, report, purge=self.purge)
 
     def _forget(self, gone: Sequence[BaseNode], new: Set[str], *, is_clean: bool) -> None:
         """Delete what the cache has of text that the index no longer holds.
@@ -215,6 +232,11 @@ def held_by(store: HierarchyStore) -> Snapshot:
 
 def _document(chunk: BaseNode) -> str:
     return chunk.ref_doc_id or chunk.node_id
+
+
+def _of_all(progress: Progress, n_before: int, total: int) -> Progress:
+    """Return the progress of a part of a stage as that of all of it."""
+    return lambda stage, done, of, *cost: progress(stage, n_before + done, total, *cost)
 
 
 def _note_origin(chunk: BaseNode, documents: Documents) -> None:

@@ -10,7 +10,7 @@ from llama_index.core.schema import Document, TextNode
 
 from hierindex.errors import InputError
 from hierindex.read.documents import Skipped
-from hierindex.store.prefilter import CHUNKS
+from hierindex.store.prefilter import CHUNKS, of_documents
 from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
@@ -202,6 +202,15 @@ def difference(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     return {"names": asdict(names), "sources": sources}
 
 
+def chunks_per_document(snapshot: Snapshot) -> dict[str, int]:
+    """Count the chunks that an index holds of each document."""
+    import pyarrow.compute as pc
+
+    rows = wait_for(snapshot.select("documents", where=CHUNKS))
+    counts = pc.value_counts(pc.list_element(rows["documents"], 0)) if rows else []
+    return {count["values"].as_py(): count["counts"].as_py() for count in counts}
+
+
 def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode]:
     """Return the chunks of documents as the index holds them, each document's in reading order."""
     if not documents:
@@ -209,7 +218,8 @@ def kept_chunks(snapshot: Snapshot, documents: Collection[str]) -> list[TextNode
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = wait_for(snapshot.select(*NODE_COLUMNS, "vector", where=CHUNKS))
+    where = CHUNKS & of_documents(documents)
+    rows = wait_for(snapshot.select(*NODE_COLUMNS, "vector", where=where))
     wanted = pa.array(sorted(documents), pa.string())
     rows = rows.filter(pc.is_in(pc.list_element(rows["documents"], 0), value_set=wanted))
     return sorted(to_nodes(rows), key=_start)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
@@ -91,7 +91,7 @@ def estimate_tree(
 
 def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> Estimate:
     """Estimate the cost of a build, an update or a deletion; see `estimate_tree`."""
-    rehearsal, chunks = job.hierarchy.rehearsal(), job.chunks()
+    rehearsal, chunks = job.hierarchy.rehearsal(), [*chain.from_iterable(job.chunks())]
     job.cache.begin({origin.document_hash for origin in job.revision.after.values()})
     new = [chunk.get_content(MetadataMode.EMBED) for chunk in chunks if chunk.embedding is None]
     known = job.cache.vectors.recall(new) if job.cache.vectors else {}
@@ -106,7 +106,7 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
     if quick:
         bounds = _between(*rehearsal.expected(chunks), may_be_cached=may_be_cached)
         return replace(bounds, **embedded)
-    grown = rehearsal.grow(chunks, job.cache, job.progress, job.earlier())
+    grown = rehearsal.grow([chunks], job.cache, job.progress, job.earlier())
     return Estimate(
         levels=[{"level": level.level, "nodes": level.nodes} for level in grown.statistics],
         llm_calls=grown.usage.llm_calls,

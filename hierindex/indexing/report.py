@@ -2,17 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean
 from typing import Any
-
-from llama_index.core.schema import BaseNode
 
 from hierindex.core.statistics import LevelStatistics
 from hierindex.hierarchy.growth import Grown
 from hierindex.indexing.changes import ChangedDocuments, Revision
 from hierindex.llm.usage import Usage
 from hierindex.read.documents import Skipped
-from hierindex.record import NodeRecord
 from hierindex.store.snapshot import Snapshot
 from hierindex.timing import Stopwatch, Timing
 
@@ -62,7 +58,7 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
         names=revision.names,
         skipped=[*revision.skipped],
         usage=grown.usage,
-        grounding=_grounding(grown.nodes),
+        grounding=grown.grounding,
         seconds=_by_stage(timings, watch.elapsed),
         timings=[
             timing._replace(seconds=round(timing.seconds, 3))
@@ -85,13 +81,6 @@ def nothing_changed(revision: Revision, snapshot: Snapshot, watch: Stopwatch) ->
         timings=watch.timings,
         statistics=[],
     )
-
-
-def _grounding(nodes: Sequence[BaseNode]) -> float | None:
-    """Return the mean share of supported sentences in abstractive summaries."""
-    records = [NodeRecord.from_metadata(node.metadata) for node in nodes]
-    shares = [r.grounding for r in records if r.kind == "abstractive" and r.grounding is not None]
-    return round(fmean(shares), 3) if shares else None
 
 
 def _by_stage(timings: Sequence[Timing], total: float) -> dict[str, float]:

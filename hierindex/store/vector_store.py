@@ -19,6 +19,7 @@ from hierindex.errors import InputError
 from hierindex.store.deletion import delete_document, delete_nodes, with_the_rest
 from hierindex.store.description import generation_json
 from hierindex.store.generations import on_newest
+from hierindex.store.row_file import RowFile, reader_of
 from hierindex.store.rows import to_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
@@ -187,14 +188,18 @@ class HierarchyStore(BasePydanticVectorStore):
 
     add = blocking(async_add)
 
+    def row_file(self) -> RowFile:
+        """Return a file in which nodes wait for `replace` or `revise`, to be used by `with`."""
+        return RowFile(self._table)
+
     async def areplace(
-        self, nodes: Sequence[BaseNode], report: dict[str, Any], *, purge: bool = False
+        self, nodes: Sequence[BaseNode] | RowFile, report: dict[str, Any], *, purge: bool = False
     ) -> int:
         """Replace all nodes; a reader sees the old tree or the new one, never a mixture.
 
         Parameters
         ----------
-        nodes : Sequence[BaseNode]
+        nodes : Sequence[BaseNode] or RowFile
             At least one.
         report : dict
             Of the build; stored with the nodes, see `Snapshot.report`. Its `changes`, a dict of
@@ -207,7 +212,9 @@ class HierarchyStore(BasePydanticVectorStore):
         int
             The number of the generation: 1 for the first that is published.
         """
-        rows = to_table(nodes).to_reader()
+        rows = reader_of(nodes)
+        if rows is None:
+            raise InputError("There are no nodes to write.")
         changes = report.get("changes", {})
         return await self._table.replace(rows, report, changes, purge=purge)
 
@@ -215,7 +222,7 @@ class HierarchyStore(BasePydanticVectorStore):
 
     async def arevise(
         self,
-        nodes: Sequence[BaseNode],
+        nodes: Sequence[BaseNode] | RowFile,
         gone: Collection[str],
         report: dict[str, Any],
         *,
@@ -225,18 +232,19 @@ class HierarchyStore(BasePydanticVectorStore):
 
         Parameters
         ----------
-        nodes : Sequence[BaseNode]
+        nodes : Sequence[BaseNode] or RowFile
         gone : Collection[str]
             Ids of the nodes to remove.
         report, purge
             See `areplace`.
         """
         changes = report.get("changes", {})
-        rows = to_table(nodes) if nodes else None
+        reader = reader_of(nodes)
+        rows = None if reader is None else reader.read_all()
         if not purge:
             return await self._table.revise(rows, gone, report, changes)
-        reader = await with_the_rest(rows, {*gone}, await self.asnapshot())
-        return await self._table.replace(reader, report, changes, purge=True)
+        every = await with_the_rest(rows, {*gone}, await self.asnapshot())
+        return await self._table.replace(every, report, changes, purge=True)
 
     revise = blocking(arevise)
 

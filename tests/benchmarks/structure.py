@@ -98,7 +98,7 @@ def grown(
             chunk.excluded_embed_metadata_keys = [*chunk.metadata]
     hierarchy = SemanticHierarchy(model) if n == 3 else SemanticHierarchy(model, rule=ByMeaning())
     store = HierarchyStore(uri)
-    store.replace(hierarchy.grow(chunks, cache).nodes, {})
+    store.replace(hierarchy.grow([chunks], cache).nodes, {})
     return HierarchicalIndex.open(uri, model)
 
 

@@ -8,11 +8,15 @@ from strategies import grown, leaves, memberships, unit_vectors, vectors
 from hierindex.core import statistics
 from hierindex.core.membership import one_hot
 from hierindex.core.rows import Rows
-from hierindex.core.statistics import level_statistics, silhouette
+from hierindex.core.statistics import silhouette, tallies
 
 
 def rows_of(X):
     return Rows(X, np.arange(1, len(X) + 1), np.zeros(len(X), dtype=np.int64))
+
+
+def statistics_of(tree, levels):
+    return [tally.statistics() for tally in tallies(tree.layers, levels)]
 
 
 def test_by_hand():
@@ -20,7 +24,7 @@ def test_by_hand():
     pair_and_trio = csr_array([[1, 0], [1, 0], [1, 0], [0.25, 0.75], [0, 1]])
     layers = [pair_and_trio, one_hot(np.zeros(2, dtype=np.int64))]
     tree, levels = grown(rows_of(X), [lambda rows: layers[rows.level]], max_levels=2)
-    bottom, middle, top = level_statistics(tree.layers, levels)
+    bottom, middle, top = statistics_of(tree, levels)
     assert (bottom.nodes, bottom.tokens) == (5, 15)
     assert (bottom.fan_out, bottom.overlap, bottom.cohesion, bottom.silhouette) == (None,) * 4
     assert (middle.nodes, middle.fan_out, middle.overlap) == (2, 3.0, 6 / 5)
@@ -34,7 +38,7 @@ def test_by_hand():
 def test_a_level_counts_its_rows_and_tokens(rows, data):
     M = data.draw(memberships(len(rows)))
     tree, levels = grown(rows, [lambda _: M], max_levels=1)
-    for level, of in zip(level_statistics(tree.layers, levels), levels, strict=True):
+    for level, of in zip(statistics_of(tree, levels), levels, strict=True):
         assert (level.nodes, level.tokens) == (len(of), of.n_tokens.sum())
     assert 1 <= level.overlap <= 3
     assert 0 <= level.cohesion <= 1 + 1e-6
@@ -42,12 +46,12 @@ def test_a_level_counts_its_rows_and_tokens(rows, data):
 
 def test_groups_of_one_have_no_fan_out():
     tree, levels = grown(rows_of(np.eye(3)), [lambda _: one_hot(np.arange(3))], max_levels=1)
-    assert level_statistics(tree.layers, levels)[1].fan_out is None
+    assert statistics_of(tree, levels)[1].fan_out is None
 
 
 def test_no_rows():
     tree, levels = grown(rows_of(np.empty((0, 2))), [])
-    assert [level.nodes for level in level_statistics(tree.layers, levels)] == [0]
+    assert [level.nodes for level in statistics_of(tree, levels)] == [0]
 
 
 @given(vectors(least_rows=1), st.data())

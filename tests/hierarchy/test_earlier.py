@@ -68,7 +68,7 @@ class Held:
     def __init__(self, folder, hierarchy: Hierarchy, texts) -> None:
         self.store, self.hierarchy, self.texts = HierarchyStore(folder), hierarchy, {}
         with open_cache(str(folder), "model") as cache:
-            self.store.replace(hierarchy.grow(chunks_of(texts), cache).nodes, {})
+            self.store.replace(hierarchy.grow([chunks_of(texts)], cache).nodes, {})
         self.texts = dict(texts)
 
     def become(self, texts) -> Grown:
@@ -77,7 +77,7 @@ class Held:
         held = EarlierTree(self.store.snapshot(), changed & self.texts.keys(), [*texts])
         chunks = [chunk for chunk in chunks_of(texts) if chunk.ref_doc_id in changed]
         with open_cache(self.store.uri, "model") as cache:
-            grown = self.hierarchy.grow(chunks, cache, earlier=held)
+            grown = self.hierarchy.grow([chunks], cache, earlier=held)
         self.store.revise(grown.nodes, grown.gone, {})
         self.texts = dict(texts)
         return grown
@@ -143,7 +143,7 @@ def test_trees_of_documents_equal_those_of_a_fresh_build_after_any_edit(kind, tm
         held = Held(tmp_path / f"{seed}", hierarchy, first)
         for texts in later:
             held.become(texts)
-            fresh = hierarchy.grow(chunks_of(texts)).nodes
+            fresh = hierarchy.grow([chunks_of(texts)]).nodes
             assert within_documents(held.nodes) == within_documents(fresh)
 
 
@@ -208,9 +208,9 @@ def short_documents(n: int) -> list[Document]:
 def changed_tree(tree: Hierarchy, docs, gone, new, folder) -> list[TextNode]:
     """The nodes of an index of documents after a change."""
     store = HierarchyStore(folder)
-    store.replace(tree.grow(docs).nodes, {})
+    store.replace(tree.grow([docs]).nodes, {})
     order = [doc.id_ for doc in docs if doc.id_ not in gone] + [doc.id_ for doc in new]
-    grown = tree.grow(new, earlier=EarlierTree(store.snapshot(), gone, order))
+    grown = tree.grow([new], earlier=EarlierTree(store.snapshot(), gone, order))
     store.revise(grown.nodes, grown.gone, {})
     return store.get_nodes()
 

@@ -45,7 +45,7 @@ def chunks_of(sizes, seed=0, section=None):
 def test_a_tree_is_between_the_least_and_the_most(kind, sizes, section):
     hierarchy, chunks = kind(embed_model=HashingEmbedding()), chunks_of(sizes, section=section)
     least, most = hierarchy.expected(chunks)
-    nodes = [level.nodes for level in hierarchy.grow(chunks).statistics]
+    nodes = [level.nodes for level in hierarchy.grow([chunks]).statistics]
     told = zip_longest(least.nodes, most.nodes, nodes, fillvalue=0)
     assert all(min(low, high) <= n <= max(low, high) for low, high, n in told)
 
@@ -54,7 +54,7 @@ def test_a_tree_is_between_the_least_and_the_most(kind, sizes, section):
 def test_segments_of_a_number_of_rows_are_known(sizes):
     hierarchy, chunks = SemanticHierarchy(embed_model=HashingEmbedding()), chunks_of(sizes)
     least, most = hierarchy.expected(chunks)
-    nodes = [level.nodes for level in hierarchy.grow(chunks).statistics]
+    nodes = [level.nodes for level in hierarchy.grow([chunks]).statistics]
     assert least.nodes == most.nodes == nodes
 
 
@@ -63,7 +63,7 @@ def test_sections_of_some_length_are_known_to_have_segments(section):
     hierarchy = SemanticHierarchy(embed_model=HashingEmbedding())
     chunks = chunks_of([18], section=section)
     least, most = hierarchy.expected(chunks)
-    nodes = [level.nodes for level in hierarchy.grow(chunks).statistics]
+    nodes = [level.nodes for level in hierarchy.grow([chunks]).statistics]
     assert least.nodes[1] == most.nodes[1] == nodes[1] == {1: 3, 2: 3, 3: 6, 9: 3}[section]
 
 

@@ -219,10 +219,10 @@ def test_what_is_remembered_is_not_made_again(tmp_path) -> None:
     hierarchy = SemanticHierarchy(embed_model=embed_model, summarizer=summarizer, max_children=4)
     chunks = chunks_of(documents_of(*"abc"))
     with open_cache(str(tmp_path), "m") as cache:
-        first = hierarchy.grow(chunks, cache).nodes
+        first = hierarchy.grow([chunks], cache).nodes
         embed_model.batches.clear()
         summarizer.calls.clear()
-        second = hierarchy.grow(chunks, cache)
+        second = hierarchy.grow([chunks], cache)
     assert [n.to_dict() for n in second.nodes] == [n.to_dict() for n in first]
     assert embed_model.batches == []
     assert summarizer.calls == []
@@ -242,7 +242,7 @@ def test_what_is_shaped_in_another_way_is_made_again(tmp_path, other) -> None:
     with open_cache(str(tmp_path), "m") as cache:
         for options in {}, other:
             options = {"embed_model": HashingEmbedding(), "max_children": 4, **options}
-            assert SemanticHierarchy(**options).grow(chunks, cache).usage.cached_summaries == 0
+            assert SemanticHierarchy(**options).grow([chunks], cache).usage.cached_summaries == 0
 
 
 def test_a_summary_is_known_again_under_other_names_of_its_documents(tmp_path) -> None:
@@ -252,8 +252,8 @@ def test_a_summary_is_known_again_under_other_names_of_its_documents(tmp_path) -
         for document in documents_of(*"abc")
     ]
     with open_cache(str(tmp_path), "m") as cache:
-        hierarchy.grow(chunks_of(documents_of(*"abc")), cache)
-        grown = hierarchy.grow(chunks_of(renamed), cache)
+        hierarchy.grow([chunks_of(documents_of(*"abc"))], cache)
+        grown = hierarchy.grow([chunks_of(renamed)], cache)
     fresh = hierarchy(chunks_of(renamed))
     assert grown.usage.cached_summaries == sum(record(node).level > 0 for node in fresh)
     assert [node.to_dict() for node in grown.nodes] == [node.to_dict() for node in fresh]
@@ -345,11 +345,11 @@ def test_a_known_chunk_with_other_metadata_is_embedded_again(tmp_path) -> None:
     embed_model = HashingEmbedding()
     hierarchy = SemanticHierarchy(embed_model=embed_model)
     with open_cache(str(tmp_path), "m") as cache:
-        before = {n.node_id for n in hierarchy.grow(chunks_of(documents_of("a")), cache).nodes}
+        before = {n.node_id for n in hierarchy.grow([chunks_of(documents_of("a"))], cache).nodes}
         documents = [Document(text=text_of("a"), id_="a", metadata={"title": "Alpha"})]
         embed_model.batches.clear()
         chunks = SentenceSplitter(chunk_size=52, chunk_overlap=0)(documents)
-        after = hierarchy.grow(chunks, cache)
+        after = hierarchy.grow([chunks], cache)
     titled = [node for node in after.nodes if node.node_id in before and not record(node).level]
     assert titled
     assert all(node.get_content("embed") in embed_model.batches[0] for node in titled)
@@ -622,7 +622,7 @@ def test_copies_are_paid_for_once(tmp_path, hierarchy, cached):
         chunks = SentenceSplitter(chunk_size=60, chunk_overlap=0)(copies)
         if cached:
             with open_cache(str(tmp_path / names), "m") as cache:
-                nodes = grow.grow(chunks, cache).nodes
+                nodes = grow.grow([chunks], cache).nodes
         else:
             nodes = grow(chunks)
         return model.batches, summarizer.calls, [(n.text, record(n).level) for n in nodes]

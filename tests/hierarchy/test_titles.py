@@ -139,7 +139,7 @@ class TestByAModel:
             hierarchy = hierarchy_of(DocumentHierarchy, TwoStageSummarizer(rewriter, **options))
             chunks = split_documents(documents, sentence_splitter(hierarchy.embed_model, 30))
             with open_cache(str(cache), "known") if cache else nullcontext(Cache()) as memory:
-                tree = hierarchy.grow(chunks, memory)
+                tree = hierarchy.grow([chunks], memory)
         return [n for n in tree.nodes if record(n).level], tree.usage, len(server.requests)
 
     def test_in_the_call_of_the_summary_and_from_the_cache(self, documents, tmp_path):

@@ -1,0 +1,77 @@
+"""Rows that wait in a temporary file until all of a tree is written."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Self
+
+from llama_index.core.schema import BaseNode
+
+from hierindex.store.connection import Connection
+from hierindex.store.rows import to_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AT_ONCE = 1024  # nodes that are rows in memory
+
+
+class RowFile:
+    """Rows of nodes in a temporary file, which has no name and vanishes with its process.
+
+    It lies in the folder of the index, which needs room for these rows anyway; for an object store
+    it lies where the system keeps temporary files.
+
+    Parameters
+    ----------
+    connection : Connection
+        To the index.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._file = ExitStack()
+
+    def __enter__(self) -> Self:
+        with self._connection.named_refusals():
+            if folder := self._connection.folder:
+                folder.mkdir(parents=True, exist_ok=True)
+            self._rows = self._file.enter_context(TemporaryFile(dir=folder))
+        self._writer: pa.RecordBatchStreamWriter | None = None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, nodes: Sequence[BaseNode]) -> None:
+        """Add finished nodes, none of them twice; see `to_table` for the errors."""
+        waiting = iter(nodes)
+        while some := [*islice(waiting, AT_ONCE)]:
+            self._write(to_table(some))
+
+    def reader(self) -> "pa.RecordBatchReader | None":
+        """Return the rows in the order in which they were added; None if there are none."""
+        import pyarrow as pa
+
+        if self._writer is None:
+            return None
+        with self._connection.named_refusals():
+            self._writer.close()
+            self._rows.seek(0)
+        return pa.ipc.open_stream(self._rows)
+
+    def _write(self, rows: "pa.Table") -> None:
+        import pyarrow as pa
+
+        with self._connection.named_refusals():
+            if self._writer is None:
+                self._writer = pa.ipc.new_stream(self._rows, rows.schema)
+            self._writer.write_table(rows)
+
+
+def reader_of(nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":
+    """Return the rows of nodes; None if there are none."""
+    if isinstance(nodes, RowFile):
+        return nodes.reader()
+    return to_table(nodes).to_reader() if nodes else None
