@@ -103,7 +103,7 @@ def agrow(server, tmp_path):
         async with httpx.AsyncClient(timeout=TIMEOUT) as client:
             hierarchy = hierarchy_of(server, async_http_client=client)
             splitter = sentence_splitter(hierarchy.embed_model, 60)
-            return await hierarchy.agrow(split_documents(documents(), splitter))
+            return await hierarchy.agrow([split_documents(documents(), splitter)])
 
     tree = asyncio.run(grown())
     return tree.nodes, tree.usage

@@ -205,8 +205,8 @@ def test_any_history_in_an_event_loop_on_one_cache(tmp_path, server, kind):
     async def check() -> None:
         with open_cache(str(tmp_path), fingerprint(hierarchy.embed_model)) as cache:
             for texts in history(7, 4):
-                grown = await hierarchy.agrow(chunks_of(texts, hierarchy), cache)
-                fresh = await hierarchy.agrow(chunks_of(texts, hierarchy))
+                grown = await hierarchy.agrow([chunks_of(texts, hierarchy)], cache)
+                fresh = await hierarchy.agrow([chunks_of(texts, hierarchy)])
                 assert as_plain(grown.nodes) == as_plain(fresh.nodes)
                 assert wrong_citations(grown.nodes, texts)[1] == 0
 

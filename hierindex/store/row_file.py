@@ -37,7 +37,7 @@ class RowFile:
         with self._connection.named_refusals():
             if folder := self._connection.folder:
                 folder.mkdir(parents=True, exist_ok=True)
-            self._rows = self._file.enter_context(TemporaryFile(dir=folder))
+            self._rows = self._file.enter_context(TemporaryFile(buffering=0, dir=folder))
         self._writer: pa.RecordBatchStreamWriter | None = None
         return self
 
