@@ -42,8 +42,9 @@ def written(texts, folder):
     return folder
 
 
-@pytest.mark.parametrize("most", [1, 20], ids=["one by one", "several"])
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize(
+    ("options", "most"), [*((each, 1) for each in OPTIONS), (OPTIONS[0], 20)], ids=str
+)
 def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, most):
     indices, texts = {}, documents(0)
     folder = written(texts, tmp_path / "texts")
