@@ -251,7 +251,8 @@ def fields_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
             stacklevel=3,
         )
     numbers = {LEVEL: metadata[level], LEVEL_MAX: metadata[level_max]}
-    return json.loads(metadata[DETAILS]) | numbers | {GROUNDING: metadata.get(grounding)}
+    details: dict[str, Any] = json.loads(metadata[DETAILS])
+    return {**details, **numbers, GROUNDING: metadata.get(grounding)}
 
 
 def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
