@@ -229,26 +229,30 @@ class NodeRecord:
         >>> NodeRecord.from_metadata(record.to_metadata()) == record
         True
         """
-        if DETAILS not in metadata:
+        record = fields_in(metadata)
+        if not record:
             return cls()
-        level, level_max, grounding, _ = record_keys(metadata)
-        if level == LEVEL:
-            warnings.warn(
-                f"Metadata keys {LEVEL!r}, {LEVEL_MAX!r} and {GROUNDING!r} of hierindex have been "
-                f"renamed {', '.join(map(repr, RECORD_KEYS[:3]))}; build the nodes again.",
-                DeprecationWarning,
-                stacklevel=2,
-            )
-        details = json.loads(metadata[DETAILS])
-        details["documents"] = tuple(details["documents"])
-        details["parents"] = tuple((node_id, weight) for node_id, weight in details["parents"])
-        details["quotes"] = quotes_of(details["quotes"])
-        return cls(
-            level=metadata[level],
-            level_max=metadata[level_max],
-            grounding=metadata.get(grounding),
-            **details,
+        record["documents"] = tuple(record["documents"])
+        record["parents"] = tuple((node_id, weight) for node_id, weight in record["parents"])
+        record["quotes"] = quotes_of(record["quotes"])
+        return cls(**record)
+
+
+def fields_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the record in a node's metadata, with lists for tuples, or no field."""
+    if DETAILS not in metadata:
+        return {}
+    level, level_max, grounding, _ = record_keys(metadata)
+    if level == LEVEL:
+        warnings.warn(
+            f"Metadata keys {LEVEL!r}, {LEVEL_MAX!r} and {GROUNDING!r} of hierindex have been "
+            f"renamed {', '.join(map(repr, RECORD_KEYS[:3]))}; build the nodes again.",
+            DeprecationWarning,
+            stacklevel=3,
         )
+    numbers = {LEVEL: metadata[level], LEVEL_MAX: metadata[level_max]}
+    details: dict[str, Any] = json.loads(metadata[DETAILS])
+    return {**details, **numbers, GROUNDING: metadata.get(grounding)}
 
 
 def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:

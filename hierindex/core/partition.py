@@ -37,14 +37,12 @@ def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d
     require(is_whole(seed), "seed", "a whole number of at least 0", seed)
     if len(X) == 0:
         raise InputError("There are no rows to split.")
-    order = canonical_order(X)
-    X = X[order]
     part, n_parts = np.empty(len(X), dtype=np.int64), 0
-    waiting = [np.arange(len(X))]
+    waiting = [canonical_order(X)]
     while waiting:
         rows = waiting.pop()
         if len(rows) <= max_rows:
-            part[order[rows]] = n_parts
+            part[rows] = n_parts
             n_parts += 1
         else:
             waiting += [rows[inside] for inside in _split(X[rows], max_rows, seed)]

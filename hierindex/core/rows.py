@@ -1,5 +1,6 @@
 """Validated input arrays of the nodes of a level."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from hierindex.core.membership import Floats2d, Ints1d, Membership
 from hierindex.errors import InputError
 
+BLOCK = 16_384  # rows
 UNIT = 1e-3  # tolerance of the length; half precision is off by 5e-4
 NO_HEADINGS: Ints1d = np.zeros(0, dtype=np.int64)
 
@@ -87,8 +89,14 @@ def canonical_order(X: Floats2d) -> Ints1d:
     True
     """
     row = np.dtype((np.void, X.dtype.itemsize * X.shape[1]))
-    X = X + 0.0  # -0.0 has other bytes than 0.0
+    if any(np.signbit(block[block == 0]).any() for block in blocks(X)):
+        X = X + 0.0  # -0.0 has other bytes than 0.0
     return np.argsort(np.ascontiguousarray(X).view(row).ravel(), kind="stable")
+
+
+def blocks(X: Floats2d, size: int = BLOCK) -> Iterator[Floats2d]:
+    """Yield consecutive rows, so that what is computed of them takes little memory."""
+    return (X[start : start + size] for start in range(0, len(X), size))
 
 
 def distinct_rows(X: Floats2d) -> Ints1d:
@@ -97,6 +105,7 @@ def distinct_rows(X: Floats2d) -> Ints1d:
     >>> distinct_rows(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])).tolist()
     [0, 2]
     """
-    is_new = np.ones(len(X), dtype=bool)
-    is_new[1:] = (X[1:] != X[:-1]).any(axis=1)
-    return np.flatnonzero(is_new)
+    is_new = [np.ones(min(len(X), 1), dtype=bool)]
+    for before, after in zip(blocks(X[:-1]), blocks(X[1:]), strict=True):
+        is_new.append((before != after).any(axis=1))
+    return np.flatnonzero(np.concatenate(is_new))

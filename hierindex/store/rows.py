@@ -6,10 +6,10 @@ next to it. A node's relationships and its `NodeRecord` are rebuilt from these c
 """
 
 import json
-import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from llama_index.core.schema import (
     BaseNode,
@@ -20,6 +20,7 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
+from numpy.typing import NDArray
 
 from hierindex.errors import InputError
 from hierindex.record import (
@@ -29,6 +30,7 @@ from hierindex.record import (
     NodeRecord,
     Quote,
     as_metadata,
+    fields_in,
     quotes_of,
     record_keys,
 )
@@ -39,12 +41,14 @@ NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNod
 """Types that nodes are restored to; nodes of other types become a `TextNode`."""
 
 FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # stored in other columns
+NO_RECORD = vars(NodeRecord())
 MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
 """Fields of a record that the column `record` stores as JSON."""
 
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
-NO_DETAILS = RelatedNodeInfo(node_id="").model_dump(exclude={"node_id"})
 
 
 def to_table(nodes: Sequence[BaseNode]) -> pa.Table:
@@ -65,17 +69,22 @@ def to_table(nodes: Sequence[BaseNode]) -> pa.Table:
 
 def as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Convert one or more complete rows to a table."""
-    return pa.Table.from_pylist(list(rows), schema=schema(len(rows[0]["vector"])))
+    X = np.array([row["vector"] for row in rows], dtype=np.float32)  # (n_rows, n_dims)
+    columns = schema(X.shape[1])
+    vectors = pa.FixedSizeListArray.from_arrays(X.ravel(), type=columns.field("vector").type)
+    others = pa.Table.from_pylist(list(rows), schema=columns.remove(len(columns) - 1))
+    return others.append_column(columns.field("vector"), vectors)
 
 
-def _vector(node: BaseNode, n_dims: int) -> list[float]:
+def _vector(node: BaseNode, n_dims: int) -> NDArray[np.float32]:
     vector = node.embedding
-    if not vector or len(vector) != n_dims or not all(map(math.isfinite, vector)):
+    x = np.array(vector or (), dtype=np.float64)
+    if not vector or len(x) != n_dims or not np.isfinite(x).all():
         raise InputError(
             f"Nodes must have embeddings of {n_dims or 'some'} finite numbers, node {node.node_id} "
             f"has {'none' if vector is None else len(vector)}."
         )
-    return vector
+    return x.astype(np.float32)
 
 
 def row_of(node: BaseNode) -> dict[str, Any]:
@@ -86,10 +95,10 @@ def row_of(node: BaseNode) -> dict[str, Any]:
     InputError
         If its metadata are not JSON or its text is not Unicode.
     """
-    record = NodeRecord.from_metadata(node.metadata)
+    record = NO_RECORD | fields_in(node.metadata)
     keys = record_keys(node.metadata)
     links = _links(node)
-    parents = record.parents or tuple((node_id, 1.0) for node_id in links[PARENT])
+    parents = record["parents"] or [(node_id, 1.0) for node_id in links[PARENT]]
     user_entries = {k: v for k, v in node.metadata.items() if k not in keys}
     source = node.source_node
     text = node.get_content(metadata_mode=MetadataMode.NONE)
@@ -100,23 +109,23 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         raise InputError(
             f"Metadata of node {node.node_id!r} must be JSON and its text Unicode: {error}."
         ) from error
-    documents = documents_of(node, record)
-    rest = {k: v for k, v in node.to_dict().items() if k not in FIELDS_APART}
+    documents = list(record["documents"]) or _own_document(node)
+    rest = node.to_dict(exclude=FIELDS_APART)
     values = {**(source.metadata if source else {}), **json.loads(metadata)}
     return {
         "id": node.node_id,
-        "level": record.level,
-        "level_max": record.level_max,
-        "kind": record.kind,
-        "whole_document": record.whole_document,
-        "title": record.title,
-        "n_tokens": record.n_tokens,
+        "level": record["level"],
+        "level_max": record["level_max"],
+        "kind": record["kind"],
+        "whole_document": record["whole_document"],
+        "title": record["title"],
+        "n_tokens": record["n_tokens"],
         "text": text,
         "text_hash": hash_text(text),
         "words": matched_words(values, text),
         "documents": documents,
-        "document_hash": record.document_hash,
-        "read_from": record.read_from,
+        "document_hash": record["document_hash"],
+        "read_from": record["read_from"],
         "parent_ids": [node_id for node_id, _ in parents],
         "parent_weights": [weight for _, weight in parents],
         "child_ids": list(links[CHILD]),
@@ -124,10 +133,10 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "next_id": next(iter(links[NEXT]), ""),
         "source": source.model_dump_json() if source else "",
         "metadata": metadata,
-        "grounding": _share(record.grounding) if keys else -1.0,
+        "grounding": _share(record["grounding"]) if keys else -1.0,
         "digests": row_digests(node.node_id, values, documents),
         "stale": "",
-        "record": _json({key: getattr(record, key) for key in MADE_BY}) if keys else "",
+        "record": _json({key: record[key] for key in MADE_BY}) if keys else "",
         "node": _json({**rest, **_detailed(links)}),
     }
 
@@ -150,7 +159,11 @@ def _share(grounding: Any) -> float:
 
 def documents_of(node: BaseNode, record: NodeRecord) -> list[str]:
     """Return the ids of a node's source documents, or the node's own id if it has none."""
-    return list(record.documents) or [node.ref_doc_id or node.node_id]
+    return list(record.documents) or _own_document(node)
+
+
+def _own_document(node: BaseNode) -> list[str]:
+    return [node.ref_doc_id or node.node_id]
 
 
 def _links(node: BaseNode) -> dict[NodeRelationship, dict[str, RelatedNodeInfo]]:
@@ -169,15 +182,11 @@ def _detailed(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -
         kind.name: {
             node_id: info.model_dump(mode="json")
             for node_id, info in infos.items()
-            if info.model_dump(exclude={"node_id"}) != NO_DETAILS
+            if info != RelatedNodeInfo(node_id=node_id)
         }
         for kind, infos in links.items()
     }
     return {"linked": details} if any(details.values()) else {}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def to_nodes(rows: pa.Table | pa.RecordBatch) -> list[TextNode]:

@@ -16,7 +16,7 @@ from hierindex.store.schema import NODE_COLUMNS, check_dimension
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from lancedb.query import AsyncQueryBase
+    from lancedb.query import AsyncQuery, AsyncQueryBase
     from lancedb.table import AsyncTable
 
 T = TypeVar("T")
@@ -138,16 +138,28 @@ class TableSnapshot:
     ) -> "AsyncIterator[pa.RecordBatch]":
         """Yield columns of the rows that meet a condition, in batches of up to 8,192.
 
+        Without a condition, only one batch is in memory: LanceDB reads ahead of a query, up to 2
+        GiB, so each batch is one of its own. With a condition, it would seek from the first row.
+
         Raises
         ------
         IndexNotFoundError
             If the table does not exist.
         """
-        query = self.require().query().select(list(columns))
-        narrow = query if where is None else where.narrow(query)
+
+        def query() -> "AsyncQuery":
+            return self.require().query().select(list(columns))
+
+        starts = range(0, await self.n_rows(), BATCH)
+        parts = (
+            (query().offset(start).limit(BATCH) for start in starts)
+            if where is None
+            else [where.narrow(query())]
+        )
         async with self.reading():
-            async for batch in await narrow.to_batches(max_batch_length=BATCH):
-                yield batch
+            for part in parts:
+                async for batch in await part.to_batches(max_batch_length=BATCH):
+                    yield batch
 
     async def select(self, *columns: str, where: Prefilter | None = None) -> "pa.Table":
         """Return columns of the rows that meet a condition; empty if the table does not exist."""
