@@ -164,7 +164,7 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = wait_for(snapshot.select("documents", *Origin._fields, where=CHUNKS))
+    rows = wait_for(snapshot.select("documents", *Origin._fields, where=snapshot.of_each_document))
     if not rows:
         return {}
     documents = pc.list_element(rows["documents"], 0)

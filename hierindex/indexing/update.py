@@ -28,7 +28,7 @@ from hierindex.progress import Progress, silent
 from hierindex.read.documents import read_files
 from hierindex.store.prefilter import STALE, SUMMARIES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import ADDED, PURGED
+from hierindex.store.table import PURGED
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch
@@ -118,7 +118,7 @@ def revise(
         with watch("read"):
             read = partial(read_files, progress=progress, memory=cache.readings)
             revision = change(before, was, read)
-        if _is_stale(snapshot, was):
+        if _is_stale(snapshot):
             revision = replace(revision, anew=True)
         if revision.is_empty and (not given.purge or PURGED in snapshot.details()):
             if not cache.holds_only(
@@ -151,11 +151,11 @@ def settings_held(snapshot: Snapshot) -> Settings:
     return Remembered.of(snapshot).settings or settings_in(wait_for(snapshot.record()))
 
 
-def _is_stale(snapshot: Snapshot, was: Remembered) -> bool:
+def _is_stale(snapshot: Snapshot) -> bool:
     """Return whether nodes were deleted, or a pipeline added trees beside one another."""
-    stale = wait_for(snapshot.select("id", where=STALE))
-    may_be_several = ADDED in snapshot.details() or not was.settings
-    return bool(stale.num_rows) or (may_be_several and len(wait_for(snapshot.roots())) > 1)
+    if wait_for(snapshot.count(STALE)):
+        return True
+    return not snapshot.is_built and len(wait_for(snapshot.roots())) > 1
 
 
 def _forget_the_rest(snapshot: Snapshot) -> None:

@@ -12,10 +12,11 @@ from hierindex.cache.file import forget
 from hierindex.record import NodeRecord
 from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
+from hierindex.store.generations import ADDED
 from hierindex.store.prefilter import SUMMARIES, prefilter
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import ADDED, Table
+from hierindex.store.table import Table
 from hierindex.threads import iterated
 
 if TYPE_CHECKING:

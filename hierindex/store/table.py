@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import GenerationError, InputError
 from hierindex.store.generations import (
+    ADDED,
     checkout,
     details_of,
     keep_last,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ADDED = "added"  # entry of details: nodes were added beside the tree of the last build
 PURGED = "purge"  # entry of details: all earlier generations are removed
 
 
