@@ -76,9 +76,9 @@ class HeldTree:
         highest = self.highest_level()
         if not self._count(Prefilter(f"level_max = {highest:d} AND array_length(documents) > 1")):
             return highest
+        whole = "level = {:d} AND whole_document > ''"
         levels = range(highest, 0, -1)
-        whole = (Prefilter(f"level = {level:d} AND whole_document > ''") for level in levels)
-        return next((level for level, of in zip(levels, whole) if self._count(of)), 0)
+        return next((i for i in levels if self._count(Prefilter(whole.format(i)))), 0)
 
     def highest_level(self) -> int:
         """Return the level of the roots."""

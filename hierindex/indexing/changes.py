@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import PurePath
 from typing import Any, NamedTuple, Self
 
 from llama_index.core.schema import Document, TextNode
@@ -243,10 +242,10 @@ def in_order(documents: Documents, sources: Sequence[str]) -> dict[str, Origin]:
     """Return documents in the order of their sources and paths, those of no source last."""
     place = {source: i for i, source in enumerate(sources)}
 
-    def key(document: str) -> tuple[int, PurePath]:
+    def key(document: str) -> tuple[int, list[str]]:
         source = documents[document].read_from
         if source not in place:
-            return len(place), PurePath()
-        return place[source], PurePath(document)
+            return len(place), []
+        return place[source], document.split("/")
 
     return {document: documents[document] for document in sorted(documents, key=key)}

@@ -80,8 +80,14 @@ class Scope:
 
     def has(self, document: str, source: str) -> bool:
         """Return whether a document is in a part of its source that is read."""
-        inside = PurePath(source, document)
-        return any(self.parts.get(str(part)) == source for part in (inside, *inside.parents))
+        if self.parts.get(source) == source:
+            return True
+        inside = str(PurePath(source, document)) if source in self.roots else source
+        while len(inside) > len(source):
+            if self.parts.get(inside) == source:
+                return True
+            inside = inside.rpartition(os.sep)[0]
+        return False
 
     def names(self, file: File) -> bool:
         """Return whether a file itself was named."""
