@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 from llama_index.core.schema import Document, TextNode
@@ -131,7 +132,7 @@ class Revision:
     remembered: Remembered
     anew: bool = False
 
-    @property
+    @cached_property
     def names(self) -> ChangedDocuments:
         """The documents that differ between `before` and `after`."""
         return ChangedDocuments.between(self.before, self.after)
@@ -143,7 +144,7 @@ class Revision:
         n_both = len(self.before.keys() & self.after.keys())
         return Changes(**n_each, unchanged=n_both - n_each["changed"])
 
-    @property
+    @cached_property
     def kept(self) -> set[str]:
         """Ids of the documents that are not read again."""
         return self.after.keys() - {document.doc_id for document in self.read}
@@ -170,8 +171,8 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
     columns = {"id": documents, **{name: rows[name] for name in Origin._fields}}
     distinct = pa.table(columns).group_by([*columns]).aggregate([])  # in any order
     origins = dict[str, Origin]()
-    for row in distinct.to_pylist():
-        document, origin = row.pop("id"), Origin(**row)
+    for document, *known in zip(*distinct.to_pydict().values(), strict=True):
+        origin = Origin(*known)
         first = origins.setdefault(document, origin)
         if origin != first:
             origins[document] = Origin(read_from=first.read_from or origin.read_from)
@@ -180,6 +181,8 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
 
 def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str, Origin]:
     """Return documents of sources that have moved, given their new paths by the old ones."""
+    if not places:
+        return {**documents}
     return {
         document: origin._replace(read_from=places.get(origin.read_from, origin.read_from))
         for document, origin in documents.items()

@@ -124,11 +124,12 @@ def updated(
     unread = _unread(skipped, files, before)  # of a source that moved: none
     skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
     stay = now.keys() | set().union(*unread.values())
-    gone = {d for d, of in held.items() if d not in stay and scope.has(d, of.read_from)}
+    of_scope = held.items() if scope.parts else ()
+    gone = {d for d, of in of_scope if d not in stay and scope.has(d, of.read_from)}
     gone |= {b.path for b in blank if b.path in before and not before[b.path].read_from}
     _check_moved(places, now, held)
     _check_sources(now, held, scope)
-    after = {d: now.get(d, of) for d, of in held.items() if d not in gone} | now
+    after = {d: of for d, of in held.items() if d not in gone} | now
     if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
     names = list(dict.fromkeys([*remembered.sources, *scope.roots]))
