@@ -120,6 +120,8 @@ class Revision:
     skipped : Sequence[Skipped]
     was, remembered : Remembered
         What the index remembers, and what it is to remember, except for the settings.
+    moved : Mapping[str, str]
+        New paths of sources that have moved, by the old ones.
     anew : bool
         Whether all of the tree is grown again, even if no document changes.
     """
@@ -130,6 +132,7 @@ class Revision:
     skipped: Sequence[Skipped]
     was: Remembered
     remembered: Remembered
+    moved: Mapping[str, str] = field(default_factory=dict)
     anew: bool = False
 
     @cached_property
@@ -151,9 +154,10 @@ class Revision:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the index already is what it is to be."""
-        same = self.before.keys() == self.after.keys() and self.was == self.remembered
-        return same and not self.read and not self.anew
+        """Whether the tree already is what it is to be; its sources may have moved."""
+        same = self.before.keys() == self.after.keys()
+        remembered = self.was.moved(self.moved) == self.remembered
+        return same and remembered and not self.read and not self.anew
 
 
 def held_documents(snapshot: Snapshot) -> dict[str, Origin]:

@@ -19,7 +19,6 @@ from hierindex.indexing.changes import ChangedDocuments, Remembered, Revision, h
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.progress import Progress
 from hierindex.read.documents import Skipped, read_files
-from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
 
@@ -117,7 +116,7 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
     )
 
 
-def costs_nothing(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> Estimate:
+def costs_nothing(revision: Revision, store: HierarchyStore, watch: Stopwatch) -> Estimate:
     """Return the estimate of an update that changes nothing."""
     return replace(
         Estimate([], 0, 0, 0, 0),

@@ -1,6 +1,6 @@
 """Reports of builds, updates and deletions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
@@ -13,7 +13,6 @@ from hierindex.indexing.changes import ChangedDocuments, Revision
 from hierindex.llm.usage import Usage
 from hierindex.read.documents import Skipped
 from hierindex.record import NodeRecord
-from hierindex.store.snapshot import Snapshot
 from hierindex.timing import Stopwatch, Timing
 
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
@@ -25,11 +24,12 @@ class BuildReport:
     """Result of a build, an update or a deletion.
 
     `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
-    ids of those that are not unchanged. `grounding` is the mean of the summaries that a model
+    ids of those that are not unchanged. `moved` has the new paths of sources that have moved, by
+    the old ones. `grounding` is the mean of the summaries that a model
     wrote, None if it wrote none. `seconds` are by stage, `timings` by stage and level, and
     `statistics` describe the groups of each level: of an update, those that were grouped again.
-    An update that changes nothing publishes nothing: `generation` is the one before, and
-    `statistics` is empty.
+    An update that changes nothing publishes nothing: `generation` is the one before. Then
+    `statistics` is empty, also if sources have moved, which is published.
     """
 
     generation: int
@@ -39,6 +39,7 @@ class BuildReport:
     renamed: int
     unchanged: int
     names: ChangedDocuments
+    moved: Mapping[str, str]
     skipped: list[Skipped]
     usage: Usage
     grounding: float | None
@@ -60,6 +61,7 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
         generation=generation,
         **asdict(revision.changes),
         names=revision.names,
+        moved=revision.moved,
         skipped=[*revision.skipped],
         usage=grown.usage,
         grounding=_grounding(grown.nodes),
@@ -72,12 +74,13 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
     )
 
 
-def nothing_changed(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> BuildReport:
-    """Return the report of a revision that changes nothing, so that nothing is published."""
+def nothing_changed(revision: Revision, generation: int, watch: Stopwatch) -> BuildReport:
+    """Return the report of a revision that leaves the tree as it is."""
     return BuildReport(
-        generation=snapshot.generation,
+        generation=generation,
         **asdict(revision.changes),
         names=revision.names,
+        moved=revision.moved,
         skipped=[*revision.skipped],
         usage=Usage(),
         grounding=None,

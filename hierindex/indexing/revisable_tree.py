@@ -284,14 +284,13 @@ class RevisableTree(AnsweringTree):
 
     def _revise(self, what: str, change: "Revise", **given: Any) -> "BuildReport":
         """Publish a revision of the index; `given` are the fields of `Given`."""
-        from hierindex.indexing.build import Job, check_writable
-        from hierindex.indexing.report import nothing_changed
+        from hierindex.indexing.build import Job, check_writable, publish_moved
         from hierindex.indexing.update import Given, revise
 
         check_writable(self.store.uri)
         self.store.snapshot().require()
         by = Given(embed_model=self._embed_model, **given)
         with self.store.writing(what):
-            report = revise(self.store, change, by, then=Job.publish, unchanged=nothing_changed)
+            report = revise(self.store, change, by, then=Job.publish, unchanged=publish_moved)
         self.last_build = report
         return report

@@ -136,10 +136,11 @@ def updated(
     revision = Revision(
         before=before,
         after=in_order(after, names),
-        read=[d for d in documents if before.get(d.doc_id) != now[d.doc_id]],
+        read=[d for d in documents if held.get(d.doc_id) != now[d.doc_id]],
         skipped=skipped,
         was=was,
         remembered=replace(remembered, sources=names, left_out=_left_out(remembered, now)),
+        moved=places,
     )
     changes = revision.changes
     check_losses(

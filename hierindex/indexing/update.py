@@ -83,7 +83,7 @@ def revise(
     given: Given,
     *,
     then: Callable[[Job], T],
-    unchanged: Callable[[Revision, Snapshot, Stopwatch], T],
+    unchanged: Callable[[Revision, HierarchyStore, Stopwatch], T],
 ) -> T:
     """Find out what an index is to hold, and do something with the job of growing its tree.
 
@@ -96,8 +96,8 @@ def revise(
     then : callable
         Called with the job, unless the revision is empty.
     unchanged : callable
-        Called with an empty revision, the snapshot of the index and the stopwatch. No model has
-        been loaded by then.
+        Called with an empty revision, the store and the stopwatch. No model has been loaded by
+        then.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def revise(
                 [UNUSED, *(origin.document_hash for origin in before.values())]
             ):
                 _forget_the_rest(snapshot)  # a job that was killed, or an edit taken back
-            return unchanged(revision, snapshot, watch)
+            return unchanged(revision, store, watch)
         with watch("load"):
             hierarchy = hierarchy or given.checked_hierarchy(settings)
             known = cache.of_model(fingerprint(hierarchy.embedder.embed_model))
