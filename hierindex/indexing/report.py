@@ -1,6 +1,6 @@
 """Reports of builds, updates and deletions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
@@ -17,6 +17,8 @@ from hierindex.timing import Stopwatch, Timing
 
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages in order; "load" loads the model and the index, "link" connects the nodes."""
+OUTCOMES = ("added", "changed", "removed", "renamed", "unchanged")
+"""Of documents; names of fields of a report."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class BuildReport:
     """Result of a build, an update or a deletion.
 
     `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
-    ids of those that are not unchanged. `moved` has the new paths of sources that have moved, by
-    the old ones. `grounding` is the mean of the summaries that a model
+    ids of those that are not unchanged. `moved` has pairs of the old and the new path of sources
+    that have moved. `grounding` is the mean of the summaries that a model
     wrote, None if it wrote none. `seconds` are by stage, `timings` by stage and level, and
     `statistics` describe the groups of each level: of an update, those that were grouped again.
     An update that changes nothing publishes nothing: `generation` is the one before. Then
@@ -39,13 +41,27 @@ class BuildReport:
     renamed: int
     unchanged: int
     names: ChangedDocuments
-    moved: Mapping[str, str]
+    moved: Sequence[tuple[str, str]]
     skipped: list[Skipped]
     usage: Usage
     grounding: float | None
     seconds: dict[str, float]
     timings: list[Timing]
     statistics: list[LevelStatistics]
+
+    def __str__(self) -> str:
+        """Return the numbers of documents, nodes and requests on a few lines."""
+        n_each = ", ".join(f"{getattr(self, outcome)} {outcome}" for outcome in OUTCOMES)
+        n_nodes = ", ".join(f"{s.nodes} of level {s.level}" for s in self.statistics)
+        usage = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in asdict(self.usage).items())
+        lines = [
+            f"Generation {self.generation}, {self.seconds['total']:.1f} s",
+            f"documents: {n_each}",
+            f"nodes that were grouped: {n_nodes or 'none'}",
+            *([f"language model: {usage}"] if any(asdict(self.usage).values()) else []),
+            *([f"skipped files: {len(self.skipped)}"] if self.skipped else []),
+        ]
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as dicts, lists and numbers."""
@@ -61,7 +77,7 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
         generation=generation,
         **asdict(revision.changes),
         names=revision.names,
-        moved=revision.moved,
+        moved=[*revision.moved.items()],
         skipped=[*revision.skipped],
         usage=grown.usage,
         grounding=_grounding(grown.nodes),
@@ -80,7 +96,7 @@ def nothing_changed(revision: Revision, generation: int, watch: Stopwatch) -> Bu
         generation=generation,
         **asdict(revision.changes),
         names=revision.names,
-        moved=revision.moved,
+        moved=[*revision.moved.items()],
         skipped=[*revision.skipped],
         usage=Usage(),
         grounding=None,

@@ -23,7 +23,7 @@ from hierindex.indexing.changes import (
 from hierindex.indexing.scope import Scope, moved_sources
 from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, nothing_to_index, well_formed
-from hierindex.read.files import File, check_source, files_of, source_name
+from hierindex.read.files import File, check_source, files_of, quoted, source_name
 
 Source = str | Path | Document
 KEPT = "; its earlier content is kept"
@@ -118,7 +118,7 @@ def updated(
     documents += given
     _check_ids(documents)
     skipped += [*blank, *(Skipped(d, LEFT_OUT) for d in out)]
-    skipped += [Skipped(d, f"is a link to {of}, which is read") for d, of in links.items()]
+    skipped += [Skipped(d, f"is a link to {quoted(of)}, which is read") for d, of in links.items()]
 
     now = _origins(documents, files)
     unread = _unread(skipped, files, before)  # of a source that moved: none

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hierindex.errors import SourceError
 
+ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'"}
 ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
 
 
@@ -98,3 +99,15 @@ def valid_name(name: str) -> str:
     'caf\\xe9'
     """
     return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def quoted(name: str) -> str:
+    r"""Return a file name as it can be typed in a shell: quoted if it is not printable as it is.
+
+    >>> print(quoted("the plan.txt"), quoted("the\nplan.txt"))
+    the plan.txt $'the\nplan.txt'
+    """
+    if name.isprintable():
+        return name
+    plain = (c if c.isprintable() else f"\\U{ord(c):08x}" for c in name)
+    return "$'" + "".join(ESCAPES.get(c, p) for c, p in zip(name, plain, strict=True)) + "'"
