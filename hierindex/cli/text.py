@@ -36,7 +36,8 @@ def built(report: dict[str, Any]) -> str:
         lines.append(_levels(levels))
     else:
         n = counted(report["unchanged"], "document")
-        lines = [f"Nothing has changed: {n}, generation {generation}, {seconds}."]
+        what = "No document" if report["moved"] else "Nothing"
+        lines = [f"{what} has changed: {n}, generation {generation}, {seconds}."]
     lines += moved(report)
     if any(report["usage"].values()):
         lines.append(usage_of(report["usage"]))

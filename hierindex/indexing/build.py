@@ -92,7 +92,7 @@ class Job:
             split = split_documents(
                 revision.read, splitter, progress=self.progress, memory=self.cache.readings
             )
-            for chunk in [*kept, *split] if revision.moved else split:
+            for chunk in [*kept, *split]:
                 _note_origin(chunk, revision.after)
         place = {document: i for i, document in enumerate(revision.after)}
         return sorted([*kept, *split], key=lambda chunk: place.get(_document(chunk), len(place)))

@@ -30,6 +30,10 @@ Number = int | tuple[int, int]
 class Estimate:
     """The estimated requests to a language model.
 
+    The tree is grown with extracts in the place of rewritten summaries. These have other vectors
+    and lengths, which decide on groups and prompts above them, so that the numbers are near those
+    of the build but not exact.
+
     `levels` has the number of nodes of each level, in an update of those that are grouped again.
     `completion_tokens` is an upper bound, and `cached_summaries` cost nothing. In a quick
     estimate, these numbers are pairs of bounds.

@@ -20,7 +20,7 @@ from hierindex.indexing.changes import (
     in_order,
     moved_documents,
 )
-from hierindex.indexing.scope import Scope, moved_sources
+from hierindex.indexing.scope import Scope, check_paths, moved_sources
 from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, nothing_to_index, well_formed
 from hierindex.read.files import File, check_source, files_of, quoted, source_name
@@ -45,7 +45,7 @@ def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
     SourceError
         If one of them does not exist, or two documents have the same id.
     """
-    sources = [sources] if isinstance(sources, str | Path | Document) else sources
+    sources = _each(sources)
     given = [source for source in sources if isinstance(source, Document)]
     for source in sources:
         if not isinstance(source, Document):
@@ -79,7 +79,7 @@ def built(
 
 
 def updated(
-    sources: Sequence[Source] | None, before: Documents, was: Remembered, read: ReadFiles
+    sources: Source | Sequence[Source] | None, before: Documents, was: Remembered, read: ReadFiles
 ) -> Revision:
     """Return the revision that reads sources again, or for the first time.
 
@@ -90,7 +90,7 @@ def updated(
 
     Parameters
     ----------
-    sources : Sequence[Source] or None
+    sources : str, Path or Document, or a sequence of them, or None
         A file or a folder within a source that the index remembers stands for that part of it;
         None stands for all sources that the index remembers.
     before : Documents
@@ -105,7 +105,8 @@ def updated(
     InputError
         If more than half of the documents would be lost: removed with no new ones for them.
     """
-    paths, given, blank = _separated(sources or ())
+    paths, given, blank = _separated(_each(() if sources is None else sources))
+    check_paths(paths, was.sources, before)
     places = moved_sources(paths, was.sources, before)
     held, remembered = moved_documents(before, places), was.moved(places)
     if sources is None:
@@ -188,6 +189,10 @@ def without(
         remembered=replace(was, left_out=left_out),
         anew=not documents,
     )
+
+
+def _each(sources: Source | Sequence[Source]) -> Sequence[Source]:
+    return [sources] if isinstance(sources, str | Path | Document) else sources
 
 
 def _separated(
