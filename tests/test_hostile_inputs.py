@@ -282,15 +282,15 @@ def test_an_index_in_a_folder_that_lancedb_refuses(tmp_path, name):
 def test_what_an_encoding_lacks_is_printed_as_json_escapes_it(monkeypatch, encoding):
     out = io.TextIOWrapper(io.BytesIO(), encoding)
     monkeypatch.setattr(sys, "stdout", out)
-    result = {"path": "zoë 雪 \U0001f600\udce9.txt"}
+    result = {"title": "zoë 雪 \U0001f600\udce9.txt"}
     escape_unencodable()
     print_result(result, True, str)
-    print_result(result, False, lambda shown: shown["path"])
+    print_result(result, False, lambda shown: shown["title"])
     out.seek(0)
-    printed, _, path = out.read().strip().rpartition("\n")
+    printed, _, title = out.read().strip().rpartition("\n")
     assert json.loads(printed) == result
     if encoding != "utf-8":
-        assert path == r"zoë \u96ea \ud83d\ude00\udce9.txt"
+        assert title == r"zoë \u96ea \ud83d\ude00\udce9.txt"
 
 
 def test_many_files_with_one_reason_are_skipped_in_one_line(folder, tmp_path):
