@@ -6,7 +6,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError
-from hierindex.record import NodeRecord
+from hierindex.record import LEVEL, NodeRecord
 from hierindex.store.filters import OF_NODE
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
@@ -234,17 +234,23 @@ class TableSnapshot:
     @once
     async def highest_level(self) -> int:
         """Return the highest level; 0 if the table does not exist."""
-        level = 0
-        while await self.count(Prefilter(f"level_max > {level:d}")):
-            level += 1
-        return level
+
+        async def reached(level: int) -> bool:  # which an index answers, unlike a maximum
+            return await self.count(Prefilter(f"level_max >= {level:d}")) > 0
+
+        low, high = 0, 1
+        while await reached(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if await reached(middle) else (low, middle)
+        return low
 
     @once
     async def level_sizes(self) -> dict[int, int]:
         """Return how many nodes have each level as their own, in ascending order of levels."""
-        levels = range(1 + await self.highest_level())
-        sizes = {level: await self.count(Prefilter(f"level = {level:d}")) for level in levels}
-        return {level: size for level, size in sizes.items() if size}
+        counts = (await self.select(LEVEL))[LEVEL].value_counts().to_pylist()
+        return dict(sorted((each["values"], each["counts"]) for each in counts))
 
     @once
     async def n_documents(self) -> int:
