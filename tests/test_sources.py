@@ -241,7 +241,7 @@ class TestPathsThatAreGone:
                 index.update(folder / path)
         with pytest.raises(SourceError, match=re.escape("'deep/c.txt'")):
             index.update(folder / "deep")
-        for path in (folder / "never.txt", tmp_path / "never"):
+        for path in (folder / "never.txt", tmp_path / "never", "\ud800", "a\0b"):
             with pytest.raises(SourceError, match="cannot be found or read"):
                 index.update([folder, path])
         index.update(Document(id_="of no file", text=text_of("no file")))

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Self
@@ -126,17 +127,23 @@ def check_paths(paths: Sequence[str | Path], sources: Sequence[str], held: Docum
         try:
             check_source(path)
         except SourceError:
-            name = source_name(path) if str(path) else ""
-            if name in sources:
-                raise _lost(name) from None
-            part, source = _placed(name, {source: source for source in sources}) or (name, name)
-            scope = Scope({part: source}, {source: source}, is_named=True)
-            if document := next((d for d, of in held.items() if scope.has(d, of.read_from)), None):
-                raise SourceError(
-                    f"{str(path)!r} no longer exists, but the index holds {document!r}; update its "
-                    f"source {source!r}, or delete the document from the index."
-                ) from None
+            with suppress(UnicodeError):  # no such path can be read, or was
+                _check_not_held(path, sources, held)
             raise
+
+
+def _check_not_held(path: str | Path, sources: Sequence[str], held: Documents) -> None:
+    """Raise SourceError if the index holds what was at a path that does not exist."""
+    name = source_name(path) if str(path) else ""
+    if name in sources:
+        raise _lost(name) from None
+    part, source = _placed(name, {source: source for source in sources}) or (name, name)
+    scope = Scope({part: source}, {source: source}, is_named=True)
+    if document := next((d for d, of in held.items() if scope.has(d, of.read_from)), None):
+        raise SourceError(
+            f"{str(path)!r} no longer exists, but the index holds {document!r}; update its source "
+            f"{source!r}, or delete the document from the index."
+        ) from None
 
 
 def _lost(source: str) -> SourceError:

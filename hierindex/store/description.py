@@ -12,8 +12,6 @@ from hierindex.store.prefilter import ROOTS, STALE
 from hierindex.store.rows import documents_of
 from hierindex.store.snapshot import Snapshot
 
-OF_TOKENS = "count", "sum"  # Arrow's functions
-
 
 def describe(node: BaseNode) -> dict[str, Any]:
     """Return a node's text, place in the tree, links and sources as JSON values; no vector."""
@@ -46,11 +44,13 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
     roots = (await snapshot.select("id", "title", where=ROOTS)).to_pydict()
     nodes, tokens = Counter[int](), Counter[int]()
     rows = await snapshot.select("level", "level_max", "n_tokens")
-    alike = rows.group_by(["level", "level_max"]).aggregate([("n_tokens", f) for f in OF_TOKENS])
-    for lowest, highest, n_nodes, n_tokens in zip(*alike.to_pydict().values(), strict=True):
-        for level in range(lowest, highest + 1):
-            nodes[level] += n_nodes
-            tokens[level] += n_tokens
+    alike = rows.group_by(["level", "level_max"]).aggregate(
+        [("n_tokens", "count"), ("n_tokens", "sum")]
+    )
+    for each in alike.to_pylist():
+        for level in range(each["level"], each["level_max"] + 1):
+            nodes[level] += each["n_tokens_count"]
+            tokens[level] += each["n_tokens_sum"]
     return {
         "documents": await snapshot.n_documents(),
         "levels": [
