@@ -254,14 +254,14 @@ def test_nothing_that_is_read_acts_on_a_terminal(hierindex, evil, terminal) -> N
     assert report["skipped"] == [{"path": f"b\n{EVIL}.txt", "reason": "is empty"}]
     terminal(1000)
     out = hierindex("build", evil, "--index", "W")[1]
-    assert out.splitlines()[-1] == rf"Skipped b\n{SHOWN}.txt: is empty."
+    assert out.splitlines()[-1] == rf"Skipped $'b\n{SHOWN}.txt': is empty."
     question = ("query", "Who slept?", "--index", "W", "--min-score", 0)
     (source,) = (answer := json.loads(hierindex(*question, "--json")[1]))["sources"]
     assert source["text"] == f"The keeper {EVIL} slept\tall day.\n\nHe {EVIL} woke."
     assert source["citations"][0]["document"] == f"a\n{EVIL}.txt"
     asked = hierindex(*question)[1]
     assert asked.startswith(answer["answer"].replace(EVIL, SHOWN))
-    assert rf"[1] a\n{SHOWN}.txt (0-" in asked
+    assert rf"[1] $'a\n{SHOWN}.txt' (0-" in asked
     node = hierindex("show", source["id"], "--index", "W")[1]
     assert node.endswith(f"\n\nThe keeper {SHOWN} slept\tall day.\n\nHe {SHOWN} woke.\n")
     for printed in (out, asked, node, hierindex(*question, "--json")[1]):

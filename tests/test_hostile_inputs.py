@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from hierindex.cli.output import escape_unencodable, print_result
 from hierindex.cli.text import MAX_LISTED
 from hierindex.cli.text import built as report_text
 from hierindex.embed.load import load_embed_model
-from hierindex.read.files import valid_name
+from hierindex.read.files import quoted, valid_name
 
 GOOD = "The keeper of the lighthouse wrote a letter. The baker mended the oven."
 PDF = pdf_of("The first page.\nIt has two lines.", "The second page.")
@@ -222,6 +223,21 @@ def test_documents_of_any_name_are_updated_and_deleted(folder, tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_a_name_that_is_not_printable_is_printed_as_a_shell_reads_it():
+    names = [valid_name(os.fsdecode(name)) for name in (*NAMES, "it's\xa0\\n\n".encode())]
+    odd = [name for name in names if quoted(name) != name]
+    assert len(odd) == 4
+    command = f"printf '%s\\0' {' '.join(map(quoted, odd))}"
+    told = subprocess.run(
+        ["bash", "-c", command],
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        check=True,
+    )
+    assert told.stdout.decode().split("\0")[:-1] == odd
+
+
 @pytest.mark.parametrize("name", [b"caf\xe9", b"C:\\xe9", "zoë 雪\n".encode()])
 def test_a_source_of_any_name_is_updated(tmp_path, name):
     folder = tmp_path / os.fsdecode(name)
@@ -266,15 +282,15 @@ def test_an_index_in_a_folder_that_lancedb_refuses(tmp_path, name):
 def test_what_an_encoding_lacks_is_printed_as_json_escapes_it(monkeypatch, encoding):
     out = io.TextIOWrapper(io.BytesIO(), encoding)
     monkeypatch.setattr(sys, "stdout", out)
-    result = {"path": "zoë 雪 \U0001f600\udce9.txt"}
+    result = {"title": "zoë 雪 \U0001f600\udce9.txt"}
     escape_unencodable()
     print_result(result, True, str)
-    print_result(result, False, lambda shown: shown["path"])
+    print_result(result, False, lambda shown: shown["title"])
     out.seek(0)
-    printed, _, path = out.read().strip().rpartition("\n")
+    printed, _, title = out.read().strip().rpartition("\n")
     assert json.loads(printed) == result
     if encoding != "utf-8":
-        assert path == r"zoë \u96ea \ud83d\ude00\udce9.txt"
+        assert title == r"zoë \u96ea \ud83d\ude00\udce9.txt"
 
 
 def test_many_files_with_one_reason_are_skipped_in_one_line(folder, tmp_path):

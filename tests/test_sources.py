@@ -1,13 +1,20 @@
 """Sources that move, files that come and go, and chunks that others delete or add."""
 
 import os
+import re
 from errno import EIO
 from pathlib import Path
 from shutil import copytree
 from unittest.mock import Mock
 
 import pytest
-from llama_index.core.schema import MetadataMode, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import (
+    Document,
+    MetadataMode,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import LoopbackServer, names_words
 from test_update import (
@@ -81,10 +88,43 @@ class TestMovedSources:
         assert counts(index.update()) == (0, 1, 0, 0, 2)
         check_fresh(index, moved)
 
+    def test_nothing_is_paid_for_it(self, folder, tmp_path):
+        """No model is loaded, no request is sent and no group is made again."""
+        with LoopbackServer(reply=names_words) as server:
+            llm = load_llm("tiny", server.base_url)
+            index = built(folder, tmp_path / "index", shortening(llm))
+        before = {node.node_id: node.get_content() for node in index.store.get_nodes()}
+        moved = folder.rename(tmp_path / "moved")
+        index = HierarchicalIndex.open(index.store.uri)  # without its models
+        told = index.estimate_update(moved)
+        assert (told.levels, told.documents["unchanged"]) == ([], 3)
+        report = index.update(moved)
+        assert report.moved == [(str(folder), str(moved))]
+        assert (report.generation, report.statistics, counts(report)) == (2, [], (0, 0, 0, 0, 3))
+        assert {node.node_id: node.get_content() for node in index.store.get_nodes()} == before
+        assert (index.update().generation, index.update().moved) == (2, [])
+        assert index.verify().ok
+        index.store.rollback()
+        with pytest.raises(SourceError, match="cannot be found; name the path"):
+            index.update()
+        assert index.update(moved).moved == report.moved
+
+    def test_another_source_may_take_its_place(self, index, folder, moved):
+        index.update(moved)
+        folder.mkdir()
+        (folder / "z.txt").write_text(text_of("z"))
+        assert counts(index.update(folder)) == (1, 0, 0, 0, 3)
+        again = moved.rename(moved.parent / "again")
+        report = index.update([folder, again])
+        assert (report.moved, counts(report)) == ([(str(moved), str(again))], (0, 0, 0, 0, 4))
+        assert index.store.snapshot().report()["sources"] == [str(again), str(folder)]
+
     def test_what_changed_meanwhile_is_found(self, index, moved):
         (moved / "a.txt").write_text(text_of("other"))
         (moved / "d.txt").write_text(text_of("d"))
-        assert counts(index.update(moved)) == (1, 1, 0, 0, 2)
+        report = index.update(moved)
+        assert counts(report) == (1, 1, 0, 0, 2)
+        assert [new for _, new in report.moved] == [str(moved)]
         (moved / "b.txt").unlink()
         again = moved.rename(moved.parent / "again")
         assert counts(index.update(again)) == (0, 0, 1, 0, 3)
@@ -188,6 +228,40 @@ class TestMovedSources:
             n_requests = len(server.requests)
             assert counts(index.update(folder.rename(tmp_path / "x"), llm=llm)) == (0, 0, 0, 0, 3)
             assert len(server.requests) == n_requests > 0
+
+
+class TestPathsThatAreGone:
+    def test_what_the_index_holds_of_one_is_named(self, index, folder, tmp_path):
+        (folder / "a.txt").unlink()
+        (folder / "deep/c.txt").unlink()
+        (folder / "deep").rmdir()
+        held = "no longer exists, but the index holds {!r}; update its source {!r}, or delete"
+        for path, document in (("a.txt", "a.txt"), ("deep/c.txt", "deep/c.txt")):
+            with pytest.raises(SourceError, match=re.escape(held.format(document, str(folder)))):
+                index.update(folder / path)
+        with pytest.raises(SourceError, match=re.escape("'deep/c.txt'")):
+            index.update(folder / "deep")
+        for path in (folder / "never.txt", tmp_path / "never", "\ud800", "a\0b"):
+            with pytest.raises(SourceError, match="cannot be found or read"):
+                index.update([folder, path])
+        index.update(Document(id_="of no file", text=text_of("no file")))
+        with pytest.raises(SourceError, match="cannot be found or read"):
+            index.update(tmp_path / "never")
+        (folder / "a.txt").write_text(text_of("other"))
+        assert counts(index.update(folder)) == (0, 1, 1, 0, 2)
+        with pytest.raises(SourceError, match="cannot be found or read"):
+            index.update(folder / "deep/c.txt")  # the index holds it no longer
+
+    def test_a_file_that_was_renamed_is_asked_for(self, folder, tmp_path):
+        index = built(folder / "a.txt", tmp_path / "index")
+        (folder / "a.txt").rename(folder / "z.txt")
+        for sources in (None, folder / "a.txt"):
+            with pytest.raises(
+                SourceError, match=r"a\.txt', which .* name the path to which it was"
+            ):
+                index.update(sources)
+        assert counts(index.update(folder / "z.txt")) == (1, 0, 0, 0, 1)
+        assert counts(index.update()) == (0, 0, 1, 0, 1)  # now that another document remains
 
 
 class TestFilesThatComeAndGo:

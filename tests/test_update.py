@@ -1,6 +1,7 @@
 """An updated index equals a fresh build of its documents, and pays for changes alone."""
 
 import os
+import re
 import sqlite3
 from contextlib import closing
 from errno import EIO
@@ -214,6 +215,18 @@ def test_an_update_of_nothing_loads_no_model_and_publishes_nothing(index, folder
     assert counts(opened.update(folder)) == (0, 0, 0, 0, 3)
 
 
+def test_a_report_prints_as_a_short_block(index, folder):
+    (folder / "a.txt").write_text(text_of("other"))
+    (folder / "empty.txt").touch()
+    lines = str(index.update()).splitlines()
+    assert re.fullmatch(r"Generation 2, \d+\.\d s", lines[0])
+    assert lines[1] == "documents: 0 added, 1 changed, 0 removed, 0 renamed, 2 unchanged"
+    assert re.fullmatch(r"nodes that were grouped: \d+ of level 0, .*\d of level \d", lines[2])
+    assert (lines[-1], len(lines) < 6) == ("skipped files: 1", True)
+    unchanged = str(index.update()).splitlines()
+    assert unchanged[2] == "nodes that were grouped: none"
+
+
 class TestSources:
     def test_nothing_outside_them_is_removed(self, index, folder, tmp_path):
         (folder / "a.txt").unlink()
@@ -283,10 +296,9 @@ class TestSources:
         (folder / "deep").rmdir()
         before = as_plain(index)
         index.delete("b.txt")
-        with pytest.raises(SourceError, match=r"deep', which the index was built from"):
-            index.update()
-        with pytest.raises(SourceError, match=r"cannot be found or read"):
-            index.update(folder / "deep")
+        for sources in (None, folder / "deep"):
+            with pytest.raises(SourceError, match=r"deep', which the index was built from"):
+                index.update(sources)
         assert len(before) > len(as_plain(index))
 
     def test_most_documents_must_not_go_with_an_empty_folder(self, index, folder, tmp_path):

@@ -202,6 +202,8 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute(vectors.CREATE)
         connection.execute(vectors.CREATE_UNFINISHED)
         connection.execute(texts.CREATE)
+        connection.execute(texts.CREATE_COMPLETIONS)
+        connection.execute(texts.CREATE_STARTS)
         connection.execute(texts.CREATE_DOCUMENTS)
         connection.execute(readings.CREATE)
         connection.execute(readings.CREATE_USES)

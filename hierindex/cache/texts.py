@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from hierindex.cache.database import Database, optional
 
@@ -18,14 +18,12 @@ CREATE TABLE IF NOT EXISTS documents (
     id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE
 )
 """
+START = 64  # bytes
+# By which completions, and the summary of a text, are found without reading all texts.
+CREATE_COMPLETIONS = "CREATE INDEX IF NOT EXISTS completions ON texts (id) WHERE details IS NULL"
+CREATE_STARTS = f"CREATE INDEX IF NOT EXISTS starts ON texts (substr(text, 1, {START}))"
 
-
-DELETE_GONE = """
-DELETE FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))
-    AND (details IS NULL OR is_gone(text))
-"""
-FIND_UNUSED = "SELECT id FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))"
-DELETE_UNUSED = "DELETE FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))"
+OF_UNUSED = "FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))"
 UNUSED = "unused"
 """Noted in the place of a document's hash, if texts that no node has are kept."""
 
@@ -80,7 +78,10 @@ class TextCache:
         """Record the hashes of a build's documents before any of its texts is stored."""
         self._documents = {*hashes}
         with optional(), self._database.transaction() as connection:
-            self._last_document = _noted(connection, self._documents)
+            held = connection.execute("SELECT hash FROM documents")
+            _note(connection, self._documents.difference(each for (each,) in held))
+            query = "SELECT coalesce(max(id), 0) FROM documents"
+            ((self._last_document,),) = connection.execute(query)
 
     def holds_only(self, hashes: Iterable[str]) -> bool:
         """Return whether all documents that texts may derive from have these hashes."""
@@ -96,16 +97,12 @@ class TextCache:
         is gone, neither according to the caller nor of those recorded by `begin`.
         """
         with optional(), self._database.transaction() as connection:
-            rows = connection.execute(
-                "DELETE FROM documents WHERE id <= ? RETURNING hash", (self._last_document,)
-            )
-            before = {each for (each,) in rows} - {UNUSED}
-            _noted(connection, self._documents)  # after those of builds that began meanwhile
+            before = self._forget_documents(connection) - {UNUSED}
             unused = self._last_before, json.dumps(sorted(self._recalled))
-            if something_is_gone or not before <= self._documents:
-                connection.execute(DELETE_UNUSED, unused)
-            elif connection.execute(FIND_UNUSED, unused).fetchone():
-                _noted(connection, {UNUSED})
+            if something_is_gone or before:
+                connection.execute(f"DELETE {OF_UNUSED}", unused)
+            elif connection.execute(f"SELECT id {OF_UNUSED}", unused).fetchone():
+                _note(connection, {UNUSED})
 
     def forget(self, gone: Iterable[str], held: Iterable[str] | None = None) -> None:
         """Delete summaries and completions of earlier builds that this one did not use.
@@ -117,13 +114,28 @@ class TextCache:
         held : Iterable[str], optional
             Texts of nodes that the index holds; then all but their summaries are deleted.
         """
-        those = {*map(_encoded, gone if held is None else held)}
         with optional(), self._database.transaction() as connection:
-            connection.execute("DELETE FROM documents WHERE id <= ?", (self._last_document,))
-            _noted(connection, self._documents)
+            self._forget_documents(connection)
             unused = self._last_before, json.dumps(sorted(self._recalled))
-            connection.create_function("is_gone", 1, lambda x: (x in those) == (held is None))
-            connection.execute(DELETE_GONE, unused)
+            connection.execute(f"DELETE {OF_UNUSED} AND details IS NULL", unused)
+            if held is not None:
+                staying = {*map(_encoded, held)}
+                connection.create_function("stays", 1, staying.__contains__)
+                connection.execute(f"DELETE {OF_UNUSED} AND NOT stays(text)", unused)
+                return
+            connection.executemany(
+                f"DELETE {OF_UNUSED} AND substr(text, 1, {START}) = ? AND text = ?",
+                ((*unused, text[:START], text) for text in map(_encoded, gone)),
+            )
+
+    def _forget_documents(self, connection: sqlite3.Connection) -> set[str]:
+        """Delete and return the documents that were recorded when this build began and it lacks."""
+        rows = connection.execute(
+            "SELECT hash FROM documents WHERE id <= ?", (self._last_document,)
+        )
+        others = {each for (each,) in rows} - self._documents
+        connection.executemany("DELETE FROM documents WHERE hash = ?", ((d,) for d in others))
+        return others
 
     def _recall(self, keys: Iterable[str]) -> dict[str, tuple[bytes, bytes | None]]:
         found = {}
@@ -144,13 +156,11 @@ class TextCache:
             )
 
 
-def _noted(connection: sqlite3.Connection, hashes: Collection[str]) -> int:
-    """Record documents as the latest and return the highest id."""
+def _note(connection: sqlite3.Connection, hashes: Iterable[str]) -> None:
+    """Record documents as the latest."""
     connection.executemany(
         "INSERT OR REPLACE INTO documents (hash) VALUES (?)", ((each,) for each in hashes)
     )
-    ((last,),) = connection.execute("SELECT coalesce(max(id), 0) FROM documents")
-    return int(last)
 
 
 def forget_all_but(connection: sqlite3.Connection, summaries: Iterable[str]) -> None:

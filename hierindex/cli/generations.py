@@ -26,7 +26,10 @@ def rollback(
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Publish an earlier generation of an index as its newest one."""
+    """Publish an earlier generation of an index as its newest one.
+
+    Files are not touched, so the next `hierindex update` reads them again and undoes this.
+    """
     from hierindex.indexing.changes import difference
     from hierindex.store.vector_store import HierarchyStore
 

@@ -11,9 +11,12 @@ from typing import Any
 import typer
 
 from hierindex.errors import without_password
+from hierindex.read.files import quoted
 
 WITH_LINES = {"text", "answer", "before", "after"}
 """Keys of a result whose values keep their line breaks."""
+OF_NAMES = {"path", "document", "added", "changed", "removed", "renamed", "moved"}
+"""Keys of a result whose values are names of files, or lists of them."""
 # Control characters, bidirectional marks, line separators and lone surrogates.
 UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -84,6 +87,8 @@ def _readable(value: Any, key: str = "") -> Any:
     """Escape every string in a result."""
     match value:
         case str():
+            if key in OF_NAMES:
+                return quoted(value)
             return visible(value, lines=key in WITH_LINES)
         case dict():
             return {key: _readable(each, key) for key, each in value.items()}

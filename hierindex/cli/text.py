@@ -36,12 +36,19 @@ def built(report: dict[str, Any]) -> str:
         lines.append(_levels(levels))
     else:
         n = counted(report["unchanged"], "document")
-        lines = [f"Nothing has changed: {n}, generation {generation}, {seconds}."]
+        what = "No document" if report["moved"] else "Nothing"
+        lines = [f"{what} has changed: {n}, generation {generation}, {seconds}."]
+    lines += moved(report)
     if any(report["usage"].values()):
         lines.append(usage_of(report["usage"]))
     if report["grounding"] is not None:
         lines.append(f"Mean grounding of rewritten summaries: {report['grounding']:.2f}.")
     return "\n".join([*lines, *skipped_files(report["skipped"])])
+
+
+def moved(report: Mapping[str, Any]) -> list[str]:
+    """Return a line for each source that was found at a new path."""
+    return [f"The source {old} has moved to {new}." for old, new in report["moved"]]
 
 
 def skipped_files(skipped: Sequence[Mapping[str, str]]) -> Iterator[str]:

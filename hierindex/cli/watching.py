@@ -81,9 +81,9 @@ def _until_stopped() -> Iterator[None]:
 
 def _updated(report: dict[str, Any]) -> str:
     """Format the report of an update as a line, and others for requests and skipped files."""
-    from hierindex.cli.text import changed, skipped_files, usage_of
+    from hierindex.cli.text import changed, moved, skipped_files, usage_of
 
-    names = "; ".join(changed(report["names"])) or "Nothing has changed."
+    names = "; ".join([*changed(report["names"]), *moved(report)]) or "Nothing has changed."
     at, seconds = f"{datetime.now():%H:%M:%S}", f"{report['seconds']['total']:.1f} s"
     usage = [usage_of(report["usage"])] if report["usage"]["llm_calls"] else []
     line = f"{at}  Generation {report['generation']}, {seconds}. {names}"

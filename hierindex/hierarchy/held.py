@@ -75,11 +75,12 @@ class HeldTree:
 
         That is the highest level of a node that is a whole document.
         """
-        import pyarrow.compute as pc
-
-        levels = self._select("level", where=Prefilter("whole_document <> ''"))["level"]
-        several = self._count(Prefilter("array_length(documents) > 1"))
-        return (pc.max(levels).as_py() or 0) if several else self.highest_level()
+        highest = self.highest_level()
+        if not self._count(Prefilter(f"level_max = {highest:d} AND array_length(documents) > 1")):
+            return highest
+        whole = "level = {:d} AND whole_document > ''"
+        levels = range(highest, 0, -1)
+        return next((i for i in levels if self._count(Prefilter(whole.format(i)))), 0)
 
     def highest_level(self) -> int:
         """Return the level of the roots."""
@@ -139,7 +140,7 @@ class HeldTree:
         return wait_for(self._snapshot.select(*columns, where=where))
 
     def _count(self, where: Prefilter) -> int:
-        return wait_for(self._snapshot.require().count_rows(where.sql))
+        return wait_for(self._snapshot.count(where))
 
     def _learn(self, rows: "pa.Table") -> list[str]:
         columns = [rows[name].to_pylist() for name in PLACE]

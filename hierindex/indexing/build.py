@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, MetadataMode
@@ -26,9 +27,10 @@ from hierindex.indexing.changes import (
     kept_chunks,
 )
 from hierindex.indexing.parts import parted
-from hierindex.indexing.report import BuildReport, reported
+from hierindex.indexing.report import BuildReport, nothing_changed, reported
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.indexing.settings import settings_of
+from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
 from hierindex.read.documents import read_files
 from hierindex.read.split import sentence_splitter, split_documents
@@ -106,9 +108,9 @@ class Job:
                 split = split_documents(
                     new, splitter, progress=progress, memory=self.cache.readings
                 )
-                for chunk in split:
-                    _note_origin(chunk, after)
             n_split += len(new)
+            for chunk in [*held, *split]:
+                _note_origin(chunk, after)
             yield sorted([*held, *split], key=lambda chunk: place.get(_document(chunk), len(place)))
 
     def earlier(self) -> EarlierTree | None:
@@ -142,14 +144,10 @@ class Job:
         settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
         if not revision.read:  # with no splitter
             settings["splitter"] = revision.was.settings.get("splitter")
-        report = {
-            **asdict(replace(revision.remembered, settings=settings)),
-            "usage": asdict(grown.usage),
-            "changes": asdict(revision.changes),
-        }
+        report = _remembered(replace(revision.remembered, settings=settings), revision, grown.usage)
         if self.is_anew:
             return self.store.replace(rows, report, purge=self.purge)
-        return self.store.revise(rows, grown.gone, report, purge=self.purge)
+        return self.store.revise(rows, grown.gone, report, purge=self.purge, moved=revision.moved)
 
     def _forget(self, gone: Sequence[BaseNode], new: Set[str], *, is_clean: bool) -> None:
         """Delete what the cache has of text that the index no longer holds.
@@ -220,6 +218,26 @@ def build_tree(
         return Job(
             revision, store, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch
         ).publish()
+
+
+def publish_moved(revision: Revision, store: HierarchyStore, watch: Stopwatch) -> BuildReport:
+    """Publish the new paths of sources, if any have moved, and the tree as it is."""
+    generation = store.snapshot().generation
+    if revision.moved:
+        with watch("write"):
+            settings = revision.was.settings
+            report = _remembered(replace(revision.remembered, settings=settings), revision, Usage())
+            generation = store.revise([], (), report, moved=revision.moved)
+    return nothing_changed(revision, generation, watch)
+
+
+def _remembered(remembered: Remembered, revision: Revision, usage: Usage) -> dict[str, Any]:
+    """Return what is stored with a generation, see `Snapshot.report`."""
+    return {
+        **asdict(remembered),
+        "usage": asdict(usage),
+        "changes": asdict(revision.changes),
+    }
 
 
 def held_by(store: HierarchyStore) -> Snapshot:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import PurePath
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 from llama_index.core.schema import Document, TextNode
@@ -120,6 +120,8 @@ class Revision:
     skipped : Sequence[Skipped]
     was, remembered : Remembered
         What the index remembers, and what it is to remember, except for the settings.
+    moved : Mapping[str, str]
+        New paths of sources that have moved, by the old ones.
     anew : bool
         Whether all of the tree is grown again, even if no document changes.
     """
@@ -130,9 +132,10 @@ class Revision:
     skipped: Sequence[Skipped]
     was: Remembered
     remembered: Remembered
+    moved: Mapping[str, str] = field(default_factory=dict)
     anew: bool = False
 
-    @property
+    @cached_property
     def names(self) -> ChangedDocuments:
         """The documents that differ between `before` and `after`."""
         return ChangedDocuments.between(self.before, self.after)
@@ -144,16 +147,17 @@ class Revision:
         n_both = len(self.before.keys() & self.after.keys())
         return Changes(**n_each, unchanged=n_both - n_each["changed"])
 
-    @property
+    @cached_property
     def kept(self) -> set[str]:
         """Ids of the documents that are not read again."""
         return self.after.keys() - {document.doc_id for document in self.read}
 
     @property
     def is_empty(self) -> bool:
-        """Whether the index already is what it is to be."""
-        same = self.before.keys() == self.after.keys() and self.was == self.remembered
-        return same and not self.read and not self.anew
+        """Whether the tree already is what it is to be; its sources may have moved."""
+        same = self.before.keys() == self.after.keys()
+        remembered = self.was.moved(self.moved) == self.remembered
+        return same and remembered and not self.read and not self.anew
 
 
 def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
@@ -164,15 +168,15 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = wait_for(snapshot.select("documents", *Origin._fields, where=CHUNKS))
+    rows = wait_for(snapshot.select("documents", *Origin._fields, where=snapshot.of_each_document))
     if not rows:
         return {}
     documents = pc.list_element(rows["documents"], 0)
     columns = {"id": documents, **{name: rows[name] for name in Origin._fields}}
     distinct = pa.table(columns).group_by([*columns]).aggregate([])  # in any order
     origins = dict[str, Origin]()
-    for row in distinct.to_pylist():
-        document, origin = row.pop("id"), Origin(**row)
+    for document, *known in zip(*distinct.to_pydict().values(), strict=True):
+        origin = Origin(*known)
         first = origins.setdefault(document, origin)
         if origin != first:
             origins[document] = Origin(read_from=first.read_from or origin.read_from)
@@ -181,6 +185,8 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
 
 def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str, Origin]:
     """Return documents of sources that have moved, given their new paths by the old ones."""
+    if not places:
+        return {**documents}
     return {
         document: origin._replace(read_from=places.get(origin.read_from, origin.read_from))
         for document, origin in documents.items()
@@ -253,10 +259,10 @@ def in_order(documents: Documents, sources: Sequence[str]) -> dict[str, Origin]:
     """Return documents in the order of their sources and paths, those of no source last."""
     place = {source: i for i, source in enumerate(sources)}
 
-    def key(document: str) -> tuple[int, PurePath]:
+    def key(document: str) -> tuple[int, list[str]]:
         source = documents[document].read_from
         if source not in place:
-            return len(place), PurePath()
-        return place[source], PurePath(document)
+            return len(place), []
+        return place[source], document.split("/")
 
     return {document: documents[document] for document in sorted(documents, key=key)}

@@ -19,7 +19,6 @@ from hierindex.indexing.changes import ChangedDocuments, Remembered, Revision, h
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.progress import Progress
 from hierindex.read.documents import Skipped, read_files
-from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
 
@@ -30,6 +29,10 @@ Number = int | tuple[int, int]
 @dataclass(frozen=True)
 class Estimate:
     """The estimated requests to a language model.
+
+    The tree is grown with extracts in the place of rewritten summaries. These have other vectors
+    and lengths, which decide on groups and prompts above them, so that the numbers are near those
+    of the build but not exact.
 
     `levels` has the number of nodes of each level, in an update of those that are grouped again.
     `completion_tokens` is an upper bound, and `cached_summaries` cost nothing. In a quick
@@ -117,7 +120,7 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
     )
 
 
-def costs_nothing(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> Estimate:
+def costs_nothing(revision: Revision, store: HierarchyStore, watch: Stopwatch) -> Estimate:
     """Return the estimate of an update that changes nothing."""
     return replace(
         Estimate([], 0, 0, 0, 0),

@@ -9,11 +9,12 @@ from hierindex.hierarchy.growth import Grown
 from hierindex.indexing.changes import ChangedDocuments, Revision
 from hierindex.llm.usage import Usage
 from hierindex.read.documents import Skipped
-from hierindex.store.snapshot import Snapshot
 from hierindex.timing import Stopwatch, Timing
 
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages in order; "load" loads the model and the index, "link" connects the nodes."""
+OUTCOMES = ("added", "changed", "removed", "renamed", "unchanged")
+"""Of documents; names of fields of a report."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,12 @@ class BuildReport:
     """Result of a build, an update or a deletion.
 
     `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
-    ids of those that are not unchanged. `grounding` is the mean of the summaries that a model
+    ids of those that are not unchanged. `moved` has pairs of the old and the new path of sources
+    that have moved. `grounding` is the mean of the summaries that a model
     wrote, None if it wrote none. `seconds` are by stage, `timings` by stage and level, and
     `statistics` describe the groups of each level: of an update, those that were grouped again.
-    An update that changes nothing publishes nothing: `generation` is the one before, and
-    `statistics` is empty.
+    An update that changes nothing publishes nothing: `generation` is the one before. Then
+    `statistics` is empty, also if sources have moved, which is published.
     """
 
     generation: int
@@ -35,12 +37,27 @@ class BuildReport:
     renamed: int
     unchanged: int
     names: ChangedDocuments
+    moved: Sequence[tuple[str, str]]
     skipped: list[Skipped]
     usage: Usage
     grounding: float | None
     seconds: dict[str, float]
     timings: list[Timing]
     statistics: list[LevelStatistics]
+
+    def __str__(self) -> str:
+        """Return the numbers of documents, nodes and requests on a few lines."""
+        n_each = ", ".join(f"{getattr(self, outcome)} {outcome}" for outcome in OUTCOMES)
+        n_nodes = ", ".join(f"{s.nodes} of level {s.level}" for s in self.statistics)
+        usage = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in asdict(self.usage).items())
+        lines = [
+            f"Generation {self.generation}, {self.seconds['total']:.1f} s",
+            f"documents: {n_each}",
+            f"nodes that were grouped: {n_nodes or 'none'}",
+            *([f"language model: {usage}"] if any(asdict(self.usage).values()) else []),
+            *([f"skipped files: {len(self.skipped)}"] if self.skipped else []),
+        ]
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as dicts, lists and numbers."""
@@ -56,6 +73,7 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
         generation=generation,
         **asdict(revision.changes),
         names=revision.names,
+        moved=[*revision.moved.items()],
         skipped=[*revision.skipped],
         usage=grown.usage,
         grounding=grown.grounding,
@@ -68,12 +86,13 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
     )
 
 
-def nothing_changed(revision: Revision, snapshot: Snapshot, watch: Stopwatch) -> BuildReport:
-    """Return the report of a revision that changes nothing, so that nothing is published."""
+def nothing_changed(revision: Revision, generation: int, watch: Stopwatch) -> BuildReport:
+    """Return the report of a revision that leaves the tree as it is."""
     return BuildReport(
-        generation=snapshot.generation,
+        generation=generation,
         **asdict(revision.changes),
         names=revision.names,
+        moved=[*revision.moved.items()],
         skipped=[*revision.skipped],
         usage=Usage(),
         grounding=None,

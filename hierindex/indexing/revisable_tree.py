@@ -72,7 +72,8 @@ class RevisableTree(AnsweringTree):
         Those of other sources, and those with the same content, are kept as they are in the
         index. A document that was deleted with `delete` stays out until its file is named. A file
         that was touched but has the same content keeps its `last_modified_date`. If nothing has
-        changed, no model is loaded and nothing is published.
+        changed, no model is loaded and nothing is published. Groups above documents stay where they
+        can: with `max_levels`, two roots may remain where a build, or `regrow`, makes one.
 
         Parameters
         ----------
@@ -106,12 +107,11 @@ class RevisableTree(AnsweringTree):
         InputError
             If an argument contradicts what the index was built with, or a model has to be passed.
         """
-        from hierindex.indexing.revisions import checked, updated
+        from hierindex.indexing.revisions import updated
 
-        read = None if sources is None else checked(sources)
         return self._revise(
             "update",
-            partial(updated, read),
+            partial(updated, sources),
             hierarchy=hierarchy,
             llm=llm,
             splitter=splitter,
@@ -267,7 +267,7 @@ class RevisableTree(AnsweringTree):
         As in `estimate`, only the embedding model is run, and its vectors are cached.
         """
         from hierindex.indexing.estimate import costs_nothing, estimated
-        from hierindex.indexing.revisions import checked, updated, without
+        from hierindex.indexing.revisions import updated, without
         from hierindex.indexing.update import Given, revise
 
         given = Given(
@@ -278,20 +278,18 @@ class RevisableTree(AnsweringTree):
             progress=progress,
             llm_options=llm_options,
         )
-        read = None if sources is None else checked(sources)
-        change = partial(without, delete) if delete else partial(updated, read)
+        change = partial(without, delete) if delete else partial(updated, sources)
         return revise(self.store, change, given, then=estimated, unchanged=costs_nothing)
 
     def _revise(self, what: str, change: "Revise", **given: Any) -> "BuildReport":
         """Publish a revision of the index; `given` are the fields of `Given`."""
-        from hierindex.indexing.build import Job, check_writable
-        from hierindex.indexing.report import nothing_changed
+        from hierindex.indexing.build import Job, check_writable, publish_moved
         from hierindex.indexing.update import Given, revise
 
         check_writable(self.store.uri)
         self.store.snapshot().require()
         by = Given(embed_model=self._embed_model, **given)
         with self.store.writing(what):
-            report = revise(self.store, change, by, then=Job.publish, unchanged=nothing_changed)
+            report = revise(self.store, change, by, then=Job.publish, unchanged=publish_moved)
         self.last_build = report
         return report

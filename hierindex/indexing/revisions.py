@@ -20,10 +20,10 @@ from hierindex.indexing.changes import (
     in_order,
     moved_documents,
 )
-from hierindex.indexing.scope import Scope, moved_sources
+from hierindex.indexing.scope import Scope, check_paths, moved_sources
 from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, nothing_to_index, well_formed
-from hierindex.read.files import File, check_source, files_of, source_name
+from hierindex.read.files import File, check_source, files_of, quoted, source_name
 
 Source = str | Path | Document
 KEPT = "; its earlier content is kept"
@@ -45,7 +45,7 @@ def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
     SourceError
         If one of them does not exist, or two documents have the same id.
     """
-    sources = [sources] if isinstance(sources, str | Path | Document) else sources
+    sources = _each(sources)
     given = [source for source in sources if isinstance(source, Document)]
     for source in sources:
         if not isinstance(source, Document):
@@ -79,7 +79,7 @@ def built(
 
 
 def updated(
-    sources: Sequence[Source] | None, before: Documents, was: Remembered, read: ReadFiles
+    sources: Source | Sequence[Source] | None, before: Documents, was: Remembered, read: ReadFiles
 ) -> Revision:
     """Return the revision that reads sources again, or for the first time.
 
@@ -90,7 +90,7 @@ def updated(
 
     Parameters
     ----------
-    sources : Sequence[Source] or None
+    sources : str, Path or Document, or a sequence of them, or None
         A file or a folder within a source that the index remembers stands for that part of it;
         None stands for all sources that the index remembers.
     before : Documents
@@ -105,7 +105,8 @@ def updated(
     InputError
         If more than half of the documents would be lost: removed with no new ones for them.
     """
-    paths, given, blank = _separated(sources or ())
+    paths, given, blank = _separated(_each(() if sources is None else sources))
+    check_paths(paths, was.sources, before)
     places = moved_sources(paths, was.sources, before)
     held, remembered = moved_documents(before, places), was.moved(places)
     if sources is None:
@@ -118,27 +119,29 @@ def updated(
     documents += given
     _check_ids(documents)
     skipped += [*blank, *(Skipped(d, LEFT_OUT) for d in out)]
-    skipped += [Skipped(d, f"is a link to {of}, which is read") for d, of in links.items()]
+    skipped += [Skipped(d, f"is a link to {quoted(of)}, which is read") for d, of in links.items()]
 
     now = _origins(documents, files)
     unread = _unread(skipped, files, before)  # of a source that moved: none
     skipped = [replace(s, reason=s.reason + KEPT) if s.path in unread else s for s in skipped]
     stay = now.keys() | set().union(*unread.values())
-    gone = {d for d, of in held.items() if d not in stay and scope.has(d, of.read_from)}
+    of_scope = held.items() if scope.parts else ()
+    gone = {d for d, of in of_scope if d not in stay and scope.has(d, of.read_from)}
     gone |= {b.path for b in blank if b.path in before and not before[b.path].read_from}
     _check_moved(places, now, held)
     _check_sources(now, held, scope)
-    after = {d: now.get(d, of) for d, of in held.items() if d not in gone} | now
+    after = {d: of for d, of in held.items() if d not in gone} | now
     if not after or (scope.is_named and not (now or gone or blank)):
         raise nothing_to_index(paths or was.sources, skipped)
     names = list(dict.fromkeys([*remembered.sources, *scope.roots]))
     revision = Revision(
         before=before,
         after=in_order(after, names),
-        read=[d for d in documents if before.get(d.doc_id) != now[d.doc_id]],
+        read=[d for d in documents if held.get(d.doc_id) != now[d.doc_id]],
         skipped=skipped,
         was=was,
         remembered=replace(remembered, sources=names, left_out=_left_out(remembered, now)),
+        moved=places,
     )
     changes = revision.changes
     check_losses(
@@ -186,6 +189,10 @@ def without(
         remembered=replace(was, left_out=left_out),
         anew=not documents,
     )
+
+
+def _each(sources: Source | Sequence[Source]) -> Sequence[Source]:
+    return [sources] if isinstance(sources, str | Path | Document) else sources
 
 
 def _separated(

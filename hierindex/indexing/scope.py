@@ -3,13 +3,21 @@
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Self
 
 from hierindex.errors import SourceError
 from hierindex.indexing.changes import Documents
-from hierindex.read.files import File, files_of, is_link, source_name, source_path
+from hierindex.read.files import (
+    File,
+    check_source,
+    files_of,
+    is_link,
+    source_name,
+    source_path,
+)
 
 
 @dataclass(frozen=True)
@@ -37,17 +45,16 @@ class Scope:
         Raises
         ------
         SourceError
-            If one is missing, unless it was a single file in a folder that still exists.
+            If one is missing, unless it was a single file in a folder that still exists, and other
+        documents remain.
         """
         roots = {source: source_path(source) for source in sources if _is_there(source)}
-        missing = [source for source in sources if source not in roots]
-        for source, documents in _by_source(held, missing).items():
+        missing = _by_source(held, [source for source in sources if source not in roots])
+        nothing_remains = sum(map(len, missing.values())) == len(held)
+        for source, documents in missing.items():
             path = PurePath(source)
-            if documents != [path.name] or not _is_there(str(path.parent)):
-                raise SourceError(
-                    f"The source {source!r}, which the index was built from, cannot be found; name "
-                    "the path to which it was moved, or delete its documents from the index."
-                )
+            if nothing_remains or documents != [path.name] or not _is_there(str(path.parent)):
+                raise _lost(source)
         return cls({source: source for source in sources}, roots, is_named=False)
 
     @classmethod
@@ -80,8 +87,14 @@ class Scope:
 
     def has(self, document: str, source: str) -> bool:
         """Return whether a document is in a part of its source that is read."""
-        inside = PurePath(source, document)
-        return any(self.parts.get(str(part)) == source for part in (inside, *inside.parents))
+        if self.parts.get(source) == source:
+            return True
+        inside = str(PurePath(source, document)) if source in self.roots else source
+        while len(inside) > len(source):
+            if self.parts.get(inside) == source:
+                return True
+            inside = inside.rpartition(os.sep)[0]
+        return False
 
     def names(self, file: File) -> bool:
         """Return whether a file itself was named."""
@@ -106,6 +119,38 @@ class Scope:
         targets = {d: kept.get(os.path.realpath(file.path)) for d, file in files.items() if kept}
         links = {d: of for d, of in targets.items() if of and is_link(files[d].path)}
         return {d: file for d, file in files.items() if d not in links}, links
+
+
+def check_paths(paths: Sequence[str | Path], sources: Sequence[str], held: Documents) -> None:
+    """Raise SourceError if a named path does not exist; tell what the index holds of it."""
+    for path in paths:
+        try:
+            check_source(path)
+        except SourceError:
+            with suppress(UnicodeError):  # no such path can be read, or was
+                _check_not_held(path, sources, held)
+            raise
+
+
+def _check_not_held(path: str | Path, sources: Sequence[str], held: Documents) -> None:
+    """Raise SourceError if the index holds what was at a path that does not exist."""
+    name = source_name(path) if str(path) else ""
+    if name in sources:
+        raise _lost(name) from None
+    part, source = _placed(name, {source: source for source in sources}) or (name, name)
+    scope = Scope({part: source}, {source: source}, is_named=True)
+    if document := next((d for d, of in held.items() if scope.has(d, of.read_from)), None):
+        raise SourceError(
+            f"{str(path)!r} no longer exists, but the index holds {document!r}; update its source "
+            f"{source!r}, or delete the document from the index."
+        ) from None
+
+
+def _lost(source: str) -> SourceError:
+    return SourceError(
+        f"The source {source!r}, which the index was built from, cannot be found; name the path to "
+        "which it was moved, or delete its documents from the index."
+    )
 
 
 def moved_sources(

@@ -28,7 +28,7 @@ from hierindex.progress import Progress, silent
 from hierindex.read.documents import read_files
 from hierindex.store.prefilter import STALE, SUMMARIES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import ADDED, PURGED
+from hierindex.store.table import PURGED
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch
@@ -83,7 +83,7 @@ def revise(
     given: Given,
     *,
     then: Callable[[Job], T],
-    unchanged: Callable[[Revision, Snapshot, Stopwatch], T],
+    unchanged: Callable[[Revision, HierarchyStore, Stopwatch], T],
 ) -> T:
     """Find out what an index is to hold, and do something with the job of growing its tree.
 
@@ -96,8 +96,8 @@ def revise(
     then : callable
         Called with the job, unless the revision is empty.
     unchanged : callable
-        Called with an empty revision, the snapshot of the index and the stopwatch. No model has
-        been loaded by then.
+        Called with an empty revision, the store and the stopwatch. No model has been loaded by
+        then.
 
     Raises
     ------
@@ -118,14 +118,14 @@ def revise(
         with watch("read"):
             read = partial(read_files, progress=progress, memory=cache.readings)
             revision = change(before, was, read)
-        if _is_stale(snapshot, was):
+        if _is_stale(snapshot):
             revision = replace(revision, anew=True)
         if revision.is_empty and (not given.purge or PURGED in snapshot.details()):
             if not cache.holds_only(
                 [UNUSED, *(origin.document_hash for origin in before.values())]
             ):
                 _forget_the_rest(snapshot)  # a job that was killed, or an edit taken back
-            return unchanged(revision, snapshot, watch)
+            return unchanged(revision, store, watch)
         with watch("load"):
             hierarchy = hierarchy or given.checked_hierarchy(settings)
             known = cache.of_model(fingerprint(hierarchy.embedder.embed_model))
@@ -151,11 +151,11 @@ def settings_held(snapshot: Snapshot) -> Settings:
     return Remembered.of(snapshot).settings or settings_in(wait_for(snapshot.record()))
 
 
-def _is_stale(snapshot: Snapshot, was: Remembered) -> bool:
+def _is_stale(snapshot: Snapshot) -> bool:
     """Return whether nodes were deleted, or a pipeline added trees beside one another."""
-    stale = wait_for(snapshot.select("id", where=STALE))
-    may_be_several = ADDED in snapshot.details() or not was.settings
-    return bool(stale.num_rows) or (may_be_several and len(wait_for(snapshot.roots())) > 1)
+    if wait_for(snapshot.count(STALE)):
+        return True
+    return not snapshot.is_built and len(wait_for(snapshot.roots())) > 1
 
 
 def _forget_the_rest(snapshot: Snapshot) -> None:

@@ -17,7 +17,7 @@ from hierindex.cache.readings import ReadingCache
 from hierindex.errors import SourceError
 from hierindex.progress import Progress, silent
 from hierindex.read.content import content_hash, named_by
-from hierindex.read.files import File, files_of, is_link, valid_name
+from hierindex.read.files import File, files_of, is_link, quoted, valid_name
 from hierindex.read.html import read_html
 from hierindex.read.mail import read_mail
 from hierindex.read.markdown import read_markdown
@@ -134,7 +134,7 @@ def nothing_to_index(sources: Sequence[str | Path], skipped: Sequence[Skipped]) 
     nothing = f"Nothing to index in {names}" if names else "Nothing to index"
     if not skipped:
         return SourceError(f"{nothing}: there is no {'file' if names else 'document with text'}.")
-    return SourceError(f"{nothing}: {skipped[0].path} {skipped[0].reason}.")
+    return SourceError(f"{nothing}: {quoted(skipped[0].path)} {skipped[0].reason}.")
 
 
 def read_files(
@@ -147,7 +147,7 @@ def read_files(
         target, document = os.path.realpath(path), None
         try:
             if target in read and is_link(path):
-                raise UnreadableError(f"is a link to {read[target]}, which is read")
+                raise UnreadableError(f"is a link to {quoted(read[target])}, which is read")
             document = _read(path, document_id, memory)
             documents.append(document)
             read[target] = document_id

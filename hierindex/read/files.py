@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hierindex.errors import SourceError
 
+ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'"}
 ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
 
 
@@ -98,3 +99,21 @@ def valid_name(name: str) -> str:
     'caf\\xe9'
     """
     return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def quoted(name: str) -> str:
+    r"""Return a file name as it can be typed in a shell: quoted if it is not printable as it is.
+
+    >>> print(quoted("the plan.txt"), quoted("the\nplan.txt"))
+    the plan.txt $'the\nplan.txt'
+    """
+    if name.isprintable():
+        return name
+    return "$'" + "".join(ESCAPES.get(c) or _escaped(c) for c in name) + "'"
+
+
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

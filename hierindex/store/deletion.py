@@ -12,10 +12,11 @@ from hierindex.cache.file import forget
 from hierindex.record import NodeRecord
 from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
+from hierindex.store.generations import ADDED
 from hierindex.store.prefilter import SUMMARIES, prefilter
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import ADDED, Table
+from hierindex.store.table import Table
 from hierindex.threads import iterated
 
 if TYPE_CHECKING:
@@ -88,18 +89,24 @@ async def _delete_rows(gone: set[str], snapshot: Snapshot, table: Table) -> None
 
 
 async def with_the_rest(
-    rows: "pa.Table | None", gone: Set[str], snapshot: Snapshot
+    rows: "pa.Table | None",
+    gone: Set[str],
+    snapshot: Snapshot,
+    moved: Mapping[str, str] | None = None,
 ) -> "pa.RecordBatchReader":
     """Return rows, and those of a snapshot that have neither their ids nor those of deleted ones.
 
-    They are read from the snapshot in batches while they are written.
+    They are read from the snapshot in batches while they are written. `moved` has new paths of
+    sources by the old ones.
     """
     import pyarrow as pa
 
     columns = await snapshot.require().schema()
     new = [] if rows is None else rows.cast(columns).to_batches()
     away = {*gone, *chain.from_iterable(batch["id"].to_pylist() for batch in new)}
-    return pa.RecordBatchReader.from_batches(columns, chain(_without(away, snapshot), new))
+    batches = chain(_without(away, snapshot), new)
+    read = (_read_from(batch, moved) for batch in batches) if moved else batches
+    return pa.RecordBatchReader.from_batches(columns, read)
 
 
 def _without(ids: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
@@ -110,6 +117,15 @@ def _without(ids: Set[str], snapshot: Snapshot) -> "Iterator[pa.RecordBatch]":
     excluded = pa.array(sorted(ids), pa.string())
     for batch in iterated(snapshot.batches(*NAMES)):
         yield batch.filter(pc.invert(pc.is_in(batch["id"], value_set=excluded)))
+
+
+def _read_from(batch: "pa.RecordBatch", moved: Mapping[str, str]) -> "pa.RecordBatch":
+    """Return rows with the new paths of their sources."""
+    import pyarrow as pa
+
+    at = batch.schema.get_field_index("read_from")
+    paths = [moved.get(path, path) for path in batch.column(at).to_pylist()]
+    return batch.set_column(at, batch.schema.field(at), pa.array(paths, pa.string()))
 
 
 def linked_to(rows: "pa.Table", gone: set[str]) -> list[str]:

@@ -8,6 +8,7 @@ from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord, user_metadata
+from hierindex.store.prefilter import ROOTS, STALE
 from hierindex.store.rows import documents_of
 from hierindex.store.snapshot import Snapshot
 
@@ -40,24 +41,25 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
     A node that passed up is counted at each level that it belongs to.
     """
     record = await snapshot.record()
-    roots = await snapshot.roots()
-    columns = await snapshot.columns("id", "title", "level", "level_max", "n_tokens", "stale")
-    title_of = dict(zip(columns["id"], columns["title"], strict=True))
+    roots = (await snapshot.select("id", "title", where=ROOTS)).to_pydict()
     nodes, tokens = Counter[int](), Counter[int]()
-    spans = zip(columns["level"], columns["level_max"], columns["n_tokens"], strict=True)
-    for lowest, highest, n_tokens in spans:
-        for level in range(lowest, highest + 1):
-            nodes[level] += 1
-            tokens[level] += n_tokens
+    rows = await snapshot.select("level", "level_max", "n_tokens")
+    alike = rows.group_by(["level", "level_max"]).aggregate(
+        [("n_tokens", "count"), ("n_tokens", "sum")]
+    )
+    for each in alike.to_pylist():
+        for level in range(each["level"], each["level_max"] + 1):
+            nodes[level] += each["n_tokens_count"]
+            tokens[level] += each["n_tokens_sum"]
     return {
         "documents": await snapshot.n_documents(),
         "levels": [
             {"level": level, "nodes": nodes[level], "tokens": tokens[level]}
             for level in sorted(nodes)
         ],
-        "roots": [*roots],
-        "titles": [title_of[root] for root in roots],
-        "stale": sum(map(bool, columns["stale"])),
+        "roots": roots["id"],
+        "titles": roots["title"],
+        "stale": await snapshot.count(STALE),
         "method": record.method,
         "embed_model": record.embed_model,
         "summarizer": record.summarizer,

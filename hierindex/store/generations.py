@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 Ask = TypeVar("Ask", bound=Callable[..., Any])
 
 TAG = "generation-"
+ADDED = "added"  # entry of details: nodes were added beside the tree of the last build
 DETAILS = "hierindex"  # key in the metadata of the column `id`, which every write carries on
 FRAGMENT_ROWS = 1_048_576  # LanceDB's maximum
 SLACK = (0.01, 0.3, 10.0)  # seconds that LanceDB may take until it compares times

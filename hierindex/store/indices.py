@@ -72,6 +72,10 @@ def _wanted() -> dict[str, tuple[int, Any]]:
         "digests": (SCALAR_ROWS, LabelList()),
         "id": (SCALAR_ROWS, BTree()),
         "whole_document": (SCALAR_ROWS, BTree()),
+        "previous_id": (SCALAR_ROWS, BTree()),  # "" is that of the first chunk of a document
+        "next_id": (SCALAR_ROWS, BTree()),
+        "text_hash": (SCALAR_ROWS, BTree()),
+        "stale": (SCALAR_ROWS, Bitmap()),
         "vector": (VECTOR_ROWS, IvfSq(distance_type="cosine")),
     }
 

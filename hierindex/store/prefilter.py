@@ -64,6 +64,8 @@ class Prefilter:
 
 ANYTHING = Prefilter(exact=False)
 CHUNKS, SUMMARIES = Prefilter("level = 0"), Prefilter("level > 0")
+END_CHUNKS = Prefilter("level = 0 AND (previous_id = '' OR next_id = '')")
+ROOTS = Prefilter("array_length(parent_ids) = 0")
 STALE = Prefilter("stale <> ''")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import GenerationError, InputError
 from hierindex.store.generations import (
+    ADDED,
     checkout,
     details_of,
     keep_last,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ADDED = "added"  # entry of details: nodes were added beside the tree of the last build
 PURGED = "purge"  # entry of details: all earlier generations are removed
 
 
@@ -173,11 +173,10 @@ class Table(Turns):
             with self.named_refusals():
                 table, held = await self._newest()
                 assert table is not None  # it was read
-                if rows is not None:
-                    merge = table.merge_insert("id").when_matched_update_all()
-                    await merge.when_not_matched_insert_all().execute(rows)
-                if gone:
-                    await table.delete(by_ids(gone).sql)
+                ids = [] if rows is None else rows["id"].to_pylist()
+                await table.delete(by_ids({*gone, *ids}).sql)
+                if rows is not None:  # not by a merge, which puts them in any order
+                    await table.add(rows)
                 added = ADDED in details_of(await table.schema())
                 return await self._publish(table, held, changes, report, added=added)
 

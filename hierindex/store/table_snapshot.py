@@ -6,11 +6,11 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError
-from hierindex.record import LEVEL, LEVEL_MAX, NodeRecord
+from hierindex.record import LEVEL, NodeRecord
 from hierindex.store.filters import OF_NODE
-from hierindex.store.generations import details_of, is_missing, published
+from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
-from hierindex.store.prefilter import CHUNKS, SUMMARIES, Prefilter, by_ids
+from hierindex.store.prefilter import CHUNKS, END_CHUNKS, ROOTS, SUMMARIES, Prefilter, by_ids
 from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS, check_dimension
 
@@ -120,6 +120,21 @@ class TableSnapshot:
         report: dict[str, Any] = self.details().get("report", {})
         return report
 
+    @property
+    def is_built(self) -> bool:
+        """Whether all nodes are of a build and its updates, and none was added beside them."""
+        return bool(self.report().get("settings")) and ADDED not in self.details()
+
+    @property
+    def of_each_document(self) -> Prefilter:
+        """The condition of chunks that tell the documents of the index, and which lost chunks.
+
+        These are the chunks that have no neighbour on one side: the first and the last one of each
+        document, and those beside a lost one. Chunks that were added may have any links, so that
+        then all are read.
+        """
+        return END_CHUNKS if self.is_built else CHUNKS
+
     def check_dimension(self, n_dims: int) -> None:
         """Raise InputError if a question's vector has another dimension than the table's."""
         if self._schema is not None:
@@ -170,6 +185,13 @@ class TableSnapshot:
         query = self._table.query().select(list(columns))
         return await self.read(query if where is None else where.narrow(query))
 
+    async def count(self, where: Prefilter) -> int:
+        """Return the number of rows that meet a condition; 0 if the table does not exist."""
+        if self._table is None:
+            return 0
+        async with self.reading():
+            return await self._table.count_rows(where.sql)
+
     async def read(self, query: "AsyncQueryBase") -> "pa.Table":
         """Return the rows of a query of this generation.
 
@@ -219,13 +241,22 @@ class TableSnapshot:
     async def has_key(self, key: str) -> bool:
         """Return whether any chunk has a value for the key of a filter; reads digests alone."""
         has = CHUNKS & Prefilter(has_any([hash_entry("has", filter_key(key))]))
-        async with self.reading():
-            return key in OF_NODE or await self.require().count_rows(has.sql) > 0
+        return key in OF_NODE or await self.count(has) > 0
 
     @once
     async def highest_level(self) -> int:
         """Return the highest level; 0 if the table does not exist."""
-        return max((await self.select(LEVEL_MAX))[LEVEL_MAX].unique().to_pylist(), default=0)
+
+        async def reached(level: int) -> bool:  # which an index answers, unlike a maximum
+            return await self.count(Prefilter(f"level_max >= {level:d}")) > 0
+
+        low, high = 0, 1
+        while await reached(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if await reached(middle) else (low, middle)
+        return low
 
     @once
     async def level_sizes(self) -> dict[int, int]:
@@ -238,15 +269,14 @@ class TableSnapshot:
         """Return the number of documents."""
         import pyarrow.compute as pc
 
-        documents = (await self.select("documents", where=CHUNKS))["documents"]
+        documents = (await self.select("documents", where=self.of_each_document))["documents"]
         return len(pc.list_flatten(documents).unique())
 
     @once
     async def roots(self) -> list[str]:
         """Return the ids of the nodes without a parent."""
-        rows = await self.columns("id", "parent_ids")
-        pairs = zip(rows["id"], rows["parent_ids"], strict=True)
-        return [node_id for node_id, parents in pairs if not parents]
+        ids: list[str] = (await self.select("id", where=ROOTS))["id"].to_pylist()
+        return ids
 
     @once
     async def parents_of_summaries(self) -> dict[str, tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """The LlamaIndex vector store of a tree."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.store.deletion import delete_document, delete_nodes, with_the_rest
 from hierindex.store.description import generation_json
-from hierindex.store.generations import on_newest
+from hierindex.store.generations import ADDED, on_newest
 from hierindex.store.row_file import RowFile, reader_of
 from hierindex.store.rows import to_table
 from hierindex.store.snapshot import Snapshot
@@ -227,6 +227,7 @@ class HierarchyStore(BasePydanticVectorStore):
         report: dict[str, Any],
         *,
         purge: bool = False,
+        moved: Mapping[str, str] | None = None,
     ) -> int:
         """Replace nodes by id, insert new ones and remove others, in one generation.
 
@@ -237,14 +238,18 @@ class HierarchyStore(BasePydanticVectorStore):
             Ids of the nodes to remove.
         report, purge
             See `areplace`.
+        moved : Mapping[str, str], optional
+            New paths of sources, by the old ones. All rows are then written again.
         """
         changes = report.get("changes", {})
         reader = reader_of(nodes)
         rows = None if reader is None else reader.read_all()
-        if not purge:
+        if not (purge or moved):
             return await self._table.revise(rows, gone, report, changes)
-        every = await with_the_rest(rows, {*gone}, await self.asnapshot())
-        return await self._table.replace(every, report, changes, purge=True)
+        snapshot = await self.asnapshot()
+        every = await with_the_rest(rows, {*gone}, snapshot, moved)
+        added = ADDED in snapshot.details()
+        return await self._table.replace(every, report, changes, added=added, purge=purge)
 
     revise = blocking(arevise)
 

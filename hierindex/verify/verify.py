@@ -12,7 +12,6 @@ from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.store.damage import DamagedError
 from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
-from hierindex.store.table import ADDED
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.verify.contents import Contents
@@ -80,7 +79,7 @@ def _verified(store: HierarchyStore) -> Verification:
 def _check_rows(snapshot: Snapshot, links: Links) -> Iterator[Findings]:
     report = snapshot.report()
     settings = report.get("settings", {})
-    is_built = bool(settings) and ADDED not in snapshot.details()
+    is_built = snapshot.is_built
     contents = Contents(links, is_built=is_built)
     findings = contents.check(read(snapshot, *NAMES))
     single = "document" in contents.methods

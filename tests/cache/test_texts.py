@@ -74,6 +74,43 @@ def test_a_summary_that_was_not_used_is_forgotten(tmp_path):
         assert cache.recall_summaries("abcd").keys() == {*"abd"}
 
 
+def test_summaries_are_forgotten_by_their_texts(tmp_path):
+    texts = ["b", "a" * 63, "a" * 64, "a" * 65, "a" * 64 + "b", "é" * 40, "é" * 41, "\ud800"]
+    for gone in (texts[2:5:2], ["b", "é" * 40], ["\ud800", "never kept"], []):
+        with kept_texts(tmp_path) as cache:
+            cache.keep_summaries({text: (text, "details") for text in texts})
+            cache.keep("completion", texts[3])
+        with kept_texts(tmp_path) as cache:
+            cache.keep("used", texts[4])
+            cache.forget(gone)
+            assert cache.recall_summaries(texts).keys() == {*texts} - {*gone}
+            assert (cache.recall("completion"), cache.recall("used")) == (None, texts[4])
+
+
+@pytest.mark.parametrize("forget_others", [False, True])
+def test_documents_are_those_of_builds_since_the_last_clean_up(tmp_path, forget_others):
+    def held(cache):
+        return [names for names in ("", "b", "bc", "abc") if cache.holds_only(names)]
+
+    with kept_texts(tmp_path) as cache:
+        assert held(cache) == ["", "b", "bc", "abc"]
+        cache.begin("ab")  # and is killed
+    for before in (["abc"], ["bc", "abc"]):
+        with kept_texts(tmp_path) as cache:
+            assert held(cache) == before
+            cache.begin("bc")
+            if forget_others:
+                cache.forget_the_rest(something_is_gone=False)
+            else:
+                cache.forget([])
+            assert held(cache) == ["bc", "abc"]
+    with kept_texts(tmp_path) as cache, kept_texts(tmp_path) as beside:
+        cache.begin("b")
+        beside.begin("ab")
+        cache.forget([])
+        assert held(cache) == ["abc"]
+
+
 KILLED = """
 import os, signal, sys
 from hierindex.cache.file import open_cache
