@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from edited_index import KINDS, MODEL
 from histories import insert, text
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import Document, TextNode
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
 from hierindex.errors import InputError
@@ -35,11 +35,9 @@ def held(index):
     return {node.node_id: node.to_dict() for node in index.store.get_nodes()}
 
 
-def written(texts, folder):
-    folder.mkdir(exist_ok=True)
-    for name, content in texts.items():
-        (folder / name).write_text(content)
-    return folder
+def given(texts):
+    """Documents without a source, whose order the index alone knows."""
+    return [Document(text=text, id_=name) for name, text in texts.items()]
 
 
 @pytest.mark.parametrize(
@@ -47,11 +45,10 @@ def written(texts, folder):
 )
 def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, most):
     indices, texts = {}, documents(0)
-    folder = written(texts, tmp_path / "texts")
     for size in (build.PART, most):
         monkeypatch.setattr(build, "PART", size)
         indices[size] = HierarchicalIndex.build(
-            folder, tmp_path / str(size), hierarchy=hierarchy(**options), chunk_size=60
+            given(texts), tmp_path / str(size), hierarchy=hierarchy(**options), chunk_size=60
         )
     whole, in_parts = indices.values()
     assert held(whole) == held(in_parts)
@@ -64,10 +61,10 @@ def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, mo
     edited = dict(texts)
     for seed in range(3):
         insert(random.Random(seed), edited)
-    written(edited, folder)
+    del edited["1.md"]
     for size, index in indices.items():
         monkeypatch.setattr(build, "PART", size)
-        index.update()
+        index.update(given(edited))
         index.delete("1.md")
     assert held(whole) == held(in_parts)
     for size, index in indices.items():
@@ -89,8 +86,8 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
     monkeypatch.setattr(SemanticHierarchy, "grow", grow)
     texts = documents(1)
     index = HierarchicalIndex.build(
-        written(texts, tmp_path / "texts"),
-        tmp_path / "index",
+        given(texts),
+        tmp_path,
         hierarchy=hierarchy(SemanticHierarchy),
         chunk_size=60,
     )
@@ -103,8 +100,8 @@ def test_progress_counts_all_documents(tmp_path, monkeypatch):
     seen = []
     texts = documents(2)
     HierarchicalIndex.build(
-        written(texts, tmp_path / "texts"),
-        tmp_path / "index",
+        given(texts),
+        tmp_path,
         hierarchy=hierarchy(SemanticHierarchy),
         progress=lambda stage, done, total, *cost: seen.append((stage, done, total)),
     )
