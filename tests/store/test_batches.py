@@ -8,6 +8,7 @@ from llama_index.core.schema import TextNode
 from hierindex.errors import IndexNotFoundError
 from hierindex.store import table_snapshot
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 N = 23
 
@@ -25,6 +26,18 @@ def test_batches_are_the_table(store) -> None:
     assert max(batch.num_rows for batch in batches) == 5
     vectors = {i: v for b in batches for i, v in zip(*b.to_pydict().values(), strict=True)}
     assert vectors == {f"{i:02}": [i, 1.0] for i in range(N)}
+
+
+def test_they_have_each_row_once_after_writes_that_leave_gaps(store) -> None:
+    for i in range(6):
+        new = TextNode(id_=f"new {i}", text="y", embedding=[1.0, float(i)])
+        changed = TextNode(id_=f"{3 * i:02}", text="z", embedding=[0.0, 1.0])
+        store.revise([new, changed], [f"{3 * i + 1:02}"], {})
+        rows = store.snapshot().columns("id", "text")
+        expected = [*zip(*wait_for(rows).values(), strict=True)]
+        read = [(r["id"], r["text"]) for b in store.batches("id", "text") for r in b.to_pylist()]
+        assert read == expected
+        assert len(read) == N
 
 
 def test_they_are_read_inside_a_running_loop_too(store) -> None:
