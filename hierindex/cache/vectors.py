@@ -13,7 +13,7 @@ from hierindex.core.membership import Floats1d, Floats2d
 CREATE = """
 CREATE TABLE IF NOT EXISTS vectors (
     text TEXT, model TEXT, vector BLOB NOT NULL, PRIMARY KEY (text, model)
-) WITHOUT ROWID
+)
 """
 
 

@@ -160,6 +160,8 @@ class TableSnapshot:
         ------
         IndexNotFoundError
             If the table does not exist.
+        GenerationError
+            If a later write removes the generation before all batches are read.
         """
 
         def query() -> "AsyncQuery":

@@ -56,12 +56,12 @@ class Contents:
         self._vectors = Findings("vectors")
 
     def check(self, batches: "Iterable[pa.RecordBatch]") -> Sequence[Findings]:
-        """Check rows with all columns of the table."""
+        """Check rows with all columns of the table, in the order of `links`."""
+        nodes = iter(self._links.positions_of_rows.tolist())
         for batch in batches:
             self._check_vectors(batch)
-            nodes = self._links.positions(batch["id"]).tolist()
             rows = batch.drop_columns(["vector"]).to_pylist()
-            for node, row in zip(nodes, rows, strict=True):
+            for row, node in zip(rows, nodes, strict=False):
                 try:
                     self._check_row(node, row)
                 except UNREADABLE as error:

@@ -61,8 +61,12 @@ class Links:
         empty = pa.schema([schema(1).field(name) for name in COLUMNS]).empty_table()
         table = pa.Table.from_batches(read) if read else empty
         code = pc.dictionary_encode(table["id"]).combine_chunks().indices.to_numpy()
-        first, n_of = np.unique(code, return_index=True, return_counts=True)[1:]
+        _, first, of, n_of = np.unique(
+            code, return_index=True, return_inverse=True, return_counts=True
+        )
         self.n_rows = len(table)
+        self.positions_of_rows = np.argsort(np.argsort(first))[of]
+        """Position of each row's node, in the order in which rows are read."""
         self.table = table.take(np.sort(first)) if len(first) < len(table) else table
         self.repeated = np.flatnonzero(n_of[np.argsort(first)] > 1)
         """Positions of the ids that several rows have."""

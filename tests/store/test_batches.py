@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from llama_index.core.schema import TextNode
 
-from hierindex.errors import IndexNotFoundError
+from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.store import table_snapshot
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
 
 N = 23
 
@@ -27,6 +28,18 @@ def test_batches_are_the_table(store) -> None:
     assert vectors == {f"{i:02}": [i, 1.0] for i in range(N)}
 
 
+def test_they_have_each_row_once_after_writes_that_leave_gaps(store) -> None:
+    for i in range(6):
+        new = TextNode(id_=f"new {i}", text="y", embedding=[1.0, float(i)])
+        changed = TextNode(id_=f"{3 * i:02}", text="z", embedding=[0.0, 1.0])
+        store.revise([new, changed], [f"{3 * i + 1:02}"], {})
+        rows = store.snapshot().columns("id", "text")
+        expected = [*zip(*wait_for(rows).values(), strict=True)]
+        read = [(r["id"], r["text"]) for b in store.batches("id", "text") for r in b.to_pylist()]
+        assert read == expected
+        assert len(read) == N
+
+
 def test_they_are_read_inside_a_running_loop_too(store) -> None:
     async def inside():
         waited = [batch.num_rows for batch in store.batches("id")]
@@ -40,10 +53,19 @@ def test_they_are_read_inside_a_running_loop_too(store) -> None:
 def test_they_are_of_one_version(store) -> None:
     batches = store.batches("id")
     read = [next(batches)]
-    store.delete_nodes([f"{i:02}" for i in range(N - 1)])
+    store.add([TextNode(id_="new", text="y", embedding=[0.0, 1.0])])
     read += batches
     assert sum(batch.num_rows for batch in read) == N
-    assert sum(batch.num_rows for batch in store.batches("id")) == 1
+    assert sum(batch.num_rows for batch in store.batches("id")) == N + 1
+
+
+def test_a_deletion_leaves_nothing_to_read(store) -> None:
+    batches = store.batches("id")
+    next(batches)
+    store.delete_nodes([f"{i:02}" for i in range(N - 1)])
+    with pytest.raises(GenerationError, match="removed"):
+        next(batches)
+    assert [batch["id"].to_pylist() for batch in store.batches("id")] == [[f"{N - 1:02}"]]
 
 
 def test_without_a_table_there_is_nothing_to_read(tmp_path) -> None:
