@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 
 DAMPING = 0.85  # as in PageRank
-MOST_DENSE = 500  # sentences; above, sparse products are cheaper than a dense matrix
+MOST_DENSE = 100  # sentences; above, sparse products are cheaper than a dense matrix
 CONVERGED = 1e-12  # L1 change of a step
 
 
@@ -66,12 +66,11 @@ def lexrank(S: Floats2d | csr_array, restart: Floats1d | None = None) -> Floats1
     start = np.full(n, 1 / max(n, 1)) if restart is None else restart / restart.sum()
     likeness = _likeness(S)
     degree = likeness(np.ones(n))
-    per_degree = np.divide(1.0, degree, out=np.zeros(n), where=degree > 1e-9)
+    per_degree = np.divide(DAMPING, degree, out=np.zeros(n), where=degree > 1e-9)
     p, change = start, float(n)
     while change > CONVERGED:
         stepped = likeness(p * per_degree)
-        stuck = 1 - stepped.sum()  # at isolated sentences
-        after = DAMPING * (stepped + stuck * start) + (1 - DAMPING) * start
+        after = stepped + (1 - stepped.sum()) * start
         p, change = after, float(np.abs(after - p).sum())
     return p
 
@@ -79,11 +78,10 @@ def lexrank(S: Floats2d | csr_array, restart: Floats1d | None = None) -> Floats1
 def _likeness(S: Floats2d | csr_array) -> Callable[[Floats1d], Floats1d]:
     """Return the product with the matrix of positive cosines, without materialising a large one."""
     if isinstance(S, csr_array) and S.shape[0] > MOST_DENSE:
-        itself = np.asarray(S.multiply(S).sum(axis=1)).ravel()
-        return lambda weights: np.asarray(S @ (S.T @ weights) - itself * weights)
-    S = S.astype(np.float64)
-    cosine = (S @ S.T).toarray() if isinstance(S, csr_array) else S @ S.T
-    cosine = np.maximum(cosine, 0.0)
+        T, itself = S.T, np.asarray(S.multiply(S).sum(axis=1)).ravel()
+        return lambda weights: np.asarray(S @ (T @ weights) - itself * weights)
+    X = np.asarray(S.toarray() if isinstance(S, csr_array) else S, dtype=np.float64)
+    cosine = np.maximum(X @ X.T, 0.0)
     np.fill_diagonal(cosine, 0.0)
     return lambda weights: np.asarray(cosine @ weights)
 

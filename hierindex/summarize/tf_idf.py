@@ -1,15 +1,12 @@
 """TF-IDF vectors of sentences."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from hierindex.summarize.sentences import TOKEN
-
-_WORD = re.compile(TOKEN)
+from hierindex.summarize.sentences import tokens
 
 
 def tf_idf(texts: Sequence[str]) -> csr_array:
@@ -30,7 +27,7 @@ def tf_idf(texts: Sequence[str]) -> csr_array:
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     column: dict[str, int] = {}
-    counts = [Counter(_WORD.findall(text.lower()) or [""]) for text in texts]
+    counts = [Counter(tokens(text.lower()) or [""]) for text in texts]
     indices = np.array(
         [column.setdefault(word, len(column)) for count in counts for word in count], dtype=np.int32
     )
