@@ -70,7 +70,7 @@ def lexrank(S: Floats2d | csr_array, restart: Floats1d | None = None) -> Floats1
     p, change = start, float(n)
     while change > CONVERGED:
         stepped = likeness(p * per_degree)
-        after = stepped + (1 - stepped.sum()) * start
+        after = stepped + (1 - stepped.sum()) * start  # all that did not step restarts
         p, change = after, float(np.abs(after - p).sum())
     return p
 

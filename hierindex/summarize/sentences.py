@@ -39,9 +39,8 @@ ZERO_WIDTH_JOINER = "\u200d"
 
 # Words, and single characters in scripts without blanks between words.
 TOKEN = r"(?u)[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
-# All else in most texts; without it, they split ten times as fast.
-QUOTES_AND_DASHES = "[\u2010-\u2027]"
-ASCII_MARKS = {i: " " for i in range(128) if not re.match(TOKEN, chr(i))}
+QUOTES_AND_DASHES = "[\u2010-\u2027]"  # most texts have no other characters outside ASCII
+ASCII_WORDS = bytes(i if re.match(TOKEN, chr(i)) else ord(" ") for i in range(256))
 MIN_WORDS = 4  # of an informative sentence
 
 
@@ -132,7 +131,9 @@ def tokens(text: str) -> list[str]:
     ['It', 's', '10', '30']
     """
     text = text if text.isascii() else re.sub(QUOTES_AND_DASHES, " ", text)
-    return text.translate(ASCII_MARKS).split() if text.isascii() else re.findall(TOKEN, text)
+    if text.isascii():  # several times as fast as the pattern
+        return text.encode().translate(ASCII_WORDS).decode().split()
+    return re.findall(TOKEN, text)
 
 
 def stripped(text: str, at: int, to: int) -> tuple[int, int]:

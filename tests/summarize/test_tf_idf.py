@@ -31,6 +31,11 @@ def test_tokens_are_those_of_the_pattern(text):
     assert is_telling(text) == (len(tokens(text)) >= MIN_WORDS)
 
 
+def test_the_order_of_words_does_not_matter():
+    S = tf_idf(["rain fell and rain rose", "x", "rose and rain rain fell"]).toarray()
+    assert np.array_equal(S[0], S[2])
+
+
 def test_rows_are_unit_vectors():
     S = tf_idf(["a storm", "a storm", "", "? !", "x"])
     assert S.multiply(S).sum(axis=1) == pytest.approx(np.ones(5))
