@@ -15,13 +15,12 @@ from hierindex.summarize.markup_blocks import ITEM_MARK, split_blocks
 MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once
 GREEK = re.compile("[\u0386-\u03ff]{4}")  # a word, not a letter in a formula
-QUOTED = re.compile("[\u300d\u300f]\u3068")  # the end of a Japanese quotation and its particle
 MARK = re.compile(  # of an item, a section or a speaker, which belongs to the sentence after it
     rf"(?:(?i:{ITEM_MARK})|\d{{1,3}}(?:\.\d{{1,3}})+\."
     r"|(?:M(?:r|rs|s|iss)|Dr)\.? [A-Z]{2,}\.)\s{,9}"
 )
-# Inside a name, or between a label and a dash.
-UNSPACED = re.compile("[.?!][\u2013\u2014#-&*-Z\\\\-~]")
+# Inside a name, between a label and a dash, or before the particle of a Japanese quotation.
+UNSPACED = re.compile("[.?!][\u2013\u2014#-&*-Z\\\\-~]|[\u300d\u300f]\u3068")
 CLOSING = re.compile("(?:[)\\]}\"'\u00bb\u2019\u201d]|\\*/)+(?:\\s+|$)")
 NAME_ALONE = re.compile(r"(?<=\n)\w+\s*")  # of what the next block is about
 ASIDE = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*[.?!][\"'\u201d\u2019]?\)\s+(?=[^\W\d_a-z])")
@@ -164,11 +163,11 @@ def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
         if mark := MARK.match(text, at, end):  # sentencex does not split items
             yield at, (at := mark.end())
         window = SURROGATE.sub("\ufffd", text[at:end])  # invalid in UTF-8 and Rust
-        found = sentencex.get_sentence_boundaries(_language(window), window)
+        found = sentencex.segment(_language(window), window)  # together, they are the window
         if end < to and len(found) > 1:
-            end = at + found.pop()["start_index"]
+            end -= len(found.pop())
         for part in found:
-            yield from _asides(text, at + part["start_index"], at + part["end_index"])
+            yield from _asides(text, at, (at := at + len(part)))
         at = end
 
 
@@ -208,7 +207,7 @@ def _goes_on(text: str, start: int, at: int, to: int) -> bool:
     """
     if text[at].islower() and _begins_with_a_capital(text, start, at):
         return NAME_ALONE.fullmatch(text, at, to) is None
-    if UNSPACED.match(text, at - 1) or QUOTED.match(text, at - 1):
+    if UNSPACED.match(text, at - 1):
         return True
     if MARK.fullmatch(text, start, at) or CLOSING.fullmatch(text, at, to):
         return True
