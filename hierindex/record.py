@@ -169,7 +169,7 @@ class Quote(NamedTuple):
 
         def part_of(span: Span) -> Span:
             start = span.start + at - self.at
-            return span._replace(start=start, end=start + to - at)
+            return Span(span.document, start, start + to - at, *span[3:])  # _replace is slower
 
         source = None if self.source is None else part_of(self.source)
         return Quote(at, to, source, beside=tuple(map(part_of, self.beside)))

@@ -1,12 +1,14 @@
 """Salience of sentences: centroid similarity and LexRank."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.sparse import csr_array
 
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
-from hierindex.core.ranking import MOST_DENSE
 
 DAMPING = 0.85  # as in PageRank
+MOST_DENSE = 100  # sentences; above, sparse products are cheaper than a dense matrix
 CONVERGED = 1e-12  # L1 change of a step
 
 
@@ -50,8 +52,7 @@ def lexrank(S: Floats2d | csr_array, restart: Floats1d | None = None) -> Floats1
 
     Notes
     -----
-    Up to 500 sentences are a system of linear equations, O(n_sentences^3). More sparse ones take
-    about 40 products with S.
+    About 40 products with S if it is sparse and large, otherwise with an n_sentences^2 matrix.
     Erkan and Radev, LexRank (JAIR 2004), section 3.2, without the threshold and without self-loops,
     which favour isolated sentences. `restart` is from Otterbacher, Erkan and Radev, Using Random
     Walks for Question-focused Sentence Retrieval (HLT 2005).
@@ -63,37 +64,26 @@ def lexrank(S: Floats2d | csr_array, restart: Floats1d | None = None) -> Floats1
     """
     n = S.shape[0]
     start = np.full(n, 1 / max(n, 1)) if restart is None else restart / restart.sum()
-    if isinstance(S, csr_array) and n > MOST_DENSE:
-        return _walked(S, start)
-    S = S.astype(np.float64)
-    cosine = (S @ S.T).toarray() if isinstance(S, csr_array) else S @ S.T
-    cosine = np.maximum(cosine, 0.0)
-    np.fill_diagonal(cosine, 0.0)
-    # p = d A p + r start, where r is what makes p sum to 1
-    A = cosine * _inverse(cosine.sum(axis=0))
-    p = np.linalg.solve(np.eye(n) - DAMPING * A, start)
-    return np.asarray(p / p.sum())
-
-
-def _walked(S: csr_array, start: Floats1d) -> Floats1d:
-    """Return where the walk ends, step by step, without a matrix of all cosines."""
-    itself = np.asarray(S.multiply(S).sum(axis=1)).ravel()
-
-    def likeness(weights: Floats1d) -> Floats1d:
-        return np.asarray(S @ (S.T @ weights) - itself * weights)
-
-    per_degree = _inverse(likeness(np.ones(len(start))))
-    p, change = start, float(len(start))
+    likeness = _likeness(S)
+    degree = likeness(np.ones(n))
+    per_degree = np.divide(DAMPING, degree, out=np.zeros(n), where=degree > 1e-9)
+    p, change = start, float(n)
     while change > CONVERGED:
         stepped = likeness(p * per_degree)
-        after = DAMPING * stepped + (1 - DAMPING * stepped.sum()) * start
+        after = stepped + (1 - stepped.sum()) * start  # all that did not step restarts
         p, change = after, float(np.abs(after - p).sum())
     return p
 
 
-def _inverse(degree: Floats1d) -> Floats1d:
-    """Return 1 / degree; 0 for isolated sentences."""
-    return np.divide(1.0, degree, out=np.zeros(len(degree)), where=degree > 1e-9)
+def _likeness(S: Floats2d | csr_array) -> Callable[[Floats1d], Floats1d]:
+    """Return the product with the matrix of positive cosines, without materialising a large one."""
+    if isinstance(S, csr_array) and S.shape[0] > MOST_DENSE:
+        T, itself = S.T, np.asarray(S.multiply(S).sum(axis=1)).ravel()
+        return lambda weights: np.asarray(S @ (T @ weights) - itself * weights)
+    X = np.asarray(S.toarray() if isinstance(S, csr_array) else S, dtype=np.float64)
+    cosine = np.maximum(X @ X.T, 0.0)
+    np.fill_diagonal(cosine, 0.0)
+    return lambda weights: np.asarray(cosine @ weights)
 
 
 def opening(document: Ints1d) -> Floats1d:

@@ -49,7 +49,7 @@ def select_sentences(
     >>> select_sentences(S, np.full(3, 5), S[:, 0], budget=10, redundancy=0.3).tolist()
     [0, 2]
     """
-    S = S.astype(np.float64)
+    S = S.astype(np.float64, copy=False)
     marginal = MarginalRelevance(S, relevance, redundancy)
     source = np.zeros(len(n_tokens), dtype=np.int64) if source is None else source
     names, source = np.unique(source, return_inverse=True)

@@ -1,7 +1,6 @@
 """Splitting of documents into chunks with exact character offsets."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -11,7 +10,6 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
-from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
 from hierindex.cache.readings import ReadingCache
@@ -22,13 +20,10 @@ from hierindex.read.content import content_hash
 from hierindex.read.places import Places
 from hierindex.read.remembered import split_once
 from hierindex.read.sections import Sections, headings_of, split_at_headings
+from hierindex.read.sentences import split_stretches
 from hierindex.record import PAGE, SECTION, TITLE, Heading, NodeRecord, for_chunks, shared_section
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
-STRETCH, NEAR_END = 100_000, 5_000  # characters
-ROW = re.compile(r"^.*\|.*\n?", re.MULTILINE)  # of a table
-LINE = re.compile(r".*\n|.+")
-SENTENCE_END = re.compile(r"[.!?]\s+(?=\S)")
 SHORT = 8  # characters
 PREFIX = 8  # titles are embedded with a chunk if they take at most an eighth of it
 DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
@@ -182,43 +177,6 @@ def sentence_splitter(
     )
     splitter._embedder = embedder
     return splitter
-
-
-def split_stretches(text: str) -> list[str]:
-    r"""Split a text into sentences and rows of tables, and a single one of them into lines.
-
-    >>> split_stretches("It is so. It was.\n| a. | B |")
-    ['It is so. ', 'It was.\n', '| a. | B |']
-    """
-    parts, at = list[str](), 0
-    for row in ROW.finditer(text):
-        parts += _sentences(text[at : row.start()]) if at < row.start() else []
-        parts.append(row.group())
-        at = row.end()
-    parts += _sentences(text[at:])
-    if parts == [text]:  # too long for a chunk
-        # Not at form feeds: tokenizers drop them and join the words beside them.
-        return _sentences(text) if "|" in text else LINE.findall(text)
-    return parts
-
-
-def _sentences(text: str) -> list[str]:
-    """Split a text into sentences, at most 100,000 characters at a time.
-
-    NLTK, which LlamaIndex calls with whole files, raises TimeoutError after five seconds, as on
-    a megabyte of short sentences.
-    """
-    split = split_by_sentence_tokenizer()
-    sentences, at = [], 0
-    while at < len(text):
-        end = len(text)
-        if end - at > STRETCH:
-            near = at + STRETCH - NEAR_END, at + STRETCH
-            ends = [match.end() for match in SENTENCE_END.finditer(text, *near)]
-            end = ends[-1] if ends else near[1]
-        sentences += split(text[at:end]) or [text[at:end]]  # NLTK returns none for blanks
-        at = end
-    return sentences
 
 
 def split_documents(

@@ -1,15 +1,12 @@
 """TF-IDF vectors of sentences."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from hierindex.summarize.sentences import TOKEN
-
-_WORD = re.compile(TOKEN)
+from hierindex.summarize.sentences import tokens
 
 
 def tf_idf(texts: Sequence[str]) -> csr_array:
@@ -29,17 +26,18 @@ def tf_idf(texts: Sequence[str]) -> csr_array:
     >>> (S @ S.T).toarray().round(3).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    column: dict[str, int] = {}
-    counts = [Counter(_WORD.findall(text.lower()) or [""]) for text in texts]
-    indices = np.array(
-        [column.setdefault(word, len(column)) for count in counts for word in count], dtype=np.int32
-    )
-    tf = np.array([n for count in counts for n in count.values()], dtype=np.float64)
-    lengths = np.array([*map(len, counts)], dtype=np.int64)
-    df = np.bincount(indices, minlength=len(column))
-    idf = 1 + np.log((1 + len(texts)) / (1 + df))
+    n_texts = len(texts)
+    tokens_of = [tokens(text.lower()) or [""] for text in texts]
+    words = [*chain.from_iterable(tokens_of)]
+    column = {word: i for i, word in enumerate(dict.fromkeys(words))}
+    n_words = max(1, len(column))
+    row = np.repeat(np.arange(n_texts), [*map(len, tokens_of)])
+    indices = np.fromiter(map(column.__getitem__, words), np.int64, len(words))
+    cells, tf = np.unique(row * n_words + indices, return_counts=True)
+    row, indices = np.divmod(cells, n_words)
+    idf = 1 + np.log((1 + n_texts) / (1 + np.bincount(indices, minlength=n_words)))
     weights = (1 + np.log(tf)) * idf[indices]
-    row = np.repeat(np.arange(len(texts)), lengths)
-    norm = np.sqrt(np.bincount(row, weights=weights**2, minlength=len(texts)))
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)  # for k-means
-    return csr_array((weights / norm[row], indices, starts), shape=(len(texts), len(column)))
+    norm = np.sqrt(np.bincount(row, weights=weights**2, minlength=n_texts))
+    starts = np.searchsorted(row, np.arange(n_texts + 1)).astype(np.int32)  # for k-means
+    indices = indices.astype(np.int32)
+    return csr_array((weights / norm[row], indices, starts), shape=(n_texts, len(column)))

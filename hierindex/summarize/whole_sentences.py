@@ -3,7 +3,7 @@
 import re
 
 from hierindex.summarize.markup_blocks import ITEM_MARK, is_code
-from hierindex.summarize.sentences import TOKEN
+from hierindex.summarize.sentences import tokens
 
 MIN_TOKENS = 3  # of a sentence that can be quoted
 
@@ -55,13 +55,13 @@ def is_sentence(text: str) -> bool:
     text = text.strip()
     body = LABEL.sub("", text, count=1)
     prose = IN_NUMBER.sub("", LINK.sub("", body))
-    tokens = re.findall(TOKEN, prose)
-    words = [token for token in tokens if not STUB.fullmatch(token)]
+    found = tokens(prose)
+    words = [token for token in found if not STUB.fullmatch(token)]
     return (
         BEGIN.match(body) is not None
         and END.search(body) is not None
         and (body != text or not text[0].islower() or NAME.match(text) is not None)
-        and MIN_TOKENS <= len(tokens) < 2 * len(words)
+        and MIN_TOKENS <= len(found) < 2 * len(words)
         and any(not word[0].isupper() and word not in SMALL for word in words)
         and _is_balanced(body)
         and not NO_PROSE.search(body)

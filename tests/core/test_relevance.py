@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from strategies import seeds, unit_vectors, vectors
 
-from hierindex.core.ranking import MOST_DENSE
-from hierindex.core.relevance import DAMPING, centroid_similarity, lexrank, opening
+from hierindex.core.relevance import DAMPING, MOST_DENSE, centroid_similarity, lexrank, opening
 
 
 @given(vectors(), st.booleans(), seeds())

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer
 from llama_index.core.schema import Document, MetadataMode
 from pdfs import pdf_of
 
@@ -17,13 +18,12 @@ from hierindex.read.documents import (
     FILE_NAME,
 )
 from hierindex.read.markdown import markdown_headings
+from hierindex.read.sentences import LINE, STRETCH, split_stretches
 from hierindex.read.split import (
     CHUNK_TOKENS,
-    STRETCH,
     PlacedSentenceSplitter,
     sentence_splitter,
     split_documents,
-    split_stretches,
 )
 from hierindex.record import HEADINGS, PAGE
 from hierindex.summarize.sentences import split_sentences
@@ -151,8 +151,8 @@ def test_chunks_do_not_overlap_also_where_a_document_repeats_itself(splitter, te
 @given(st.lists(st.sampled_from([*PIECES, " " * 30, "So. ", "\n"]), max_size=30).map("".join))
 def test_stretches_lose_nothing(text):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hierindex.read.split.STRETCH", 100)
-        patch.setattr("hierindex.read.split.NEAR_END", 60)
+        patch.setattr("hierindex.read.sentences.STRETCH", 100)
+        patch.setattr("hierindex.read.sentences.NEAR_END", 60)
         assert "".join(split_stretches(text)) == text
 
 
@@ -186,16 +186,49 @@ def test_a_row_that_does_not_fit_a_chunk_is_cut_at_its_sentences():
 
 def test_a_megabyte_is_split_a_stretch_at_a_time(monkeypatch):
     given = []
-    monkeypatch.setattr("hierindex.read.split.split_by_sentence_tokenizer", lambda: keep)
+    monkeypatch.setattr("hierindex.read.sentences.split_by_sentence_tokenizer", lambda: keep)
 
     def keep(text):
         given.append(text)
         return [text]
 
-    text = "He said. " * 120_000
+    text = "He said 1. " * 100_000
     assert "".join(split_stretches(text)) == text
     assert max(map(len, given)) <= STRETCH
-    assert {stretch[:8] for stretch in given} == {"He said."}
+    assert {stretch[:10] for stretch in given} == {"He said 1."}
+
+
+MARKED = (
+    " word. ",
+    " Word?\n",
+    "Mr. ",
+    "A. ",
+    "e.g. ",
+    " 3. ",
+    "...",
+    '."',
+    ".\u201d ",
+    ".) ",
+    "!! ",
+)
+BETWEEN = (" next", "Next ", "\n\n", "\u00a0", "\x1c", "-", "(", "\u96ea", "_", "\u0130")
+
+
+@given(st.lists(st.sampled_from(MARKED + BETWEEN), min_size=1, max_size=12).map("".join))
+def test_sentences_are_nltk_s(text):
+    expected = split_by_sentence_tokenizer()(text)
+    assert split_stretches(text) == (expected if len(expected) > 1 else LINE.findall(text))
+
+
+def test_nltk_is_asked_only_where_ends_are_unclear(monkeypatch):
+    given = []
+    split = split_by_sentence_tokenizer()
+    asked = lambda text: given.append(text) or split(text)  # noqa: E731
+    monkeypatch.setattr("hierindex.read.sentences.split_by_sentence_tokenizer", lambda: asked)
+    text = "The keeper wrote. It was so! Mr. J. Smith came. Was he late? Yes"
+    parts = ["The keeper wrote. ", "It was so! ", "Mr. ", "J. Smith came. ", "Was he late? ", "Yes"]
+    assert split_stretches(text) == parts
+    assert given == ["Mr. J. Smith came. "]
 
 
 def test_tokens_of_a_long_text_are_not_all_counted():
