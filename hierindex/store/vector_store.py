@@ -1,14 +1,11 @@
 """The LlamaIndex vector store of a tree."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
-    BasePydanticVectorStore,
     MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryResult,
@@ -16,21 +13,15 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
-from hierindex.store.deletion import delete_document, delete_nodes, with_the_rest
-from hierindex.store.description import generation_json
-from hierindex.store.generations import ADDED, on_newest
-from hierindex.store.row_file import RowFile, reader_of
+from hierindex.store.deletion import delete_document, delete_nodes
+from hierindex.store.generation_store import GenerationStore
+from hierindex.store.generations import on_newest
 from hierindex.store.rows import to_table
-from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
-from hierindex.threads import blocking, iterated
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from lancedb.db import DBConnection
+from hierindex.threads import blocking
 
 
-class HierarchyStore(BasePydanticVectorStore):
+class HierarchyStore(GenerationStore):
     """A LlamaIndex vector store that keeps all levels of a tree in one LanceDB table.
 
     Parameters
@@ -85,15 +76,6 @@ class HierarchyStore(BasePydanticVectorStore):
     running loop.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
-
-    stores_text: bool = True
-    uri: str
-    table_name: str = Field(default="nodes")
-    keep_generations: int = Field(default=2, ge=1)
-
-    _table: Table = PrivateAttr()
-
     def __init__(
         self,
         uri: str | Path,
@@ -105,72 +87,13 @@ class HierarchyStore(BasePydanticVectorStore):
     ) -> None:
         table = Table(str(uri), table_name, storage_options, keep_generations)
         kwargs |= {"table_name": table_name, "keep_generations": keep_generations}
-        super().__init__(uri=str(uri), **kwargs)  # type: ignore[call-arg]
+        super().__init__(uri=str(uri), **kwargs)
         self._table = table
-
-    @property
-    def client(self) -> "DBConnection":
-        """A sync LanceDB connection to the database."""
-        return self._table.client()
 
     @classmethod
     def class_name(cls) -> str:
         """Return the name under which LlamaIndex serialises the class."""
         return "HierarchyStore"
-
-    async def asnapshot(self, generation: int | None = None) -> Snapshot:
-        """Return a generation, by default the newest; later writes do not change it.
-
-        Raises
-        ------
-        GenerationError
-            If the store does not hold this generation; also raised by a snapshot that is read
-            after later writes have removed its generation.
-        FormatError
-            If another version of hierindex wrote the table.
-        """
-        return await self._table.snapshot(generation)
-
-    snapshot = blocking(asnapshot)
-
-    @on_newest
-    async def agenerations(self) -> list[dict[str, Any]]:
-        """Return the generations that the store holds, the oldest first; see `generation_json`."""
-        numbers = await self._table.generations()
-        return [await generation_json(await self.asnapshot(number)) for number in numbers]
-
-    generations = blocking(agenerations)
-
-    async def arollback(self, generation: int | None = None) -> int:
-        """Publish an earlier generation, by default the previous one, and return its new number.
-
-        Raises
-        ------
-        InputError
-            If the store does not hold this generation, or it is the current one.
-        """
-        return await self._table.rollback(generation)
-
-    rollback = blocking(arollback)
-
-    def writing(self, what: str) -> AbstractContextManager[None]:
-        """Exclude all other writers for a `with` block, in which this store can write.
-
-        Parameters
-        ----------
-        what : str
-            What is done, such as "build"; other writers and `generations` show it.
-
-        Raises
-        ------
-        InputError
-            If another writer is at work; the error names it.
-        """
-        return self._table.writing(what)
-
-    def batches(self, *columns: str) -> "Iterator[pa.RecordBatch]":
-        """See `Snapshot.batches`."""
-        return iterated(self.snapshot().batches(*columns))
 
     async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
@@ -187,71 +110,6 @@ class HierarchyStore(BasePydanticVectorStore):
         return [node.node_id for node in nodes]
 
     add = blocking(async_add)
-
-    def row_file(self) -> RowFile:
-        """Return a file in which nodes wait for `replace` or `revise`, to be used by `with`."""
-        return RowFile(self._table)
-
-    async def areplace(
-        self, nodes: Sequence[BaseNode] | RowFile, report: dict[str, Any], *, purge: bool = False
-    ) -> int:
-        """Replace all nodes; a reader sees the old tree or the new one, never a mixture.
-
-        Parameters
-        ----------
-        nodes : Sequence[BaseNode] or RowFile
-            At least one.
-        report : dict
-            Of the build; stored with the nodes, see `Snapshot.report`. Its `changes`, a dict of
-            numbers by kind of change, are shown by `generations`.
-        purge : bool
-            Whether to remove all earlier generations, so that no file contains their text.
-
-        Returns
-        -------
-        int
-            The number of the generation: 1 for the first that is published.
-        """
-        rows = reader_of(nodes)
-        if rows is None:
-            raise InputError("There are no nodes to write.")
-        changes = report.get("changes", {})
-        return await self._table.replace(rows, report, changes, purge=purge)
-
-    replace = blocking(areplace)
-
-    async def arevise(
-        self,
-        nodes: Sequence[BaseNode] | RowFile,
-        gone: Collection[str],
-        report: dict[str, Any],
-        *,
-        purge: bool = False,
-        moved: Mapping[str, str] | None = None,
-    ) -> int:
-        """Replace nodes by id, insert new ones and remove others, in one generation.
-
-        Parameters
-        ----------
-        nodes : Sequence[BaseNode] or RowFile
-        gone : Collection[str]
-            Ids of the nodes to remove.
-        report, purge
-            See `areplace`.
-        moved : Mapping[str, str], optional
-            New paths of sources, by the old ones. All rows are then written again.
-        """
-        changes = report.get("changes", {})
-        reader = reader_of(nodes)
-        rows = None if reader is None else reader.read_all()
-        if not (purge or moved):
-            return await self._table.revise(rows, gone, report, changes)
-        snapshot = await self.asnapshot()
-        every = await with_the_rest(rows, {*gone}, snapshot, moved)
-        added = ADDED in snapshot.details()
-        return await self._table.replace(every, report, changes, added=added, purge=purge)
-
-    revise = blocking(arevise)
 
     async def adelete(self, /, ref_doc_id: str, **delete_kwargs: Any) -> None:
         """Delete a document's chunks and every summary derived from them.

@@ -1,0 +1,162 @@
+"""Generations of an index, in a LanceDB table that LlamaIndex sees as a vector store."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
+
+from hierindex.errors import InputError
+from hierindex.store.deletion import with_the_rest
+from hierindex.store.description import generation_json
+from hierindex.store.generations import ADDED, on_newest
+from hierindex.store.row_file import RowFile, reader_of
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table import Table
+from hierindex.threads import blocking, iterated
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lancedb.db import DBConnection
+
+
+class GenerationStore(BasePydanticVectorStore):
+    """The generations of an index: what is read of them, and whole trees that are written.
+
+    See `HierarchyStore` for the parameters.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    stores_text: bool = True
+    uri: str
+    table_name: str = Field(default="nodes")
+    keep_generations: int = Field(default=2, ge=1)
+
+    _table: Table = PrivateAttr()
+
+    @property
+    def client(self) -> "DBConnection":
+        """A sync LanceDB connection to the database."""
+        return self._table.client()
+
+    async def asnapshot(self, generation: int | None = None) -> Snapshot:
+        """Return a generation, by default the newest; later writes do not change it.
+
+        Raises
+        ------
+        GenerationError
+            If the store does not hold this generation; also raised by a snapshot that is read
+            after later writes have removed its generation.
+        FormatError
+            If another version of hierindex wrote the table.
+        """
+        return await self._table.snapshot(generation)
+
+    snapshot = blocking(asnapshot)
+
+    @on_newest
+    async def agenerations(self) -> list[dict[str, Any]]:
+        """Return the generations that the store holds, the oldest first; see `generation_json`."""
+        numbers = await self._table.generations()
+        return [await generation_json(await self.asnapshot(number)) for number in numbers]
+
+    generations = blocking(agenerations)
+
+    async def arollback(self, generation: int | None = None) -> int:
+        """Publish an earlier generation, by default the previous one, and return its new number.
+
+        Raises
+        ------
+        InputError
+            If the store does not hold this generation, or it is the current one.
+        """
+        return await self._table.rollback(generation)
+
+    rollback = blocking(arollback)
+
+    def writing(self, what: str) -> AbstractContextManager[None]:
+        """Exclude all other writers for a `with` block, in which this store can write.
+
+        Parameters
+        ----------
+        what : str
+            What is done, such as "build"; other writers and `generations` show it.
+
+        Raises
+        ------
+        InputError
+            If another writer is at work; the error names it.
+        """
+        return self._table.writing(what)
+
+    def batches(self, *columns: str) -> "Iterator[pa.RecordBatch]":
+        """See `Snapshot.batches`."""
+        return iterated(self.snapshot().batches(*columns))
+
+    def row_file(self) -> RowFile:
+        """Return a file in which nodes wait for `replace` or `revise`, to be used by `with`."""
+        return RowFile(self._table)
+
+    async def areplace(
+        self, nodes: Sequence[BaseNode] | RowFile, report: dict[str, Any], *, purge: bool = False
+    ) -> int:
+        """Replace all nodes; a reader sees the old tree or the new one, never a mixture.
+
+        Parameters
+        ----------
+        nodes : Sequence[BaseNode] or RowFile
+            At least one.
+        report : dict
+            Of the build; stored with the nodes, see `Snapshot.report`. Its `changes`, a dict of
+            numbers by kind of change, are shown by `generations`.
+        purge : bool
+            Whether to remove all earlier generations, so that no file contains their text.
+
+        Returns
+        -------
+        int
+            The number of the generation: 1 for the first that is published.
+        """
+        rows = reader_of(nodes)
+        if rows is None:
+            raise InputError("There are no nodes to write.")
+        changes = report.get("changes", {})
+        return await self._table.replace(rows, report, changes, purge=purge)
+
+    replace = blocking(areplace)
+
+    async def arevise(
+        self,
+        nodes: Sequence[BaseNode] | RowFile,
+        gone: Collection[str],
+        report: dict[str, Any],
+        *,
+        purge: bool = False,
+        moved: Mapping[str, str] | None = None,
+    ) -> int:
+        """Replace nodes by id, insert new ones and remove others, in one generation.
+
+        Parameters
+        ----------
+        nodes : Sequence[BaseNode] or RowFile
+        gone : Collection[str]
+            Ids of the nodes to remove.
+        report, purge
+            See `areplace`.
+        moved : Mapping[str, str], optional
+            New paths of sources, by the old ones. All rows are then written again.
+        """
+        changes = report.get("changes", {})
+        reader = reader_of(nodes)
+        rows = None if reader is None else reader.read_all()
+        if not (purge or moved):
+            return await self._table.revise(rows, gone, report, changes)
+        snapshot = await self.asnapshot()
+        every = await with_the_rest(rows, {*gone}, snapshot, moved)
+        added = ADDED in snapshot.details()
+        return await self._table.replace(every, report, changes, added=added, purge=purge)
+
+    revise = blocking(arevise)
