@@ -13,7 +13,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from hierindex.core.stop_words import ENGLISH_QUESTION_WORDS, GERMAN_QUESTION_WORDS
 from hierindex.retrieve.documents import WHOLE
 from hierindex.retrieve.known_questions import ABOUT_THE_WHOLE
-from hierindex.store.prefilter import CHUNKS, prefilter
+from hierindex.store.prefilter import prefilter
 from hierindex.store.rows import matched_words
 from hierindex.store.table_snapshot import TableSnapshot, once
 
@@ -128,7 +128,7 @@ async def names_of_documents(snapshot: TableSnapshot) -> "pa.Table":
     written as words in lower case with blanks between them. Cached: for 100,000 documents, 5 s.
     """
     whole = prefilter(MetadataFilters(filters=[WHOLE]))
-    chunks = await snapshot.select("documents", where=CHUNKS)
+    chunks = await snapshot.select("documents", where=snapshot.of_each_document)
     documents = await snapshot.select("whole_document", "metadata", where=whole)
     return await asyncio.to_thread(_names, chunks, documents)
 
