@@ -60,12 +60,14 @@ class Grown:
 
 Growth = Generator[Work, Any, Grown]
 Level = tuple[Sequence[Draft], Rows]
+Parts = Iterable[Sequence[BaseNode]]
+"""Chunks of all documents, those of one document in one part."""
 Aside = Callable[[Sequence[TextNode]], None]
 """Takes finished nodes of documents, which the growth does not need any more."""
 
 
 def grow_nodes(
-    parts: Iterable[Sequence[BaseNode]],
+    parts: Parts,
     recipe: Recipe,
     memory: TextCache | None,
     earlier: EarlierTree | None = None,
@@ -79,9 +81,9 @@ def grow_nodes(
 
     Parameters
     ----------
-    parts : Iterable[Sequence[BaseNode]]
-        Chunks of all documents; to change an earlier tree, of those that are new or have changed.
-        Those of one document are in one part. The tree does not depend on the parts.
+    parts : Parts
+        To change an earlier tree, of the documents that are new or have changed. The tree does not
+        depend on the parts.
     recipe : Recipe
     memory : TextCache or None
         Cache that summaries are read from and written to.
@@ -196,7 +198,9 @@ class _Growing:
         below = [draft for draft in whole if draft.record.parents]
         note_phrases(below)
         self._done |= done
-        self._made[first:] = _without(drafts, below)
+        self._made[first:] = [
+            d for d in drafts if d.record.documents[0] not in done or not d.record.parents
+        ]
         self._note_models(below)
         return [draft.finished() for draft in below]
 
@@ -293,8 +297,3 @@ def _note_documents(drafts: Sequence[Draft], documents: Set[str]) -> None:
     leaves = leaves_of_one_document(drafts, documents)
     note_whole_documents(drafts, leaves)
     note_given_titles(drafts, leaves)
-
-
-def _without(drafts: Sequence[Draft], others: Sequence[Draft]) -> list[Draft]:
-    ids = {draft.id for draft in others}
-    return [draft for draft in drafts if draft.id not in ids]

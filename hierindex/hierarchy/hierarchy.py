@@ -2,7 +2,7 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Models, adrive, drive
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.expected import Expected, expected_trees
-from hierindex.hierarchy.growth import Aside, Grown, Growth, grow_nodes
+from hierindex.hierarchy.growth import Aside, Grown, Growth, Parts, grow_nodes
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.recipe import ParentEmbedding, Recipe
 from hierindex.hierarchy.slices import refuse_slices
@@ -171,7 +171,7 @@ class Hierarchy(TransformComponent):
     @dispatcher.span
     def grow(
         self,
-        parts: Iterable[Sequence[BaseNode]],
+        parts: Parts,
         cache: Cache = NOTHING_KEPT,
         progress: Progress | None = None,
         earlier: EarlierTree | None = None,
@@ -188,13 +188,10 @@ class Hierarchy(TransformComponent):
 
     @dispatcher.span
     async def agrow(
-        self,
-        parts: Iterable[Sequence[BaseNode]],
-        cache: Cache = NOTHING_KEPT,
-        progress: Progress | None = None,
+        self, parts: Parts, cache: Cache = NOTHING_KEPT, progress: Progress | None = None
     ) -> Grown:
         """Grow a tree like `grow`, without blocking the event loop."""
-        growth, models = self._begin(parts, cache), self._models(cache)
+        growth, models = self._begin(parts, cache, None, None), self._models(cache)
         return await adrive(growth, models, progress or self.progress)
 
     def rehearsal(self) -> Self:
@@ -259,11 +256,7 @@ class Hierarchy(TransformComponent):
         return ByMixture(self.seed, self._caps(), self.mixture)
 
     def _begin(
-        self,
-        parts: Iterable[Sequence[BaseNode]],
-        cache: Cache,
-        earlier: EarlierTree | None = None,
-        aside: Aside | None = None,
+        self, parts: Parts, cache: Cache, earlier: EarlierTree | None, aside: Aside | None
     ) -> Growth:
         known = not self._compares_vectors or self.embedder.fingerprint is not None
         recipe = self._recipe()
