@@ -2,7 +2,7 @@ from .core.mixture import Mixture as Mixture
 from .embed.cross_encoder import Reranker as Reranker
 from .embed.load import load_embed_model as load_embed_model
 from .embed.load import load_reranker as load_reranker
-from .embed.onnx import OnnxEmbedding as OnnxEmbedding
+from .embed.openvino import OpenVinoEmbedding as OpenVinoEmbedding
 from .errors import FallbackWarning as FallbackWarning
 from .errors import FormatError as FormatError
 from .errors import GenerationError as GenerationError

@@ -8,7 +8,7 @@ from typing import Any
 
 from hierindex.errors import ModelError
 
-TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.onnx", "onnxscript")
+TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.export")
 
 
 @contextmanager

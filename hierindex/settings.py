@@ -32,6 +32,7 @@ class Settings(BaseSettings):
 
     method: Literal["semantic", "raptor", "document"] = "semantic"
     embed_model: str | None = None
+    precision: Literal["bfloat16", "float32"] = "bfloat16"
     summarizer: str = "extractive"
     chunk_size: int | None = Field(default=None, ge=16)
     max_levels: int | None = Field(default=None, ge=1)

@@ -84,12 +84,12 @@ def embed_model():
 @pytest.fixture
 def models_read_once(monkeypatch):
     """Each model that was exported is read from its folder once for all tests, not each time."""
-    monkeypatch.setattr("hierindex.embed.load.OnnxEmbedding", _read_once)
+    monkeypatch.setattr("hierindex.embed.load.OpenVinoEmbedding", _read_once)
 
 
 @cache
 def _read_once(**options):
-    return hierindex.OnnxEmbedding(**options)
+    return hierindex.OpenVinoEmbedding(**options)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-# LanceDB is imported by what is warm and not used, as a fork does not have its threads; not
-# onnxruntime, which starts some when imported.
+# LanceDB is imported by what is warm and not used, as a fork does not have its threads.
 IMPORTED = (
     "hierindex.cli.app hierindex.cli.choose lance_namespace llama_index.llms.openai_like nltk "
     "scipy.stats torch transformers warm writers"

@@ -23,7 +23,7 @@ from store.trees import columns_of
 from tenacity import wait_none
 from typer.main import get_command
 
-from hierindex import HierarchicalIndex, HierarchyStore
+from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord
 from hierindex.cli.app import app, main
 from hierindex.cli.progress import RepeatedProgress, shown_progress
 from hierindex.cli.where import filters_of
@@ -994,6 +994,17 @@ def test_help_describes_evaluation_data(hierindex) -> None:
 @pytest.mark.parametrize("command", ["query", "show"])
 def test_help_says_what_a_page_with_two_numbers_is(hierindex, command) -> None:
     assert '"page xii (14)" is the 14th page' in hierindex(command, "--help")[1]
+
+
+def test_the_precision_of_a_build_is_that_of_its_updates(hierindex, folder, monkeypatch) -> None:
+    build = ("build", "letters", "--index", "exact", "--chunk-size", 64)
+    assert hierindex(*build, "--precision", "float32")[0] == 0
+    (folder / "new.txt").write_text(TEXT.replace("storm", "flood"))
+    monkeypatch.setenv("HIERINDEX_PRECISION", "bfloat16")
+    assert hierindex("update", "--index", "exact")[0] == 0
+    nodes = HierarchyStore("exact").get_nodes()
+    settings = {NodeRecord.from_metadata(node.metadata).embed_settings for node in nodes}
+    assert settings == {'{"precision": "float32"}'}
 
 
 def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:

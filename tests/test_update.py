@@ -34,6 +34,7 @@ from hierindex import (
 )
 from hierindex.cache.file import cache_file
 from hierindex.cache.vectors import text_digest
+from hierindex.embed.load import load_embed_model
 from hierindex.indexing.changes import ChangedDocuments
 from hierindex.llm.client import load_llm
 from hierindex.read.documents import READERS, Skipped
@@ -204,7 +205,7 @@ def test_an_update_of_nothing_loads_no_model_and_publishes_nothing(index, folder
     def load(*args, **kwargs):
         raise AssertionError("A model is loaded.")
 
-    monkeypatch.setattr("hierindex.hierarchy.hierarchy.load_embed_model", load)
+    monkeypatch.setattr("hierindex.indexing.settings.load_embed_model", load)
     os.utime(folder / "a.txt", (0, 0))
     before = index.store.snapshot().generation
     opened = HierarchicalIndex.open(index.store.uri)
@@ -225,6 +226,29 @@ def test_a_report_prints_as_a_short_block(index, folder):
     assert (lines[-1], len(lines) < 6) == ("skipped files: 1", True)
     unchanged = str(index.update()).splitlines()
     assert unchanged[2] == "nodes that were grouped: none"
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+def test_the_precision_is_remembered(folder, tmp_path, precision):
+    model, others = (
+        load_embed_model(precision=each)
+        for each in (precision, {"float32": "bfloat16", "bfloat16": "float32"}[precision])
+    )
+    uri = tmp_path / "index"
+    HierarchicalIndex.build(folder, uri, hierarchy=SemanticHierarchy(model))
+    (folder / "new.txt").write_text(text_of("new"))
+    opened = HierarchicalIndex.open(uri)
+    assert counts(opened.update()) == (1, 0, 0, 0, 3)
+    assert opened.embed_model.precision == model.precision
+    fresh = HierarchicalIndex.build(folder, tmp_path / "fresh", hierarchy=SemanticHierarchy(model))
+    assert as_plain(opened) == as_plain(fresh)
+
+    asked = HierarchicalIndex.open(uri, others)
+    found, again = (each.as_retriever().retrieve("Who is new?") for each in (opened, asked))
+    assert [node.id_ for node in found] == [node.id_ for node in again]
+    (folder / "new.txt").write_text(text_of("newer"))
+    assert counts(asked.update()) == (0, 1, 0, 0, 3)
+    assert asked.verify().ok
 
 
 class TestSources:

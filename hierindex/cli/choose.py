@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hierindex.cli.llm import llm_of
+from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.embed.model_identity import is_same_name
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -27,8 +28,9 @@ REMEMBERED = "remembered"  # the language model of an index
 def hierarchy_of(settings: Settings) -> Hierarchy:
     """Return the hierarchy that the settings describe, with its models loaded."""
     summarizer = _summarizer(settings)
+    name = settings.embed_model or DEFAULT_EMBED_MODEL
     return BY_METHOD[settings.method](
-        embed_model=settings.embed_model,
+        embed_model=load_embed_model(name, precision=settings.precision),
         summarizer=summarizer,
         max_levels=settings.max_levels,
         seed=settings.seed,

@@ -22,7 +22,9 @@ Data = Annotated[
 ]
 
 
-@options.with_settings("embed_model chunk_size llm llm_base_url llm_concurrency llm_timeout")
+@options.with_settings(
+    "embed_model precision chunk_size llm llm_base_url llm_concurrency llm_timeout"
+)
 def evaluate(
     data: Data,
     *,
@@ -68,14 +70,14 @@ def evaluate(
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
     from hierindex.cli.llm import served_llm_of
     from hierindex.cli.progress import shown_progress
-    from hierindex.embed.load import load_embed_model
+    from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
     from hierindex.evaluate import evaluate
     from hierindex.evaluate.report import check_plot, table
 
     tokens = [int(budget) for budget in budgets.split(",")]
     if plot is not None:
         check_plot(plot, tokens)
-    model = settings.embed_model
+    model = settings.embed_model or DEFAULT_EMBED_MODEL
     with shown_progress() as progress:
         report = evaluate(
             data,
@@ -85,7 +87,7 @@ def evaluate(
             against=against,
             limit=limit,
             index=index,
-            embed_model=None if model is None else load_embed_model(model),
+            embed_model=load_embed_model(model, precision=settings.precision),
             chunk_size=settings.chunk_size,
             llm=served_llm_of(settings),
             progress=progress,

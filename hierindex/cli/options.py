@@ -32,6 +32,10 @@ FLAGS: dict[str, tuple[Any, str]] = {
         str,
         "Name or folder of a sentence-transformers model; by default the bundled all-MiniLM-L6-v2.",
     ),
+    "precision": (
+        str,
+        "bfloat16 (the default, on processors that have it) or float32, of the embedding model.",
+    ),
     "summarizer": (str, "extractive (the default), or a seq2seq model's name or folder."),
     "llm": (str, "Model of an OpenAI-compatible server; none by default."),
     "llm_base_url": (

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from hierindex.embed.onnx import Exported, without_surrogates
+from hierindex.embed.openvino import Exported, without_surrogates
+from hierindex.embed.runtime import Precision
 
 
 class Reranker(Protocol):
@@ -15,17 +16,18 @@ class Reranker(Protocol):
         ...
 
 
-class OnnxCrossEncoder:
+class OpenVinoCrossEncoder:
     """An exported cross-encoder, which `load_reranker` returns; scores are logits.
 
     Parameters
     ----------
     folder : Path
         Contains the graph, the tokenizer and the card of an export.
+    precision : {"bfloat16", "float32"}
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._exported = Exported(folder)
+    def __init__(self, folder: Path, precision: Precision) -> None:
+        self._exported = Exported(folder, precision)
 
     def rank(self, question: str, texts: Sequence[str]) -> list[float]:
         """See `Reranker`."""

@@ -17,7 +17,7 @@ from hierindex.core.identity import digest
 from hierindex.core.membership import Floats1d, Floats2d
 from hierindex.embed.failures import named_errors
 from hierindex.embed.model_identity import fingerprint, model_name
-from hierindex.embed.onnx import OnnxEmbedding, whole_tokenizer
+from hierindex.embed.openvino import OpenVinoEmbedding, whole_tokenizer
 from hierindex.errors import InputError, WindowWarning
 from hierindex.progress import Progress, silent
 
@@ -99,7 +99,7 @@ class Embedder:
     @cached_property
     def _tokenizer(self) -> "Tokenizer | None":
         """The model's tokenizer without truncation; None if unknown."""
-        if isinstance(self.embed_model, OnnxEmbedding):
+        if isinstance(self.embed_model, OpenVinoEmbedding):
             return self.embed_model.tokenizer
         transformer = getattr(self.embed_model, "_model", None)
         own = getattr(getattr(transformer, "tokenizer", None), "backend_tokenizer", None)
@@ -108,7 +108,7 @@ class Embedder:
     @cached_property
     def _instruction(self) -> str:
         """The prompt that precedes every text."""
-        if isinstance(self.embed_model, OnnxEmbedding):
+        if isinstance(self.embed_model, OpenVinoEmbedding):
             return self.embed_model.text_instruction
         prompts = getattr(getattr(self.embed_model, "_model", None), "prompts", None) or {}
         return prompts.get("text") or ""
@@ -165,7 +165,7 @@ class Embedder:
     ) -> Floats2d:
         """Do as `embed`, off the event loop: by the model's own async batches, else in a thread."""
         batches_of_its_own = type(self.embed_model)._aget_text_embeddings
-        if isinstance(self.embed_model, OnnxEmbedding) or (
+        if isinstance(self.embed_model, OpenVinoEmbedding) or (
             batches_of_its_own is BaseEmbedding._aget_text_embeddings
         ):
             return await asyncio.to_thread(self.embed, texts, progress=progress, memory=memory)

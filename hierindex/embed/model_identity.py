@@ -4,10 +4,11 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
+from hierindex.embed.runtime import Precision
 from hierindex.errors import InputError
 
 # Settings of LlamaIndex's models that do not shape vectors, or are secret.
@@ -15,11 +16,12 @@ APART = re.compile(
     "embed_batch_size|num_workers|callback_manager|embeddings_cache|rate_limiter|timeout"
     "|max_retries|show_progress_bar|.*(key|token|secret|password|credentials?|headers?)"
 )
-DISTINCTIVE = (  # settings of LlamaIndex's models that shape vectors
+DISTINCTIVE = (  # settings of embedding models that shape vectors
     "dim",
     "dimensions",
     "normalize",
     "pooling",
+    "precision",
     "query_instruction",
     "text_instruction",
 )
@@ -52,12 +54,25 @@ def identity(embed_model: BaseEmbedding) -> str:
     """Return the settings that distinguish models of one name, as JSON; empty if unknown.
 
     Address, batch size, timeout and key are not among them, so an index and its questions may
-    differ in these.
+    differ in these; in the precision, which is among them, they may differ as well.
     """
     keys = [key for key in DISTINCTIVE if key in type(embed_model).model_fields]
     if embed_model.model_name == "unknown" and not keys:
         return ""
     return json.dumps({key: getattr(embed_model, key) or None for key in keys}, default=str)
+
+
+def built_precision(settings: str) -> Precision:
+    """Return the precision in an `identity`; float32 if the model has no choice of it."""
+    return "bfloat16" if json.loads(settings or "{}").get("precision") == "bfloat16" else "float32"
+
+
+def must_agree(settings: str) -> dict[str, Any]:
+    """Return those settings of an `identity` that compared vectors must have in common.
+
+    The precision is none of them: vectors in both have a cosine of at least 0.999.
+    """
+    return {key: value for key, value in json.loads(settings or "{}").items() if key != "precision"}
 
 
 def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> None:
@@ -78,7 +93,7 @@ def check_same_model(embed_model: BaseEmbedding, name: str, built_by: str) -> No
     if not name:  # the nodes were not built by a hierarchy
         return
     asked = model_name(embed_model)
-    built, asks = (json.loads(each or "{}") for each in (built_by, identity(embed_model)))
+    built, asks = map(must_agree, (built_by, identity(embed_model)))
     differing = [key for key in built.keys() & asks.keys() if built[key] != asks[key]]
     if not differing and is_same_name(name, asked):
         return

@@ -9,7 +9,14 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
 from llama_index.core.node_parser import NodeParser
 
-from hierindex.embed.model_identity import APART, identity, is_same_name
+from hierindex.embed.load import load_embed_model
+from hierindex.embed.model_identity import (
+    APART,
+    built_precision,
+    identity,
+    is_same_name,
+    must_agree,
+)
 from hierindex.errors import InputError, without_password
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.transforms import DocumentHierarchy, RaptorHierarchy, SemanticHierarchy
@@ -68,7 +75,7 @@ def hierarchy_of(
     settings : Mapping
         See `settings_of` and `settings_in`.
     embed_model : BaseEmbedding, optional
-        By default loaded by its name.
+        By default loaded by its name, in the precision of the index.
     llm : LLM, optional
         The language model that wrote the summaries.
     **limits
@@ -98,6 +105,9 @@ def hierarchy_of(
         made = as_summarizer(llm)
     else:
         made = summarizer_from_dict(summarizer, llm, **limits)
+    if embed_model is None:
+        precision = built_precision(settings.get("embed_settings", ""))
+        embed_model = load_embed_model(described["embed_model"], precision=precision)
     return kind.from_dict(described, embed_model=embed_model, summarizer=made)
 
 
@@ -110,12 +120,19 @@ def check_hierarchy(settings: Settings, hierarchy: Hierarchy, *, may_differ: boo
     for key in ("embed_model", "embed_settings") if may_differ else [*given]:
         was, now = settings.get(key), given[key]
         unknown = key not in settings or not was or (key == "summarizer" and "name" in was)
-        same = is_same_name(was, now) if key == "embed_model" and was else was == now
-        if not (unknown or same or key in ("splitter", "chunk_size", "llm")):
+        if not (unknown or _are_alike(key, was, now) or key in ("splitter", "chunk_size", "llm")):
             raise InputError(
                 f"The index was built with {key}={was!r}, the hierarchy has {now!r}; leave it out, "
                 "or build the index again."
             )
+
+
+def _are_alike(key: str, was: Any, now: Any) -> bool:
+    if key == "embed_model" and was:
+        return is_same_name(was, now)
+    if key == "embed_settings":
+        return must_agree(was) == must_agree(now)
+    return bool(was == now)
 
 
 def check_splitter(settings: Settings, splitter: NodeParser | None) -> None:

@@ -9,6 +9,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.embed.load import load_embed_model
+from hierindex.embed.model_identity import built_precision
 from hierindex.errors import ModelError
 from hierindex.retrieve.contents import contents
 from hierindex.retrieve.outline import check_arguments, ids_of, outline
@@ -41,10 +42,11 @@ class StoredTree:
     def embed_model(self) -> BaseEmbedding:
         """The embedding model that the tree was built with."""
         if self._embed_model is None:
-            name = wait_for(self.store.snapshot().record()).embed_model
+            record = wait_for(self.store.snapshot().record())
+            name, precision = record.embed_model, built_precision(record.embed_settings)
             try:
                 # The CPU backend does not import torch, which takes longer than the query.
-                self._embed_model = load_embed_model(name, device="cpu")
+                self._embed_model = load_embed_model(name, device="cpu", precision=precision)
             except ModelError as error:
                 raise ModelError(
                     f"The index was built with the embedding model {name!r}, which cannot be "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hierindex.embed.model_identity import must_agree
 from hierindex.record import quotes_of
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.rows import matched_words, node_of
@@ -79,7 +80,8 @@ class Contents:
         if row["record"]:
             record = json.loads(row["record"])
             self.methods.add(record["method"])
-            self.models.setdefault((record["embed_model"], record["embed_settings"]), row["id"])
+            settings = json.dumps(must_agree(record["embed_settings"]))
+            self.models.setdefault((record["embed_model"], settings), row["id"])
             self.quotes.add(node, row["level"], row["text"], quotes_of(record["quotes"]))
 
     def _check_vectors(self, batch: "pa.RecordBatch") -> None:

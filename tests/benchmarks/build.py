@@ -2,10 +2,11 @@
 
 Same documents, chunks of the same size, the same all-MiniLM-L6-v2, vectors to LanceDB: flat
 is SentenceSplitter, HuggingFaceEmbedding and LlamaIndex's LanceDB store; ours is
-`HierarchicalIndex.build` with the model on ONNX Runtime and with the same
-HuggingFaceEmbedding. Each runs in a fresh process. Reading, imports and the loading of the
-model are not timed, for neither; umap's import and compiling are, where a method needs
-them. Flat runs first, in the middle and last; ratios are to its median.
+`HierarchicalIndex.build` with the model on OpenVINO, in bfloat16 (in float32, where the
+processor has no instructions for it) and in float32, and with the same HuggingFaceEmbedding.
+Each runs in a fresh process. Reading, imports and the loading of the model are not timed, for
+neither; umap's import and compiling are, where a method needs them. Flat runs first, in the
+middle and last; ratios are to its median.
 
 Usage: python tests/benchmarks/build.py FOLDER [CONFIGURATION...]
 """
@@ -24,8 +25,9 @@ from llama_index.core import Document
 METHODS = ("semantic", "document", "raptor")
 CONFIGURATIONS = (
     "flat",
-    *(f"{method}-onnx" for method in METHODS),
+    *(f"{method}-bfloat16" for method in METHODS),
     "flat",
+    *(f"{method}-float32" for method in METHODS),
     *(f"{method}-torch" for method in METHODS),
     "flat",
 )
@@ -67,9 +69,10 @@ def flat(documents, uri):
     return {"seconds": time.perf_counter() - start, "chunks": len(nodes), "nodes": len(nodes)}
 
 
-def tree(method, model, documents, uri):
+def tree(method, backend, documents, uri):
     import hierindex
 
+    model = on_torch() if backend == "torch" else hierindex.load_embed_model(precision=backend)
     kind = {
         "semantic": hierindex.SemanticHierarchy,
         "document": hierindex.DocumentHierarchy,
@@ -89,7 +92,6 @@ def tree(method, model, documents, uri):
 
 
 def measure(configuration: str, folder: str) -> dict:
-    import hierindex
     from hierindex.read.documents import read_documents
 
     documents, _ = read_documents(folder)
@@ -98,8 +100,7 @@ def measure(configuration: str, folder: str) -> dict:
         if method == "flat":
             figures = flat(documents, uri)
         else:
-            model = on_torch() if backend == "torch" else hierindex.load_embed_model()
-            figures = tree(method, model, documents, uri)
+            figures = tree(method, backend, documents, uri)
     kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {**figures, "peak": kibibytes / 2**20}
 

@@ -6,8 +6,8 @@ from filelock import FileLock
 from tiny_models import save_tiny_sentence_transformer
 
 from hierindex import load_embed_model
-from hierindex.embed import onnx_export
-from hierindex.embed.onnx import MODEL
+from hierindex.embed import export
+from hierindex.embed.openvino import GRAPH, WEIGHTS
 
 WINDOW = 32
 
@@ -33,11 +33,15 @@ def tiny(folder, of_all_workers):
 def own_cache(tmp_path, monkeypatch):
     """A user's cache folder that nobody has used."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "hierindex" / "onnx"
+    return tmp_path / "cache" / "hierindex" / "openvino"
 
 
 @pytest.fixture
 def graph_of_tiny(tiny, monkeypatch):
     """Exports copy the tiny model's graph, which torch takes seconds to write."""
-    graph = Path(tiny.folder) / MODEL
-    monkeypatch.setattr(onnx_export, "_write_graph", lambda _, path: shutil.copy(graph, path))
+
+    def copy(_, graph):
+        for file in (GRAPH, WEIGHTS):
+            shutil.copy(Path(tiny.folder) / file, graph.with_name(file))
+
+    monkeypatch.setattr(export, "_write_graph", copy)

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -6,7 +8,7 @@ from sentence_transformers import CrossEncoder
 from tiny_models import SENTENCES, save_cross_encoder, save_tiny_bert
 
 from hierindex import load_reranker
-from hierindex.embed.cross_encoder import OnnxCrossEncoder, TorchCrossEncoder
+from hierindex.embed.cross_encoder import OpenVinoCrossEncoder, TorchCrossEncoder
 from hierindex.errors import ModelError
 
 QUESTION = "Who wrote a letter?"
@@ -22,21 +24,32 @@ def pair_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def exported(pair_folder, of_all_workers):
+def load(pair_folder, of_all_workers):
+    """Loads the model, exported once, in a precision."""
     cache = of_all_workers / "pair-exported"
     with pytest.MonkeyPatch.context() as patch, FileLock(f"{cache}.lock"):
         patch.setenv("XDG_CACHE_HOME", str(cache))
-        yield load_reranker(pair_folder)
+        load_reranker(pair_folder)
+        yield partial(load_reranker, pair_folder)
 
 
-def test_scores_are_those_of_sentence_transformers(exported, pair_folder):
-    assert isinstance(exported, OnnxCrossEncoder)
+@pytest.fixture(scope="module")
+def exported(load):
+    return load(precision="float32")
+
+
+# Of the range of the scores; what this model of random weights scores, rounding changes most.
+@pytest.mark.parametrize(("precision", "within"), [("float32", 1e-4), ("bfloat16", 0.15)])
+def test_scores_are_those_of_sentence_transformers(load, pair_folder, precision, within):
+    model = load(precision=precision)
+    assert isinstance(model, OpenVinoCrossEncoder)
     torchs = CrossEncoder(pair_folder, device="cpu", activation_fn=torch.nn.Identity())
     expected = torchs.predict([(QUESTION, text) for text in TEXTS])
     assert np.ptp(expected) > 0.1
-    scores = exported.rank(QUESTION, TEXTS)
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
-    assert np.argsort(scores).tolist() == np.argsort(expected).tolist()
+    scores = model.rank(QUESTION, TEXTS)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=within * np.ptp(expected))
+    if precision == "float32":
+        assert np.argsort(scores).tolist() == np.argsort(expected).tolist()
 
 
 def test_a_score_depends_on_its_pair_alone(exported):
@@ -59,7 +72,7 @@ def test_a_model_that_sentence_transformers_saved(pair_folder, own_cache, tmp_pa
 def test_a_cross_encoder_that_cannot_be_exported_runs_on_torch(
     exported, pair_folder, own_cache, monkeypatch
 ):
-    monkeypatch.setattr(torch.onnx, "export", lambda *_, **__: {}["operator"])
+    monkeypatch.setattr(torch.export, "export", lambda *_, **__: {}["operator"])
     model = load_reranker(pair_folder)
     assert isinstance(model, TorchCrossEncoder)
     np.testing.assert_allclose(

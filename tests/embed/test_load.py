@@ -7,15 +7,15 @@ import pytest
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from tiny_models import SENTENCES, save_tiny_sentence_transformer
 
-from hierindex import OnnxEmbedding, load_embed_model
+from hierindex import OpenVinoEmbedding, load_embed_model, load_reranker
 from hierindex.embed import load
 from hierindex.embed.load import DEFAULT_EMBED_MODEL
-from hierindex.errors import ModelError
+from hierindex.errors import InputError, ModelError
 
 
 def test_the_bundled_model_by_its_short_name(embed_model):
     short = load_embed_model(DEFAULT_EMBED_MODEL.rpartition("/")[2])
-    assert isinstance(short, OnnxEmbedding)
+    assert isinstance(short, OpenVinoEmbedding)
     assert short.folder == embed_model.folder
     text = SENTENCES[0]
     assert short.get_text_embedding(text) == embed_model.get_text_embedding(text)
@@ -38,6 +38,12 @@ def test_loading_shows_nothing_and_other_weights_are_another_export(
 def test_an_unknown_model(no_hub, name):
     with pytest.raises(ModelError, match=repr(name)):
         load_embed_model(name)
+
+
+@pytest.mark.parametrize("load_model", [load_embed_model, load_reranker])
+def test_an_unknown_precision(load_model):
+    with pytest.raises(InputError, match=r"precision must be bfloat16 or float32, got 'int8'\."):
+        load_model("nowhere", precision="int8")
 
 
 @pytest.mark.parametrize("broken", ["modules.json", "config.json", "model.safetensors"])
@@ -63,7 +69,7 @@ def test_a_model_of_the_hub_is_exported_the_first_time(folder, own_cache, monkey
     monkeypatch.setattr(load, "_folder", lambda *_: next(found))
     monkeypatch.setattr(load, "_on_torch", on_torch)
     model = load_embed_model("someone/tiny")
-    assert (type(model), model.model_name) == (OnnxEmbedding, "someone/tiny")
+    assert (type(model), model.model_name) == (OpenVinoEmbedding, "someone/tiny")
     assert {source for _, source, _ in asked} == {"someone/tiny"}
 
 
@@ -73,18 +79,19 @@ def test_a_model_runs_on_torch_where_it_is_asked_to(folder, monkeypatch):
     assert load_embed_model(folder) == (folder, "meta")
     assert load_embed_model(folder, device="cuda:1") == (folder, "cuda:1")
     monkeypatch.undo()
-    assert isinstance(load_embed_model(device="cpu"), OnnxEmbedding)
+    assert isinstance(load_embed_model(device="cpu"), OpenVinoEmbedding)
 
 
 @pytest.mark.usefixtures("embed_model")
-def test_no_torch_is_imported_for_a_model_that_is_exported():
+def test_neither_torch_nor_telemetry_is_imported_for_a_model_that_is_exported():
     code = (
         "import sys, hierindex\n"
         "vector = hierindex.load_embed_model().get_query_embedding('salt')\n"
-        "print(len(vector), {'torch', 'transformers', 'sentence_transformers'} & {*sys.modules})"
+        "print(len(vector), {'torch', 'transformers', 'sentence_transformers'} & {*sys.modules})\n"
+        "print(sys.modules['openvino_telemetry'])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "384 set()\n"
+    assert run.stdout == "384 set()\nNone\n"
 
 
 @pytest.mark.usefixtures("graph_of_tiny")

@@ -1,7 +1,4 @@
-"""Export of sentence-transformers models to ONNX, cached in the user's cache folder.
-
-Uses torch's exporter, because Optimum's requires transformers below 5.
-"""
+"""Export of sentence-transformers models to OpenVINO, cached in the user's cache folder."""
 
 import hashlib
 import logging
@@ -9,27 +6,39 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from platformdirs import user_cache_path
 
 from hierindex.core.membership import Floats2d
-from hierindex.embed.cross_encoder import OnnxCrossEncoder, Reranker, TorchCrossEncoder
+from hierindex.embed.cross_encoder import OpenVinoCrossEncoder, Reranker, TorchCrossEncoder
 from hierindex.embed.digests import FileDigests
 from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.onnx import INPUT, MODEL, TOKENIZER, TYPES, Card, OnnxEmbedding
+from hierindex.embed.openvino import (
+    GRAPH,
+    INPUT,
+    TOKENIZER,
+    TYPES,
+    WEIGHTS,
+    Card,
+    OpenVinoEmbedding,
+)
+from hierindex.embed.runtime import Precision, fastest_precision, openvino
 from hierindex.loading import quiet
 
-FORMAT = 5  # of the exported folder; a new number makes a new export
+FORMAT = 6  # of the exported folder; a new number makes a new export
+FILES = (GRAPH, WEIGHTS, TOKENIZER)
 TEXT, SCORES = "sentence_embedding", "scores"
 SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a result
 ELSEWHERE = {"onnx", "openvino"}  # folders of a model that the export does not read
-UNMASKED = "hierindex_unmasked"
-MAX_DISTANCE = 0.0141  # of the graph's results to torch's; for vectors, a cosine of 0.9999
+# Of the graph's results to torch's, by their length; for vectors, cosines of 0.9999 and 0.999.
+MAX_DISTANCE: dict[Precision, float] = {"float32": 0.0141, "bfloat16": 0.0447}
 # The long texts vary throughout: some models attend to near tokens only.
 PROBES = (
     "salt",
@@ -68,7 +77,7 @@ def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path
         None if the model cannot be exported, or its results would differ; that is recorded, and
         the export is not tried again.
     """
-    cache = user_cache_path("hierindex", appauthor=False) / "onnx"
+    cache = user_cache_path("hierindex", appauthor=False) / "openvino"
     try:
         with FileDigests(cache.parent) as digests:
             folder = _found_or_made(cache / _digest(source, use, digests), digests, load)
@@ -87,30 +96,32 @@ def _found_or_made(folder: Path, digests: FileDigests, load: Callable[[], OnTorc
         logger.info("Exporting the model to %s, once.", folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            _export(load(), Path(made), digests)
+            _export(load(), folder.name, Path(made), digests)
             _publish(Path(made), folder)
     return folder
 
 
 def _reason() -> str:
-    """Name of the file that says why there is no export; another version of torch tries again."""
-    return f"not-exportable-by-torch-{version('torch')}.txt"
+    """Name of the file that says why there is no export; other versions try again."""
+    return f"not-exportable-by-torch-{version('torch')}-openvino-{version('openvino')}.txt"
 
 
-def _export(model: Any, folder: Path, digests: FileDigests) -> None:
+def _export(model: Any, source: str, folder: Path, digests: FileDigests) -> None:
     """Write the graph, tokenizer and card, or the reason why there are none."""
     try:
         X = _results(model)
-        _write_graph(model._model, folder / MODEL)
+        _write_graph(model._model, folder / GRAPH)
         (folder / TOKENIZER).write_text(model._model.tokenizer.backend_tokenizer.to_str(), "utf-8")
         query, text = (model._model.prompts.get(kind) or "" for kind in ("query", "text"))
-        files = {file: digests.of(folder / file) for file in (MODEL, TOKENIZER)}
-        Card(model.max_length, query, text, files).write(folder)
-        of_text = isinstance(model, BaseEmbedding)
-        made = OnnxEmbedding(folder=str(folder)) if of_text else OnnxCrossEncoder(folder)
-        distance = np.linalg.norm(X - _results(made), axis=1).max()
-        if not distance <= MAX_DISTANCE:
+        files = {file: digests.of(folder / file) for file in FILES}
+        card = Card(source, model.max_length, query, text, "float32", files)
+        card.write(folder)
+        run = partial(_run, isinstance(model, BaseEmbedding), folder)
+        if not (distance := _distance(X, run("float32"))) <= MAX_DISTANCE["float32"]:
             raise ValueError(f"a result has a distance of {distance:.6f} to torch's")
+        fastest = fastest_precision()
+        if fastest != "float32" and _distance(X, run(fastest)) <= MAX_DISTANCE[fastest]:
+            replace(card, precision=fastest).write(folder)
     except UNEXPORTABLE + _refusals() as error:
         reason = f"{type(error).__name__}: {error}"
         logger.info("%s runs on torch: %s", model.model_name, reason.splitlines()[0])
@@ -118,19 +129,21 @@ def _export(model: Any, folder: Path, digests: FileDigests) -> None:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Return the errors of ONNX Runtime for a graph that it cannot run."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
+    """Return the errors of OpenVINO for a model that it cannot convert."""
+    openvino()
+    from openvino import frontend
 
-    refusals = state.Fail, state.InvalidArgument, state.InvalidGraph, state.NotImplemented
-    return cast(tuple[type[Exception], ...], refusals)
+    names = "GeneralFailure InitializationFailure NotImplementedFailure OpConversionFailure"
+    return tuple(getattr(frontend, name) for name in [*names.split(), "OpValidationFailure"])
 
 
 def _write_graph(transformer: Any, path: Path) -> None:
     """Export a graph from the tokens of a text or pair, without padding, to its result."""
+    openvino()
     import torch
+    from openvino import convert_model, save_model
     from sentence_transformers import CrossEncoder
 
-    _drop_mask(getattr(transformer[0], "model", None))
     length = torch.export.Dim("length", min=1, max=transformer.max_seq_length)
     takes_types = TYPES in transformer.tokenizer.model_input_names
     of_pairs = isinstance(transformer, CrossEncoder)
@@ -154,17 +167,19 @@ def _write_graph(transformer: Any, path: Path) -> None:
 
     with quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's, about its own code
-        torch.onnx.export(
+        program = torch.export.export(
             FromIds().eval(),
             tuple(torch.ones((1, 7), dtype=torch.int64) for _ in inputs),
-            path,
-            input_names=inputs,
-            output_names=["result"],
             dynamic_shapes={name: {1: length} for name in inputs},
-            external_data=False,
-            dynamo=True,
-            verbose=False,
         )
+        save_model(convert_model(program), path, compress_to_fp16=False)
+
+
+def _run(of_text: bool, folder: Path, precision: Precision) -> Floats2d:
+    """Return the results of the exported model."""
+    if of_text:
+        return _results(OpenVinoEmbedding(folder=str(folder), precision=precision))
+    return _results(OpenVinoCrossEncoder(folder, precision))
 
 
 def _results(model: BaseEmbedding | Reranker) -> Floats2d:
@@ -173,36 +188,9 @@ def _results(model: BaseEmbedding | Reranker) -> Floats2d:
     return np.array([model.rank(PROBES[1], PROBES)]).T
 
 
-def _drop_mask(encoder: Any) -> None:
-    """Let an encoder attend to all tokens: without padding, masks only take time."""
-    from transformers import AttentionInterface, AttentionMaskInterface
-
-    if getattr(encoder, "_supports_attention_backend", False):
-        AttentionInterface.register(UNMASKED, _attend)
-        AttentionMaskInterface.register(UNMASKED, lambda *args, **kwargs: None)
-        encoder.set_attn_implementation(UNMASKED)
-
-
-def _attend(
-    module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float, **kwargs: Any
-) -> tuple[Any, None]:
-    """Attend from all tokens to all tokens, (batch, heads, length, dims), by one ONNX operator."""
-    import torch
-
-    limits = kwargs.get("sliding_window"), kwargs.get("softcap")
-    if getattr(module, "is_causal", False) or any(limit is not None for limit in limits):
-        raise ValueError("it does not attend to all tokens")
-    n_heads = query.shape[1]
-    rows = [heads.transpose(1, 2).flatten(2) for heads in (query, key, value)]
-    attended = torch.onnx.ops.symbolic(
-        "com.microsoft::MultiHeadAttention",
-        rows,
-        {"num_heads": n_heads, "scale": scaling},
-        dtype=query.dtype,
-        shape=rows[0].shape,
-        version=1,
-    )
-    return attended.reshape(*rows[0].shape[:2], n_heads, -1), None
+def _distance(X: Floats2d, Y: Floats2d) -> float:
+    """Return the largest distance of two results, relative to the longest one."""
+    return float(np.linalg.norm(X - Y, axis=1).max() / np.linalg.norm(X, axis=1).max())
 
 
 def _publish(made: Path, folder: Path) -> None:
@@ -220,14 +208,14 @@ def _is_whole(folder: Path, digests: FileDigests) -> bool:
         return True
     try:
         files = Card.read(folder).digests
-        return files == {file: digests.of(folder / file) for file in (MODEL, TOKENIZER)}
+        return files == {file: digests.of(folder / file) for file in FILES}
     except (OSError, TypeError, ValueError):
         return False
 
 
 def _digest(source: Path, use: str, digests: FileDigests) -> str:
-    """Return a digest of all that shapes the model's results, and of the format."""
-    whole = hashlib.sha256(f"{FORMAT}\0{use}".encode())
+    """Return a digest of all that shapes the results, the format and what the processor can."""
+    whole = hashlib.sha256(f"{FORMAT}\0{use}\0{fastest_precision()}".encode())
     for path in _shaping_files(source):
         whole.update(f"\0{path.relative_to(source).as_posix()}\0{digests.of(path)}".encode())
     return whole.hexdigest()

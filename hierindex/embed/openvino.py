@@ -1,40 +1,43 @@
-"""Sentence-transformers models on ONNX Runtime, without torch."""
+"""Sentence-transformers models on OpenVINO, without torch."""
 
 import asyncio
-import hashlib
 import json
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
+from numpy.typing import NDArray
+
+from hierindex.embed.runtime import Precision, compiled, outputs
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
+    from openvino import CompiledModel
     from tokenizers import Tokenizer
 
-MODEL, TOKENIZER, CARD = "model.onnx", "tokenizer.json", "card.json"
+GRAPH, WEIGHTS, TOKENIZER, CARD = "model.xml", "model.bin", "tokenizer.json", "card.json"
 INPUT, TYPES = "input_ids", "token_type_ids"
-SLOWER = ["SkipLayerNormFusion"]  # on a CPU, slower than the operators that it fuses
 
 
 @dataclass(frozen=True)
 class Card:
     """Facts about an exported model that its graph and tokenizer do not contain.
 
-    `window` is the most tokens that it reads, special ones included. `query_prompt` precedes a
-    question and `text_prompt` a text. `digests` are the SHA-256 of the graph and the tokenizer.
+    `source` is a digest of all that shapes its results. `window` is the most tokens that it reads,
+    special ones included. `query_prompt` precedes a question and `text_prompt` a text. `precision`
+    is the fastest one that keeps its results. `digests` are the SHA-256 of the other files.
     """
 
+    source: str
     window: int
     query_prompt: str
     text_prompt: str
+    precision: Precision
     digests: dict[str, str]
 
     @classmethod
@@ -46,45 +49,45 @@ class Card:
         """Write the card to a folder."""
         (folder / CARD).write_text(json.dumps(asdict(self), indent=1), "utf-8")
 
+    def at_most(self, precision: Precision) -> Precision:
+        """Return bfloat16 if that is given and keeps the model's results, else float32."""
+        return "float32" if precision == "float32" else self.precision
+
 
 class Exported:
     """An exported model, whose graph, tokenizer and card are read when they are first needed.
 
     Each text is a run on one thread, and as many run at once as there are cores. So a result
-    depends only on its text, to the last bit, and nothing is computed for padding; on two cores
-    this is as fast as batches.
+    depends only on its text and the precision, to the last bit, and nothing is computed for
+    padding; on two cores this is as fast as batches.
 
     Parameters
     ----------
     folder : Path
         Contains the graph, the tokenizer and the card of an export.
+    precision : {"bfloat16", "float32"}
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, precision: Precision) -> None:
         self._folder = folder
+        self._precision = precision
+        self._compiled = dict[int, "CompiledModel"]()  # by process
 
     def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:
         """Return the result of each text, or of each pair of the question and a text."""
-        _ = self._session, self._cutting_tokenizer  # created before the threads share them
         # Longest first, so that no core is still busy with a long text at the end.
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
-        before = question and without_surrogates(question)
-        with ThreadPoolExecutor(_n_cores()) as pool:
-            found = pool.map(partial(self._result, before), (texts[i] for i in order))
-            results = dict(zip(order, found, strict=True))
+        found = outputs(self._graph, (self._inputs(question, texts[i]) for i in order))
+        results = dict(zip(order, found, strict=True))
         return [results[i] for i in range(len(texts))]
 
-    def _result(self, question: str | None, text: str) -> list[float]:
+    def _inputs(self, question: str | None, text: str) -> dict[str, NDArray[np.int64]]:
         text = without_surrogates(text)
-        first, second = (text, None) if question is None else (question, text)
-        encoding = self._cutting_tokenizer.encode(first, second)
+        pair = (text, None) if question is None else (without_surrogates(question), text)
+        encoding = self._cutting_tokenizer.encode(*pair)
         features = {INPUT: encoding.ids, TYPES: encoding.type_ids}
-        names = [each.name for each in self._session.get_inputs()]
-        (found,) = self._session.run(
-            None, {name: np.array([features[name]], dtype=np.int64) for name in names}
-        )
-        result: list[float] = found[0].tolist()
-        return result
+        names = [each.any_name for each in self._graph.inputs]
+        return {name: np.array([features[name]], dtype=np.int64) for name in names}
 
     @cached_property
     def card(self) -> Card:
@@ -103,23 +106,19 @@ class Exported:
         tokenizer.enable_truncation(self.card.window)
         return tokenizer
 
-    @cached_property
-    def _session(self) -> "InferenceSession":
-        from onnxruntime import InferenceSession, SessionOptions
-
-        options = SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3  # errors
-        path = str(self._folder / MODEL)
-        return InferenceSession(
-            path, options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOWER
-        )
+    @property
+    def _graph(self) -> "CompiledModel":
+        """The compiled graph; a fork compiles its own, since threads do not survive forks."""
+        process = os.getpid()
+        if process not in self._compiled:
+            self._compiled[process] = compiled(self._folder / GRAPH, self._precision)
+        return self._compiled[process]
 
 
-class OnnxEmbedding(BaseEmbedding):
+class OpenVinoEmbedding(BaseEmbedding):
     """An exported sentence-transformers model, which `load_embed_model` returns on a CPU.
 
-    A vector depends only on its text, to the last bit; see `Exported`.
+    A vector depends only on its text and the precision, to the last bit; see `Exported`.
 
     Parameters
     ----------
@@ -127,15 +126,17 @@ class OnnxEmbedding(BaseEmbedding):
         Contains the graph, the tokenizer and the card of an export.
     model_name : str
         Name under which the model was loaded.
+    precision : {"bfloat16", "float32"}
     """
 
     folder: str
+    precision: Precision = "float32"
     embed_batch_size: int = Field(default=256, gt=0, le=2048)  # texts between progress reports
 
     @classmethod
     def class_name(cls) -> str:
         """Return the name under which LlamaIndex serialises the class."""
-        return "OnnxEmbedding"
+        return "OpenVinoEmbedding"
 
     @property
     def max_length(self) -> int:
@@ -144,8 +145,8 @@ class OnnxEmbedding(BaseEmbedding):
 
     @property
     def fingerprint(self) -> str | None:
-        """Digest of all that shapes a text's vector: graph, tokenizer, window and prompts."""
-        return hashlib.sha256((Path(self.folder) / CARD).read_bytes()).hexdigest()
+        """Digest of all that shapes a text's vector, with the precision."""
+        return f"{self._exported.card.source} {self.precision}"
 
     @property
     def text_instruction(self) -> str:
@@ -159,7 +160,7 @@ class OnnxEmbedding(BaseEmbedding):
 
     @cached_property
     def _exported(self) -> Exported:
-        return Exported(Path(self.folder))
+        return Exported(Path(self.folder), self.precision)
 
     def _vectors(self, texts: Sequence[str]) -> list[list[float]]:
         return self._exported.results(texts)
@@ -196,10 +197,3 @@ def whole_tokenizer(content: str) -> "Tokenizer":
 def without_surrogates(text: str) -> str:
     """Replace lone surrogates, which no tokenizer reads, by question marks."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _n_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
