@@ -19,6 +19,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -103,16 +104,14 @@ def build(method: str, texts: Path, at: Path) -> dict[str, float]:
     index = HierarchicalIndex.build(texts, at, hierarchy=METHODS[method](model))
     report = index.last_build
     assert report is not None
-    by_stage = dict(report.seconds)
+    total, by_level = report.seconds["total"], defaultdict[str, float](float)
+    for stage, level, seconds in report.timings:
+        by_level[f"  {stage}" if level is None else f"  {stage} {level}"] += seconds
     return {
         "chunks": report.statistics[0].nodes,
-        OWN: by_stage["total"] - model._seconds,
-        **by_stage,
-        **{
-            f"  {timing.stage}" + (f" {timing.level}" if timing.level is not None else ""): spent
-            for timing in report.timings
-            if (spent := timing.seconds) >= LEAST_SHARE * by_stage["total"]
-        },
+        OWN: total - model._seconds,
+        **report.seconds,
+        **{name: spent for name, spent in by_level.items() if spent >= LEAST_SHARE * total},
     }
 
 
