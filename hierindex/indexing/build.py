@@ -41,7 +41,7 @@ from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
+from hierindex.threads import iterated, wait_for
 from hierindex.timing import Stopwatch
 
 PART = 10_000  # chunks, about, that are read and grown at once
@@ -168,8 +168,13 @@ class Job:
             return
         is_all = self.purge or not is_clean
         where = None if is_all else by_texts({node.get_content(MetadataMode.NONE) for node in gone})
-        rows = to_nodes(wait_for(self.store.snapshot().select(*NODE_COLUMNS, where=where)))
-        held = {row.get_content(MetadataMode.EMBED) for row in rows if row.node_id not in new}
+        batches = iterated(self.store.snapshot().batches(*NODE_COLUMNS, where=where))
+        held = {
+            node.get_content(MetadataMode.EMBED)
+            for batch in batches
+            for node in to_nodes(batch)
+            if node.node_id not in new
+        }
         left = {node.get_content(MetadataMode.EMBED) for node in gone} - held
         self.cache.forget(left, held if is_all else None)
 

@@ -161,7 +161,7 @@ class Revision:
 
 
 def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
-    """Return the documents of an index, in the order of their first chunks.
+    """Return the documents of an index, see `in_order`; those of no source as they were written.
 
     The hash of a document is unknown if its chunks disagree: some were deleted or added by others.
     """
@@ -180,7 +180,8 @@ def held_documents(snapshot: Snapshot) -> dict[str, Origin]:
         first = origins.setdefault(document, origin)
         if origin != first:
             origins[document] = Origin(read_from=first.read_from or origin.read_from)
-    return {document: origins[document] for document in documents.unique().to_pylist()}
+    written = {document: origins[document] for document in documents.unique().to_pylist()}
+    return in_order(written, Remembered.of(snapshot).sources)
 
 
 def moved_documents(documents: Documents, places: Mapping[str, str]) -> dict[str, Origin]:

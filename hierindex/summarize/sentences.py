@@ -34,6 +34,7 @@ NUMERAL = re.compile(r"\(?(?:\d|[IVXLC]+\b)")
 DAY = re.compile(r"(?:.*\s)?\d{1,2}\.", re.DOTALL)
 MONTH = re.compile("Jan|Feb|M\u00e4r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez")  # in German
 SURROGATE = re.compile("[\ud800-\udfff]")
+BLANK = re.compile(r"[^\S\x00-\x7f]")  # of several bytes in UTF-8
 ZERO_WIDTH_JOINER = "\u200d"
 
 # Words, and single characters in scripts without blanks between words.
@@ -163,6 +164,7 @@ def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
         if mark := MARK.match(text, at, end):  # sentencex does not split items
             yield at, (at := mark.end())
         window = SURROGATE.sub("\ufffd", text[at:end])  # invalid in UTF-8 and Rust
+        window = BLANK.sub(" ", window)  # before an initial, sentencex panics at longer ones
         found = sentencex.segment(_language(window), window)  # together, they are the window
         if end < to and len(found) > 1:
             end -= len(found.pop())

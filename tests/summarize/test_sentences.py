@@ -306,3 +306,10 @@ def test_telling(text, expected):
 def test_of_repeated_sentences_the_first_is_told():
     told = telling(split_sentences("The keeper wrote it. He left the bay. The keeper wrote it."))
     assert [s.quote.at for s in told] == [0, 21]
+
+
+@pytest.mark.parametrize("blank", ["\x85", "\xa0", "\u2003", "\u2028", "\u3000"])
+def test_an_initial_after_a_blank_that_is_not_ascii(blank):
+    """At which sentencex panics."""
+    text = f"Ask{blank}B.\u201d{blank}C.\u201d Then go."
+    assert [word for s in split_sentences(text) for word in s.text.split()] == text.split()
