@@ -24,6 +24,7 @@ from hierindex.core.membership import (
 from hierindex.core.reduce import MAX_NEIGHBOURS, principal_coordinates, umap_coordinates
 from hierindex.core.rows import canonical_order, distinct_rows, unit_rows
 
+ROUNDING = 1e-7  # of single precision; rows that differ by less are one cluster
 MIN_UMAP_ROWS = 200  # distinct; importing umap takes 2 s, principal components are immediate
 ROWS_PER_DIM = 4  # a Gaussian needs a few rows per principal component
 
@@ -151,7 +152,7 @@ def _strongest(P: csr_array, model: Mixture) -> Membership:
 def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Floats2d:
     """Return the (n_rows, n_components) responsibilities of a mixture of the reduced rows."""
     n_distinct = len(distinct_rows(X))
-    if n_distinct < 3:
+    if n_distinct < 3 or X.std(axis=0).max() < ROUNDING:
         return np.ones((len(X), 1))
     if is_first and model.reduction == "umap" and n_distinct >= MIN_UMAP_ROWS:
         n_neighbors = min(int(np.sqrt(len(X) - 1)), MAX_NEIGHBOURS)  # as RAPTOR, but bounded

@@ -181,3 +181,11 @@ def test_errors(wrong, message):
     with pytest.raises(InputError) as error:
         replace(Mixture(), **wrong)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("n_dims", [2, 8, 64])
+def test_rows_that_differ_by_rounding_are_one_cluster(n_dims):
+    """Their variance may be zero or negative, by rounding."""
+    for scale in (1e-18, 1e-16, 1e-12, 1e-9):
+        X = unit_vectors("identical", 30, n_dims) + scale * unit_vectors("noise", 30, n_dims, 1)
+        assert mixture(X / np.linalg.norm(X, axis=1, keepdims=True)).shape == (30, 1)

@@ -8,7 +8,7 @@ from strategies import grown, leaves, memberships, unit_vectors, vectors
 from hierindex.core import statistics
 from hierindex.core.membership import one_hot
 from hierindex.core.rows import Rows
-from hierindex.core.statistics import silhouette, tallies
+from hierindex.core.statistics import added, silhouette, tallies
 
 
 def rows_of(X):
@@ -78,3 +78,30 @@ def test_a_large_level_is_sampled(monkeypatch):
     exact = silhouette(one_hot(blob), X)
     monkeypatch.setattr(statistics, "SAMPLE", 50)
     assert silhouette(one_hot(blob), X, seed=1) == pytest.approx(exact, abs=0.02)
+
+
+def tree_of(n_rows, height, seed):
+    """A tree of a document, with pairs at each level."""
+    rows = rows_of(unit_vectors("noise", n_rows, 4, seed))
+    return grown(rows, [lambda rows: one_hot(np.arange(len(rows)) // 2)], max_levels=height)
+
+
+def test_parts_side_by_side_add_up():
+    (low, low_levels), (high, high_levels) = tree_of(4, 1, 0), tree_of(9, 3, 1)
+    parts = [tallies(low.layers, low_levels), tallies(high.layers, high_levels)]
+    chunks, pairs, upper, top = (tally.statistics() for tally in added(parts))
+    assert (chunks.level, chunks.nodes, chunks.tokens) == (0, 13, 10 + 45)
+    assert (pairs.nodes, pairs.fan_out, pairs.overlap) == (2 + 5, 2.0, 1.0)
+    assert (upper.nodes, upper.fan_out, upper.overlap) == (2 + 3, 2.0, 1.0)  # two pass up
+    assert (top.level, top.nodes, top.fan_out) == (3, 2 + 2, 2.0)
+    of_parts = [parts[0][0].passing(1), parts[1][3]]
+    assert top.cohesion == pytest.approx((2 + of_parts[1].similarity) / 5)
+    assert top.silhouette == pytest.approx(of_parts[1].silhouettes / 5)
+    assert parts[0][1].passing(2).statistics().cohesion == 1
+
+
+def test_one_row_that_passes_up_has_no_silhouette():
+    tree, levels = tree_of(2, 1, 0)
+    alone = tallies(tree.layers, levels)[1].passing(2)
+    assert (alone + alone).statistics().silhouette is None
+    assert added([]) == []
