@@ -8,7 +8,7 @@ from edited_index import KINDS, MODEL
 from histories import insert, text
 from llama_index.core.schema import Document, TextNode
 
-from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
+from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, SemanticHierarchy
 from hierindex.errors import InputError
 from hierindex.indexing import build
 from hierindex.indexing.parts import parted
@@ -23,8 +23,9 @@ OPTIONS = [
 
 def documents(seed):
     draw = random.Random(seed)
-    texts = {f"{i}.md": text(draw) for i in range(6)} | {"short.md": "The bell rang."}
-    return texts | {"copy.md": texts["0.md"]}
+    texts = {"first.md": "The bell rang at the gate."}
+    texts |= {f"{i}.md": text(draw) for i in range(6)} | {"last.md": "The bell rang."}
+    return texts | {"copy.md": texts["0.md"], "short.md": "A boat left the pier at night."}
 
 
 def hierarchy(kind, **options):
@@ -109,12 +110,15 @@ def test_progress_counts_all_documents(tmp_path, monkeypatch):
     assert [step for step in seen if step[0] == "split"] == [("split", i + 1, n) for i in range(n)]
 
 
-def test_vectors_of_parts_have_one_dimension():
+@pytest.mark.parametrize("is_set_aside", [False, True])
+def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside):
     chunks = [
         TextNode(text="The bell rang.", id_=str(n), embedding=[1.0] + [0.0] * n) for n in (2, 3)
     ]
-    with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
-        hierarchy(SemanticHierarchy).grow([chunks[:1], chunks[1:]])
+    with HierarchyStore(tmp_path).row_file() as rows:
+        aside = rows.add if is_set_aside else None
+        with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
+            hierarchy(SemanticHierarchy).grow([chunks[:1], chunks[1:]], aside=aside)
 
 
 def test_a_large_document_is_a_part():

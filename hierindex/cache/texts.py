@@ -1,6 +1,5 @@
 """Cached completions of models and cached summaries."""
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 
@@ -23,7 +22,8 @@ START = 64  # bytes
 CREATE_COMPLETIONS = "CREATE INDEX IF NOT EXISTS completions ON texts (id) WHERE details IS NULL"
 CREATE_STARTS = f"CREATE INDEX IF NOT EXISTS starts ON texts (substr(text, 1, {START}))"
 
-OF_UNUSED = "FROM texts WHERE id <= ? AND id NOT IN (SELECT value FROM json_each(?))"
+CREATE_RECALLED = "CREATE TEMP TABLE IF NOT EXISTS recalled (id INTEGER PRIMARY KEY)"
+OF_UNUSED = "FROM texts WHERE id <= ? AND id NOT IN recalled"
 UNUSED = "unused"
 """Noted in the place of a document's hash, if texts that no node has are kept."""
 
@@ -98,7 +98,7 @@ class TextCache:
         """
         with optional(), self._database.transaction() as connection:
             before = self._forget_documents(connection) - {UNUSED}
-            unused = self._last_before, json.dumps(sorted(self._recalled))
+            unused = self._unused(connection)
             if something_is_gone or before:
                 connection.execute(f"DELETE {OF_UNUSED}", unused)
             elif connection.execute(f"SELECT id {OF_UNUSED}", unused).fetchone():
@@ -116,7 +116,7 @@ class TextCache:
         """
         with optional(), self._database.transaction() as connection:
             self._forget_documents(connection)
-            unused = self._last_before, json.dumps(sorted(self._recalled))
+            unused = self._unused(connection)
             connection.execute(f"DELETE {OF_UNUSED} AND details IS NULL", unused)
             if held is not None:
                 staying = {*map(_encoded, held)}
@@ -127,6 +127,14 @@ class TextCache:
                 f"DELETE {OF_UNUSED} AND substr(text, 1, {START}) = ? AND text = ?",
                 ((*unused, text[:START], text) for text in map(_encoded, gone)),
             )
+
+    def _unused(self, connection: sqlite3.Connection) -> tuple[int]:
+        """Prepare the table of what was recalled, and return the parameter of `OF_UNUSED`."""
+        connection.execute(CREATE_RECALLED)
+        connection.executemany(
+            "INSERT OR IGNORE INTO recalled VALUES (?)", ((row,) for row in self._recalled)
+        )
+        return (self._last_before,)
 
     def _forget_documents(self, connection: sqlite3.Connection) -> set[str]:
         """Delete and return the documents that were recorded when this build began and it lacks."""

@@ -29,8 +29,9 @@ def hierarchy_of(settings: Settings) -> Hierarchy:
     """Return the hierarchy that the settings describe, with its models loaded."""
     summarizer = _summarizer(settings)
     name = settings.embed_model or DEFAULT_EMBED_MODEL
-    return BY_METHOD[settings.method](
-        embed_model=load_embed_model(name, precision=settings.precision),
+    is_exact = settings.precision == "float32"
+    return BY_METHOD[settings.method](  # by name, the model is loaded once sources are checked
+        embed_model=load_embed_model(name, precision="float32") if is_exact else name,
         summarizer=summarizer,
         max_levels=settings.max_levels,
         seed=settings.seed,

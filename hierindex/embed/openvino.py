@@ -14,7 +14,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
 from numpy.typing import NDArray
 
-from hierindex.embed.runtime import Precision, compiled, outputs
+from hierindex.embed.runtime import Precision, compiled, outputs, release_at_exit
 
 if TYPE_CHECKING:
     from openvino import CompiledModel
@@ -72,6 +72,11 @@ class Exported:
         self._folder = folder
         self._precision = precision
         self._compiled = dict[int, "CompiledModel"]()  # by process
+        release_at_exit(self)
+
+    def release(self) -> None:
+        """Give up the compiled graphs; the next text compiles them again."""
+        self._compiled.clear()
 
     def results(self, texts: Sequence[str], question: str | None = None) -> list[list[float]]:
         """Return the result of each text, or of each pair of the question and a text."""

@@ -1,11 +1,13 @@
 """The runtime of models on a CPU, OpenVINO, and the precision in which a processor is fastest."""
 
+import atexit
 import os
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,29 @@ def fastest_precision() -> Precision:
     """Return bfloat16 if the processor multiplies such matrices in hardware, else float32."""
     can = openvino().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     return "bfloat16" if "BF16" in can else "float32"
+
+
+class UsesGraphs(Protocol):
+    """Has compiled graphs."""
+
+    def release(self) -> None:
+        """Give them up."""
+        ...
+
+
+_users: WeakSet[UsesGraphs] = WeakSet()
+
+
+def release_at_exit(user: UsesGraphs) -> None:
+    """Release graphs before the interpreter ends, as their threads may abort the process later."""
+    _users.add(user)
+
+
+@atexit.register
+def _release() -> None:
+    for user in _users:
+        user.release()
+    openvino.cache_clear()
 
 
 def compiled(graph: Path, precision: Precision) -> "CompiledModel":

@@ -42,11 +42,11 @@ from hierindex.timing import Stopwatch, Timing
 class Grown:
     """A finished tree, or what an update changes of it.
 
-    `nodes` are embedded, level by level, without those that were set aside, and `gone` are the ids
-    of the earlier nodes that the tree no longer has. `made` are the ids of all nodes that were
-    grown in place of earlier ones, also of those that were there before. `grounding` is the mean of
-    the summaries that a model wrote, None if it wrote none. `statistics` are of the nodes that were
-    grouped.
+    `nodes` are embedded, without those that were set aside; if none was, they are level by level.
+    `gone` are the ids of the earlier nodes that the tree no longer has. `made` are the ids of all
+    nodes that were grown in place of earlier ones, also of those that were there before.
+    `grounding` is the mean of the summaries that a model wrote, None if it wrote none. `statistics`
+    are of the nodes that were grouped.
     """
 
     nodes: list[TextNode]
@@ -139,6 +139,8 @@ class _Growing:
             self._tops += nodes
             if nodes:
                 self._vectors.append(rows.X)
+            if len(widths := {X.shape[1] for X in self._vectors}) > 1:
+                raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
             if self._earlier:
                 self._ids.update(draft.id for draft in self._made[first:])
             finished = self._finished_from(first) if self._aside else []
@@ -149,8 +151,6 @@ class _Growing:
     def above_documents(self) -> Generator[Work, Any, None]:
         """Grow the levels above the trees of documents, of an earlier tree among them."""
         earlier, recipe, tops = self._earlier, self._recipe, self._tops
-        if len(widths := {X.shape[1] for X in self._vectors}) > 1:
-            raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
         X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
         with self._watch("link", None):
             level = max(map(len, self._tallies), default=1) - 1
@@ -257,7 +257,7 @@ class _Growing:
                 )
                 drafts = earlier.among_related(made, documents - self._done)
             _note_documents(drafts, documents - self._done)
-            note_phrases(drafts)
+            note_phrases(sorted(drafts, key=lambda draft: draft.record.level))
             self._note_models(made)
             changed = [*made, *(earlier.changed if earlier else ())]
             nodes = [draft.finished() for draft in changed]

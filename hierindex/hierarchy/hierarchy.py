@@ -23,6 +23,7 @@ from hierindex.core.tree import Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.embed.model_identity import fingerprint
+from hierindex.embed.runtime import Precision
 from hierindex.errors import InputError
 from hierindex.hierarchy.driver import Models, adrive, drive
 from hierindex.hierarchy.earlier import EarlierTree
@@ -193,6 +194,15 @@ class Hierarchy(TransformComponent):
         """Grow a tree like `grow`, without blocking the event loop."""
         growth, models = self._begin(parts, cache, None, None), self._models(cache)
         return await adrive(growth, models, progress or self.progress)
+
+    def in_precision(self, precision: Precision) -> Self:
+        """Return the hierarchy with its embedding model in a precision, if that has a choice."""
+        model = self.embedder.embed_model
+        if getattr(model, "precision", precision) == precision:
+            return self
+        copy = self.model_copy()
+        copy._embedder = Embedder(load_embed_model(self.embedder.name, precision=precision))
+        return copy
 
     def rehearsal(self) -> Self:
         """Return a copy that counts the requests to its rewriting model instead of sending them."""

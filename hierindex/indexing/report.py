@@ -26,8 +26,8 @@ class BuildReport:
     that have moved. `grounding` is the mean of the summaries that a model
     wrote, None if it wrote none. `seconds` are by stage, `timings` by stage and level, and
     `statistics` describe the groups of each level: of an update, those that were grouped again.
-    An update that changes nothing publishes nothing: `generation` is the one before. Then
-    `statistics` is empty, also if sources have moved, which is published.
+    An update that changes nothing publishes nothing: `generation` is the one before, and
+    `statistics` is empty. If only sources have moved, their new paths are published.
     """
 
     generation: int
@@ -68,7 +68,10 @@ class BuildReport:
 
 def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch) -> BuildReport:
     """Return the report of a revision whose tree was published."""
-    timings = [*watch.timings, *grown.timings]
+    spent = dict[tuple[str, int | None], float]()
+    for stage, level, seconds in (*watch.timings, *grown.timings):
+        spent[stage, level] = spent.get((stage, level), 0.0) + seconds
+    timings = [Timing(*key, seconds) for key, seconds in spent.items()]
     return BuildReport(
         generation=generation,
         **asdict(revision.changes),

@@ -105,7 +105,9 @@ def updated(
     InputError
         If more than half of the documents would be lost: removed with no new ones for them.
     """
-    paths, given, blank = _separated(_each(() if sources is None else sources))
+    sources_given = _each(() if sources is None else sources)
+    _check_ids([each for each in sources_given if isinstance(each, Document)])
+    paths, given, blank = _separated(sources_given)
     check_paths(paths, was.sources, before)
     places = moved_sources(paths, was.sources, before)
     held, remembered = moved_documents(before, places), was.moved(places)

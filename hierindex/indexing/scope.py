@@ -46,7 +46,7 @@ class Scope:
         ------
         SourceError
             If one is missing, unless it was a single file in a folder that still exists, and other
-        documents remain.
+            documents remain.
         """
         roots = {source: source_path(source) for source in sources if _is_there(source)}
         missing = _by_source(held, [source for source in sources if source not in roots])

@@ -11,7 +11,7 @@ from llama_index.core.node_parser import NodeParser
 
 from hierindex.cache.file import forget, open_cache
 from hierindex.cache.texts import UNUSED
-from hierindex.embed.model_identity import fingerprint
+from hierindex.embed.model_identity import built_precision, fingerprint
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.build import Job
@@ -74,7 +74,8 @@ class Given:
             settings, self.embed_model, self.llm, **self.llm_options
         )
         check_hierarchy(settings, hierarchy, may_differ=self.may_differ)
-        return hierarchy
+        known = settings.get("embed_settings")
+        return hierarchy.in_precision(built_precision(known)) if known else hierarchy
 
 
 def revise(

@@ -102,7 +102,7 @@ def valid_name(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    r"""Return a file name as it can be typed in a shell: quoted if it is not printable as it is.
+    r"""Return a file name, quoted as a shell reads it if it has characters that cannot be printed.
 
     >>> print(quoted("the plan.txt"), quoted("the\nplan.txt"))
     the plan.txt $'the\nplan.txt'
