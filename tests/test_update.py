@@ -35,9 +35,11 @@ from hierindex import (
 from hierindex.cache.file import cache_file
 from hierindex.cache.vectors import text_digest
 from hierindex.embed.load import load_embed_model
+from hierindex.embed.model_identity import built_precision
 from hierindex.indexing.changes import ChangedDocuments
 from hierindex.llm.client import load_llm
 from hierindex.read.documents import READERS, Skipped
+from hierindex.record import NodeRecord
 from hierindex.verify.verify import verify
 
 REWRITTEN = TwoStageSummarizer(RewriterOf(str))
@@ -249,6 +251,12 @@ def test_the_precision_is_remembered(folder, tmp_path, precision):
     (folder / "new.txt").write_text(text_of("newer"))
     assert counts(asked.update()) == (0, 1, 0, 0, 3)
     assert asked.verify().ok
+    (folder / "last.txt").write_text(text_of("last"))
+    asked.update(hierarchy=SemanticHierarchy(others))
+    asked.regrow(SemanticHierarchy(others))
+    records = [NodeRecord.from_metadata(node.metadata) for node in asked.store.get_nodes()]
+    said = {record.embed_settings for record in records}
+    assert [built_precision(settings) for settings in said] == [model.precision]
 
 
 class TestSources:
