@@ -98,6 +98,7 @@ class TestMovedSources:
         index = HierarchicalIndex.open(index.store.uri)  # without its models
         told = index.estimate_update(moved)
         assert (told.levels, told.documents["unchanged"]) == ([], 3)
+        assert told.moved == [(str(folder), str(moved))]
         report = index.update(moved)
         assert report.moved == [(str(folder), str(moved))]
         assert (report.generation, report.statistics, counts(report)) == (2, [], (0, 0, 0, 0, 3))

@@ -94,7 +94,8 @@ def estimated(estimate: dict[str, Any]) -> str:
     """Format the estimated cost of a build, an update or a deletion."""
     changed = estimate["documents"]
     skipped = skipped_files(estimate["skipped"])
-    changes = "\n".join([f"{_changes(changed)}.", *_names(changed, estimate), *skipped])
+    lines = [f"{_changes(changed)}.", *_names(changed, estimate), *moved(estimate), *skipped]
+    changes = "\n".join(lines)
     if not estimate["levels"]:
         return f"Nothing would change: {changes}"
     rows = [

@@ -39,7 +39,8 @@ class Estimate:
     estimate, these numbers are pairs of bounds.
     `embedded_chunks` and `embedded_tokens` count the chunks whose vectors are not cached, and
     `documents` those that would be added, changed, removed, renamed and unchanged; `names` has the
-    ids of all but the unchanged, and `skipped` the files that would be left out.
+    ids of all but the unchanged, `moved` pairs of the old and the new path of sources that have
+    moved, and `skipped` the files that would be left out.
     """
 
     levels: list[dict[str, Number]]
@@ -51,6 +52,7 @@ class Estimate:
     embedded_tokens: int = 0
     documents: dict[str, int] = field(default_factory=dict)
     names: ChangedDocuments = field(default_factory=ChangedDocuments)
+    moved: Sequence[tuple[str, str]] = ()
     skipped: list[Skipped] = field(default_factory=list)
 
     def price(self, prompt: float, completion: float) -> float | tuple[float, float]:
@@ -102,6 +104,7 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
     embedded: dict[str, Any] = {
         "documents": asdict(job.revision.changes),
         "names": job.revision.names,
+        "moved": [*job.revision.moved.items()],
         "skipped": [*job.revision.skipped],
         "embedded_chunks": len(n_tokens),
         "embedded_tokens": int(n_tokens.sum()),
@@ -126,6 +129,7 @@ def costs_nothing(revision: Revision, store: HierarchyStore, watch: Stopwatch) -
         Estimate([], 0, 0, 0, 0),
         documents=asdict(revision.changes),
         names=revision.names,
+        moved=[*revision.moved.items()],
         skipped=[*revision.skipped],
     )
 
