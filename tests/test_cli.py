@@ -712,6 +712,7 @@ def test_a_dry_run_says_what_a_build_takes(build, server) -> None:
         "embedded_tokens",
         "levels",
         "llm_calls",
+        "moved",
         "names",
         "price",
         "prompt_tokens",

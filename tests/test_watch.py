@@ -149,7 +149,8 @@ def test_what_is_not_read_is_no_change(folder):
     (folder / ".hidden.txt").write_text("hidden")
     (folder / "other.lance").mkdir()
     (folder / "other.lance" / "data.txt").write_text("data")
-    (folder / "data.bin").write_bytes(b"a\0b")
+    (whole := folder.parent / "data.bin").write_bytes(b"a\0b")
+    whole.rename(folder / "data.bin")  # at once: an empty file may be text
     os.mkfifo(folder / ".pipe")
     assert watched.is_quiet()
     (folder / "empty.txt").write_text("")

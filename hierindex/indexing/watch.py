@@ -1,6 +1,7 @@
 """Updates of an index whenever its files change."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
@@ -12,6 +13,7 @@ from hierindex.read.documents import is_data
 from hierindex.read.files import is_hidden
 
 REST = 250  # milliseconds without a change after which files are read
+NAMELESS = re.compile(r"#\d+")  # as Linux tells of temporary files, such as an update's own
 LONGEST = 5000  # milliseconds after which they are read although they still change
 TICK = 500  # milliseconds between two looks at what the system does not report
 AGAIN = 30.0  # seconds after which an update that failed is tried again
@@ -105,5 +107,7 @@ def _place(source: str) -> tuple[int, int] | None:
 
 def _is_read(path: str, roots: Sequence[str]) -> bool:
     """Return whether a file or folder of sources is one that may be read."""
+    if NAMELESS.fullmatch(Path(path).name):
+        return False
     inside = (Path(path).relative_to(root) for root in roots if Path(path).is_relative_to(root))
     return not all(any(map(is_hidden, part.parts)) for part in inside) and not is_data(Path(path))
