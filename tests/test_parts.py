@@ -17,7 +17,6 @@ OPTIONS = [
     *({"kind": kind} for kind in KINDS),
     {"kind": RaptorHierarchy, "scope": "document"},
     {"kind": SemanticHierarchy, "max_levels": 1},
-    {"kind": SemanticHierarchy, "max_levels": 3},
 ]
 
 
