@@ -33,8 +33,16 @@ class Budget:
     count: CountTokens
 
     def costs(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
-        """Count the tokens of each sentence and the blank before it, (n_sentences,)."""
-        return self.count([f" {sentence.text}" for sentence in sentences])
+        """Count the tokens of each sentence and the blank before it, (n_sentences,).
+
+        A sentence of more than half of the budget may be alone, and then have more tokens.
+        """
+        costs = self.count([f" {sentence.text}" for sentence in sentences])
+        long = np.flatnonzero(2 * costs > self.max_tokens)
+        costs[long] = np.maximum(
+            costs[long], self.count([sentences[i].text for i in long.tolist()])
+        )
+        return costs
 
     def trimmed(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """Drop the last sentences if the joined text exceeds the budget."""

@@ -50,6 +50,7 @@ def test_a_summary_is_its_sentences_joined(texts, n_words):
 
 @given(children(), st.integers(12, 40))
 @example(["道路 keeper one letter. 道路 storm two harbour. 道路 storm three letters."], 18)
+@example(["harbour keeper keeper keeper keeper lighthouse 道路."], 12)  # more without a blank
 def test_the_budget_holds_for_tokens_of_a_language_model(texts, n_tokens):
     tokenizer = get_tokenizer()
 
