@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,12 @@ from hierindex.indexing.changes import (
     kept_chunks,
 )
 from hierindex.indexing.parts import parted
+from hierindex.indexing.reading import file_reader
 from hierindex.indexing.report import BuildReport, nothing_changed, reported
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.indexing.settings import settings_of
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
-from hierindex.read.documents import read_files
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import RECORD_KEYS, NodeRecord
 from hierindex.store.prefilter import by_texts
@@ -45,7 +44,6 @@ from hierindex.threads import iterated, wait_for
 from hierindex.timing import Stopwatch
 
 PART = 10_000  # chunks, about, that are read and grown at once
-CHUNK = 800  # characters, about
 
 
 @dataclass(frozen=True)
@@ -96,18 +94,16 @@ class Job:
             splitter = self.splitter or sentence_splitter(
                 self.hierarchy.embedder.embed_model, self.chunk_size
             )
-        sizes = {d: 1 + len(read[d].text) // CHUNK if d in read else kept.get(d, 0) for d in after}
+        sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
         place, n_split = {document: i for i, document in enumerate(after)}, 0
         for documents in parted(sizes, PART):
-            new = [read[document] for document in documents if document in read]
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
                 self.cache.use(chunk.get_content(MetadataMode.EMBED) for chunk in held)
             with self.watch("split"):
-                progress = _of_all(self.progress, n_split, len(read))
-                split = split_documents(
-                    new, splitter, progress=progress, memory=self.cache.readings
-                )
+                new = [read[document].load() for document in documents if document in read]
+                progress, memory = _of_all(self.progress, n_split, len(read)), self.cache.readings
+                split = split_documents(new, splitter, progress=progress, memory=memory)
             n_split += len(new)
             for chunk in [*held, *split]:
                 _note_origin(chunk, after)
@@ -203,14 +199,17 @@ def build_tree(
     sources = checked(sources)
     with watch("load"):
         model = fingerprint(hierarchy.embedder.embed_model)
-    with store.writing("build"), open_cache(store.uri, model) as cache:
+    with (
+        store.writing("build"),
+        open_cache(store.uri, model) as cache,
+        file_reader(store, progress, cache.readings) as read,
+    ):
         with watch("load"):
             snapshot = held_by(store)
             before, was = held_documents(snapshot), Remembered.of(snapshot)
             if snapshot.exists and not replace:
                 _check_models(snapshot, hierarchy)
         with watch("read"):
-            read = partial(read_files, progress=progress, memory=cache.readings)
             revision = built(sources, before, was, read)
         if not replace:
             check_losses(

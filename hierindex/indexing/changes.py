@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import TextNode
 
 from hierindex.errors import InputError
+from hierindex.indexing.reading import ReadDocument
 from hierindex.read.documents import Skipped
 from hierindex.store.prefilter import CHUNKS, of_documents
 from hierindex.store.rows import to_nodes
@@ -115,7 +116,7 @@ class Revision:
     ----------
     before, after : Documents
         What the index holds, and what it is to hold.
-    read : Sequence[Document]
+    read : Sequence[ReadDocument]
         The documents of `after` that are split anew; the others are kept.
     skipped : Sequence[Skipped]
     was, remembered : Remembered
@@ -128,7 +129,7 @@ class Revision:
 
     before: Documents
     after: Documents
-    read: Sequence[Document]
+    read: Sequence[ReadDocument]
     skipped: Sequence[Skipped]
     was: Remembered
     remembered: Remembered

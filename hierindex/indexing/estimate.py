@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -16,9 +15,10 @@ from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.build import Job, held_by
 from hierindex.indexing.changes import ChangedDocuments, Remembered, Revision, held_documents
+from hierindex.indexing.reading import file_reader
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.progress import Progress
-from hierindex.read.documents import Skipped, read_files
+from hierindex.read.documents import Skipped
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
 
@@ -85,8 +85,8 @@ def estimate_tree(
     sources, is_built = checked(sources), cache_file(store.uri).exists()
     model, snapshot = fingerprint(hierarchy.embedder.embed_model), held_by(store)
     before, was = held_documents(snapshot), Remembered.of(snapshot)
-    with open_cache(store.uri, model) if is_built or not quick else nullcontext(Cache()) as cache:
-        read = partial(read_files, progress=progress, memory=cache.readings)
+    opened = open_cache(store.uri, model) if is_built or not quick else nullcontext(Cache())
+    with opened as cache, file_reader(store, progress, cache.readings) as read:
         revision = built(sources, before, was, read)
         job = Job(
             revision, store, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch

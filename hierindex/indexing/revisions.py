@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path, PurePath
-from typing import Protocol
 
 from llama_index.core.schema import Document
 
@@ -20,21 +19,14 @@ from hierindex.indexing.changes import (
     in_order,
     moved_documents,
 )
+from hierindex.indexing.reading import ReadDocument, ReadFiles
 from hierindex.indexing.scope import Scope, check_paths, moved_sources
-from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, nothing_to_index, well_formed
 from hierindex.read.files import File, check_source, files_of, quoted, source_name
 
 Source = str | Path | Document
 KEPT = "; its earlier content is kept"
 LEFT_OUT = "was deleted from the index; name the file as a source to add it again"
-
-
-class ReadFiles(Protocol):
-    """Reads files by document id, see `read_files`."""
-
-    def __call__(self, files: Mapping[str, File]) -> tuple[list[Document], list[Skipped]]:
-        """Return the documents and the files that are skipped."""
 
 
 def checked(sources: Source | Sequence[Source]) -> Sequence[Source]:
@@ -61,7 +53,7 @@ def built(
     paths, given, blank = _separated(sources)
     files = files_of(paths)
     documents, skipped = read(files)
-    documents += given
+    documents += map(ReadDocument.of, given)
     skipped += blank
     if not documents:
         raise nothing_to_index(paths, skipped)
@@ -118,7 +110,7 @@ def updated(
     files, links = scope.files(held)
     out = {d: f for d, f in files.items() if _is_left_out(d, f, remembered, scope)}
     documents, skipped = read({d: file for d, file in files.items() if d not in out})
-    documents += given
+    documents += map(ReadDocument.of, given)
     _check_ids(documents)
     skipped += [*blank, *(Skipped(d, LEFT_OUT) for d in out)]
     skipped += [Skipped(d, f"is a link to {quoted(of)}, which is read") for d, of in links.items()]
@@ -207,9 +199,9 @@ def _separated(
     return paths, [document for document in given if document.text.strip()], blank
 
 
-def _origins(documents: Sequence[Document], files: Mapping[str, File]) -> dict[str, Origin]:
+def _origins(documents: Sequence[ReadDocument], files: Mapping[str, File]) -> dict[str, Origin]:
     return {
-        d.doc_id: Origin(content_hash(d), files[d.doc_id].source if d.doc_id in files else "")
+        d.doc_id: Origin(d.document_hash, files[d.doc_id].source if d.doc_id in files else "")
         for d in documents
     }
 
@@ -234,7 +226,7 @@ def _key(document: str) -> str:
     return digest("document", document)
 
 
-def _check_ids(documents: Sequence[Document]) -> None:
+def _check_ids(documents: Sequence[Document | ReadDocument]) -> None:
     repeated = [d for d, n in Counter(d.doc_id for d in documents).items() if n > 1]
     if repeated:
         raise SourceError(f"Two documents have the id {repeated[0]!r}; ids must be unique.")

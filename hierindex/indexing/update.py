@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -16,7 +15,7 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.build import Job
 from hierindex.indexing.changes import Documents, Remembered, Revision, held_documents
-from hierindex.indexing.revisions import ReadFiles
+from hierindex.indexing.reading import ReadFiles, file_reader
 from hierindex.indexing.settings import (
     Settings,
     check_hierarchy,
@@ -25,7 +24,6 @@ from hierindex.indexing.settings import (
     settings_in,
 )
 from hierindex.progress import Progress, silent
-from hierindex.read.documents import read_files
 from hierindex.store.prefilter import STALE, SUMMARIES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import PURGED
@@ -115,9 +113,8 @@ def revise(
         settings = settings_held(snapshot)
         hierarchy = given.checked_hierarchy(settings) if given.hierarchy else None
     progress = given.progress or (hierarchy.progress if hierarchy else silent)
-    with open_cache(store.uri) as cache:
+    with open_cache(store.uri) as cache, file_reader(store, progress, cache.readings) as read:
         with watch("read"):
-            read = partial(read_files, progress=progress, memory=cache.readings)
             revision = change(before, was, read)
         if _is_stale(snapshot):
             revision = replace(revision, anew=True)

@@ -3,7 +3,7 @@
 import json
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -141,28 +141,34 @@ def read_files(
     files: Mapping[str, File], *, progress: Progress = silent, memory: ReadingCache | None = None
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files by document id, as `read_documents` does; there may be nothing to read."""
-    documents, skipped, read = [], [], dict[str, str]()
-    in_turn = sorted(files.items(), key=lambda file: is_link(file[1].path))  # links last
+    found = dict(each_file(files, progress=progress, memory=memory))
+    in_order = [found[document_id] for document_id in files]
+    documents = [each for each in in_order if isinstance(each, Document)]
+    return documents, [each for each in in_order if isinstance(each, Skipped)]
+
+
+def each_file(
+    files: Mapping[str, File], *, progress: Progress = silent, memory: ReadingCache | None = None
+) -> Iterator[tuple[str, Document | Skipped]]:
+    """Read files one after the other, links last, and yield what each is with its document id."""
+    read = dict[str, str]()
+    in_turn = sorted(files.items(), key=lambda file: is_link(file[1].path))
     for i, (document_id, (path, _)) in enumerate(in_turn, start=1):
-        target, document = os.path.realpath(path), None
+        target = os.path.realpath(path)
         try:
             if target in read and is_link(path):
                 raise UnreadableError(f"is a link to {quoted(read[target])}, which is read")
-            document = _read(path, document_id, memory)
-            documents.append(document)
+            found: Document | Skipped = _read(path, document_id, memory)
             read[target] = document_id
         except UnreadableError as error:
-            skipped.append(Skipped(document_id, str(error)))
+            found = Skipped(document_id, str(error))
         except OSError as error:
             reason = f"cannot be read ({error.strerror or error})"
-            skipped.append(Skipped(document_id, reason, is_unread=True))
+            found = Skipped(document_id, reason, is_unread=True)
         if memory is not None:
-            memory.read_for(None if document is None else content_hash(document))
+            memory.read_for(content_hash(found) if isinstance(found, Document) else None)
+        yield document_id, found
         progress("read", i, len(files))
-    place = {document_id: i for i, document_id in enumerate(files)}
-    documents.sort(key=lambda document: place[document.doc_id])
-    skipped.sort(key=lambda each: place[each.path])
-    return documents, skipped
 
 
 class FileReader(BaseReader):

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING
 
 from hierindex.errors import InputError
 
@@ -85,6 +86,15 @@ class Connection:
                 if "not found" in str(error):
                     return None
                 raise
+
+    def temporary_file(self) -> IO[bytes]:
+        """Open a file without a name, which vanishes with its process.
+
+        It lies in the folder of the index, which needs room for what is built anyway. While there
+        is no folder, and for an object store, it lies where the system keeps temporary files.
+        """
+        folder = self.folder if self.folder is not None and self.folder.is_dir() else None
+        return TemporaryFile(buffering=0, dir=folder)
 
     @contextmanager
     def named_refusals(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from hierindex.errors import InputError
 from hierindex.store.deletion import with_the_rest
 from hierindex.store.description import generation_json
+from hierindex.store.document_file import DocumentFile
 from hierindex.store.generations import ADDED, on_newest
 from hierindex.store.row_file import RowFile, reader_of
 from hierindex.store.snapshot import Snapshot
@@ -99,6 +100,10 @@ class GenerationStore(BasePydanticVectorStore):
     def row_file(self) -> RowFile:
         """Return a file in which nodes wait for `replace` or `revise`, to be used by `with`."""
         return RowFile(self._table)
+
+    def document_file(self) -> DocumentFile:
+        """Return a file in which documents wait until they are split, to be used by `with`."""
+        return DocumentFile(self._table)
 
     async def areplace(
         self, nodes: Sequence[BaseNode] | RowFile, report: dict[str, Any], *, purge: bool = False

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import islice
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Self
 
 from llama_index.core.schema import BaseNode
@@ -18,10 +17,7 @@ AT_ONCE = 1024  # nodes that are rows in memory
 
 
 class RowFile:
-    """Rows of nodes in a temporary file, which has no name and vanishes with its process.
-
-    It lies in the folder of the index, which needs room for these rows anyway; for an object store
-    it lies where the system keeps temporary files.
+    """Rows of nodes in a temporary file, see `Connection.temporary_file`.
 
     Parameters
     ----------
@@ -37,7 +33,7 @@ class RowFile:
         with self._connection.named_refusals():
             if folder := self._connection.folder:
                 folder.mkdir(parents=True, exist_ok=True)
-            self._rows = self._file.enter_context(TemporaryFile(buffering=0, dir=folder))
+            self._rows = self._file.enter_context(self._connection.temporary_file())
         self._writer: pa.RecordBatchStreamWriter | None = None
         return self
 

@@ -1,0 +1,80 @@
+"""Documents that are read, of which only one at a time need be in memory."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol, Self
+
+from llama_index.core.schema import Document
+
+from hierindex.cache.readings import ReadingCache
+from hierindex.progress import Progress
+from hierindex.read.content import content_hash
+from hierindex.read.documents import Skipped, each_file
+from hierindex.read.files import File
+from hierindex.store.vector_store import HierarchyStore
+
+CHUNK = 800  # characters, about
+
+
+class ReadDocument(NamedTuple):
+    """A document that was read, without its text.
+
+    Attributes
+    ----------
+    doc_id : str
+    document_hash : str
+        See `content_hash`.
+    n_chunks : int
+        That it will have, about.
+    load : callable
+        Returns the document.
+    """
+
+    doc_id: str
+    document_hash: str
+    n_chunks: int
+    load: Callable[[], Document]
+
+    @classmethod
+    def of(cls, document: Document, load: Callable[[], Document] | None = None) -> Self:
+        """Describe a document; without `load`, it stays in memory."""
+        load = load or (lambda: document)
+        return cls(document.doc_id, content_hash(document), 1 + len(document.text) // CHUNK, load)
+
+
+class ReadFiles(Protocol):
+    """Reads files by document id."""
+
+    def __call__(self, files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
+        """Return the documents and the files that are skipped, in the order of the files."""
+
+
+@contextmanager
+def file_reader(
+    store: HierarchyStore, progress: Progress, memory: ReadingCache | None
+) -> Iterator[ReadFiles]:
+    """Give what reads files into documents that wait in a temporary file of an index.
+
+    Parameters
+    ----------
+    store : HierarchyStore
+        The index.
+    progress : Progress
+    memory : ReadingCache or None
+        See `read_documents`.
+    """
+    with store.document_file() as waiting:
+
+        def read(files: Mapping[str, File]) -> tuple[list[ReadDocument], list[Skipped]]:
+            documents, skipped = dict[str, ReadDocument](), dict[str, Skipped]()
+            for document_id, found in each_file(files, progress=progress, memory=memory):
+                if isinstance(found, Skipped):
+                    skipped[document_id] = found
+                else:
+                    documents[document_id] = ReadDocument.of(found, waiting.add(found))
+            return (
+                [documents[document_id] for document_id in files if document_id in documents],
+                [skipped[document_id] for document_id in files if document_id in skipped],
+            )
+
+        yield read
