@@ -60,13 +60,14 @@ export class Icicle {
     const onPath = new Set(this.path);
     context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
     context.textBaseline = "middle";
-    for (const cell of this.cells.values()) {
-      if (cell.x1 <= from || cell.x0 >= to) continue;
+    const seen = [...this.cells.values()].filter((cell) => cell.x1 > from && cell.x0 < to);
+    const lit = seen.filter((cell) => this.marks.has(cell.id));
+    for (const cell of [...seen, ...lit]) {
       const [x, y] = [cell.depth * column, Math.max(-1, (cell.x0 - from) * scale)];
       const bottom = Math.min(height + 1, (cell.x1 - from) * scale);
       const inset = bottom - y > 3 ? 1 : bottom - y > 1.5 ? 0.5 : 0;
-      const box = [x, y, column - gap, Math.max(0.5, bottom - y - inset)];
       const mark = this.marks.get(cell.id);
+      const box = [x, y, column - gap, Math.max(mark ? 2 : 0.5, bottom - y - inset)];
       const kind = mark ? (mark.score === undefined ? "warm" : "accent") : onPath.has(cell.id) ? "cell-path" : "cell";
       context.fillStyle = picture.colour(cell === this.hovered ? "cell-hover" : kind);
       context.fillRect(...box);

@@ -194,10 +194,11 @@ class Explorer {
     document.querySelector("button[data-read='answer']").hidden = false;
     const marks = marksOf(answer.refused ? [] : answer.sources);
     for (const view of [this.outline, this.icicle, this.map]) view.light(marks);
-    this.goTo({ node: this.state.selected, read: "answer" }, "reading");
     for (const { id, path } of [...answer.sources].reverse()) {
       if (marks.has(id)) await this.outline.reveal([...path, id]);
     }
+    const best = marks.size ? answer.sources[0].id : this.state.selected;
+    this.goTo({ node: best, read: "answer" }, "reading");
     const n = answer.sources.length;
     say(answer.refused ? "The index does not answer this." : `An answer from ${counted(n, "source")}.`);
   }

@@ -19,7 +19,9 @@ export function showPieces(block, pieces, address, most = MOST) {
   let left = most;
   for (const piece of pieces) {
     if (left <= 0) break;
-    parts.push(partOf({ ...piece, text: piece.text.slice(0, left) }, address));
+    const text = piece.text.slice(0, left);
+    const end = text.trimEnd().length;
+    parts.push(partOf({ ...piece, text: text.slice(0, end) }, address), text.slice(end));
     left -= piece.text.length;
   }
   block.replaceChildren(...parts);

@@ -4,6 +4,8 @@ import { element } from "./elements.js";
 
 // Marks that turn the direction of what follows, and control characters.
 const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
+const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
+const SHORTENED = /(?<![\p{L}\p{N}])(?:\p{Lu}|Mr|Mrs|Ms|Dr|St|No|Jr|Sr|vs|e\.g|i\.e)\.[ \n]*$/u;
 const CITED = /\[(\d+)\??\]/g;
 
 /**
@@ -63,11 +65,19 @@ export function pointsIn(text) {
   return n;
 }
 
-/** Return the sentences of a text, which joined are the text; a single line end ends none. */
+/**
+ * Return the sentences of a text, which joined are the text; a single line end or an initial, as
+ * in "John F. Kennedy", ends none.
+ */
 export function sentencesIn(text) {
   const lines = text.replace(/([^\n])\n(?!\n)/g, "$1 ");
-  const parts = new Intl.Segmenter("en", { granularity: "sentence" }).segment(lines);
-  return Array.from(parts, (part) => text.slice(part.index, part.index + part.segment.length));
+  const sentences = [];
+  for (const { segment, index } of SENTENCES.segment(lines)) {
+    const part = text.slice(index, index + segment.length);
+    if (SHORTENED.test(sentences.at(-1) ?? "")) sentences.push(sentences.pop() + part);
+    else sentences.push(part);
+  }
+  return sentences;
 }
 
 /**
@@ -76,7 +86,7 @@ export function sentencesIn(text) {
  * @returns {{text: string, passage: object|null}[]} whose texts joined are the node's; a passage
  *     has `document`, `start` and `end`, and `verbatim`.
  */
-export function quoted({ text, quotes = [] }) {
+export function quoted({ text, level, quotes = [] }) {
   const unit = units(text);
   const pieces = [];
   let from = 0;
@@ -84,16 +94,16 @@ export function quoted({ text, quotes = [] }) {
     const [at, to] = [Math.max(from, unit(quote.at)), unit(quote.to)];
     if (to <= at || !quote.document) continue;
     if (at > from) pieces.push({ text: text.slice(from, at), passage: null });
-    pieces.push(...passagesIn(text.slice(at, to), quote));
+    pieces.push(...passagesIn(text.slice(at, to), quote, level === 0));
     from = to;
   }
   if (from < text.length) pieces.push({ text: text.slice(from), passage: null });
   return pieces;
 }
 
-/** Divide a verbatim quote into its sentences, each with its own passage. */
-function passagesIn(text, quote) {
-  if (!quote.verbatim) return [{ text, passage: quote }];
+/** Divide the quote of a chunk into its sentences, each with its own passage. */
+function passagesIn(text, quote, isChunk) {
+  if (!quote.verbatim || !isChunk) return [{ text, passage: quote }];
   let start = quote.start;
   return sentencesIn(text).map((sentence) => {
     const end = start + pointsIn(sentence.trimEnd());
