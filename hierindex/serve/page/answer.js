@@ -25,7 +25,7 @@ export class Answer {
       ...(answer.refused ? refusal(answer) : [block]),
       ...notes(answer),
       ...sourcesOf(answer),
-      element("p", { class: "quiet" }, costOf(answer)),
+      element("p", { class: "quiet" }, shown(costOf(answer))),
     );
     this.article.scrollTop = 0;
   }
@@ -49,10 +49,10 @@ function refusal({ answer, unknown = {} }) {
   return parts;
 }
 
-function notes({ why, missing = [], refused }) {
-  const said = [why && `${why[0].toUpperCase()}${why.slice(1)}${/[.!?]$/.test(why) ? "" : "."}`];
-  if (missing.length && !refused) said.push(`The answer does not mention: ${missing.join(", ")}.`);
-  return said.filter(Boolean).map((note) => element("p", { class: "quiet" }, shown(note)));
+function notes({ missing = [], refused }) {
+  if (!missing.length || refused) return [];
+  const note = `The answer does not mention: ${missing.join(", ")}.`;
+  return [element("p", { class: "quiet" }, shown(note))];
 }
 
 function sourcesOf({ sources, refused }) {
@@ -75,11 +75,11 @@ function sourcesOf({ sources, refused }) {
   return [element("h3", {}, title), element("ol", { class: "sources" }, ...items)];
 }
 
-function costOf({ usage = {}, seconds = {} }) {
+function costOf({ why, usage = {}, seconds = {} }) {
   const spent = Object.values(seconds).reduce((sum, each) => sum + each, 0);
   const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
   const model = usage.llm_calls ? `, ${counted(usage.llm_calls, "prompt")}, ${counted(tokens, "token")}` : "";
-  return `${spent.toFixed(2)} s${model}`;
+  return `${spent.toFixed(2)} s${model}${why ? `. ${why}` : ""}`;
 }
 
 /**

@@ -51,7 +51,7 @@ export class Find {
       { role: "option", class: "row", id: `found-${i}`, "aria-selected": "false" },
       element("span", { class: "title", dir: "auto" }, marked(node.title, words)),
       element("span", { class: "excerpt", dir: "auto" }, marked(around(node.text, words), words)),
-      element("span", { class: "size" }, sizeOf(node) || "chunk"),
+      node.children ? sizeOf(node) : element("span", { class: "size" }, "chunk"),
     );
   }
 

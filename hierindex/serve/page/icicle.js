@@ -2,12 +2,12 @@
 
 import { settled } from "./elements.js";
 import { Picture, isStill } from "./picture.js";
-import { shown, sizeOf } from "./text.js";
+import { shown } from "./text.js";
 
 const MOST = 2000; // cells to load at a time
 const HELD = 20000; // cells
 const GLIDE = 160; // milliseconds of a zoom
-const NARROWEST = 44; // pixels of a column that has room for names
+const NARROWEST = 64; // pixels of a column that has room for names
 
 /** `actions` are `select(id)` and `fail(error)`. */
 export class Icicle {
@@ -74,11 +74,11 @@ export class Icicle {
       if (column >= NARROWEST && bottom - y >= 14) this.name(context, cell, box, kind);
     }
     if (!selected) return;
-    const y = (selected.x0 - from) * scale;
-    const tall = Math.max(2, (selected.x1 - selected.x0) * scale - 1);
+    const tall = Math.max(5, (selected.x1 - selected.x0) * scale - 2.5);
+    const y = ((selected.x0 + selected.x1) / 2 - from) * scale - tall / 2 - 0.5;
     context.strokeStyle = picture.colour("ink");
     context.lineWidth = 1.5;
-    context.strokeRect(selected.depth * column + 0.75, y + 0.75, column - gap - 1.5, Math.max(1, tall - 1.5));
+    context.strokeRect(selected.depth * column + 0.75, y, column - gap - 1.5, tall);
   }
 
   name(context, cell, [x, y, width, height], kind) {
@@ -119,9 +119,7 @@ export class Icicle {
 
   describe() {
     const cell = this.hovered ?? this.selected;
-    const size = cell?.chunks ? sizeOf(cell) : "";
-    this.caption.replaceChildren(...(cell ? [shown(cell.title)] : []));
-    if (cell) this.caption.append(` (level ${cell.level}${size ? `, ${size}` : ""})`);
+    this.caption.replaceChildren(...(cell ? [shown(cell.title), ` (level ${cell.level})`] : []));
   }
 
   choose(cell) {

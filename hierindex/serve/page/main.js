@@ -114,6 +114,7 @@ class Explorer {
     dataset.pane = name;
     if (name === "outline" || name === "map") dataset.left = name;
     if (name === "map") this.map.open();
+    if (name === "source") this.source.seek();
     for (const each of document.querySelectorAll("button[data-pane]")) {
       const isShown = each.dataset.pane === (NARROW.matches ? name : dataset.left);
       each.setAttribute("aria-pressed", String(isShown));

@@ -111,7 +111,7 @@ export class Outline {
       element("span", { class: "title", dir: "auto" }, shown(brief.title)),
       element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(brief.text)),
       element("span", { class: "lit" }),
-      element("span", { class: "size" }, sizeOf(brief)),
+      sizeOf(brief),
     );
     entry.row.style.setProperty("--depth", Math.min(depth - 1, 24));
     this.ofRow.set(entry.row, entry);

@@ -55,8 +55,15 @@ export class Source {
       element("div", { class: "document", dir: "auto" }, shown(found.before), cited, cut, shown(found.after)),
       hasAfter ? wider("More after") : "",
     );
-    if (isNew) block.scrollTop = cited.offsetTop - block.offsetTop - block.clientHeight / 4;
+    if (isNew) this.seek();
     else block.scrollTop = block.scrollHeight - from;
+  }
+
+  /** Scroll to the passage. */
+  seek() {
+    const { block } = this;
+    const cited = block.querySelector("#cited");
+    if (cited) block.scrollTop = cited.offsetTop - block.offsetTop - block.clientHeight / 4;
   }
 
   title(found) {

@@ -1,9 +1,9 @@
 /** The selected node: where it stands, and its text, of which each sentence leads to its source. */
 
-import { linkTo, spanOf } from "./address.js";
+import { linkTo } from "./address.js";
 import { element } from "./elements.js";
 import { markCurrent, showPieces } from "./sentences.js";
-import { counted, quoted, shown, sizeOf } from "./text.js";
+import { counted, quoted, shown } from "./text.js";
 
 const KINDS = {
   chunk: "as in the document",
@@ -60,12 +60,9 @@ function pathOf({ path }) {
 }
 
 function factsOf(node) {
-  const documents = Array.isArray(node.documents) ? node.documents.length : node.documents;
-  const children = Array.isArray(node.children) ? node.children.length : (node.children ?? 1);
   const supported = node.grounding !== null && node.grounding < 1;
   return [
     `Level ${node.level}`,
-    node.chunks === undefined ? "" : sizeOf({ ...node, documents, children }),
     node.n_tokens === undefined ? "" : counted(node.n_tokens, "token"),
     KINDS[node.kind],
     supported ? `${Math.round(node.grounding * 100)}% supported by its sources` : "",
@@ -80,9 +77,4 @@ function besideOf({ before, after }) {
     after && element("span", { class: "after" }, "After: ", linkOf(after, "next")),
   ];
   return element("nav", { "aria-label": "Neighbours", class: "beside" }, ...links.filter(Boolean));
-}
-
-/** Return the address of a passage of a node. */
-export function addressOf(node, passage) {
-  return { node: node.id, ...spanOf(passage) };
 }

@@ -32,10 +32,11 @@ export function counted(n, noun) {
   return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 }
 
-/** Return what is under a node, such as "3 documents, 20 chunks". */
+/** Return what is under a node, such as "3 documents, 20 chunks", in an element. */
 export function sizeOf({ documents, chunks, children }) {
-  if (!children) return "";
-  return (documents > 1 ? `${counted(documents, "document")}, ` : "") + counted(chunks, "chunk");
+  const several = children && documents > 1 ? `${counted(documents, "document")}, ` : "";
+  const some = children ? counted(chunks, "chunk") : "";
+  return element("span", { class: "size" }, element("span", { class: "wide" }, several), some);
 }
 
 /** Return the section and page of a passage, as in "Results › Timing, page 12". */
@@ -65,14 +66,18 @@ export function pointsIn(text) {
   return n;
 }
 
+/** Return a text whose lines end where paragraphs do. */
+export function unwrapped(text) {
+  return text.replace(/([^\n])\n(?!\n)/g, "$1 ");
+}
+
 /**
  * Return the sentences of a text, which joined are the text; a single line end or an initial, as
  * in "John F. Kennedy", ends none.
  */
 export function sentencesIn(text) {
-  const lines = text.replace(/([^\n])\n(?!\n)/g, "$1 ");
   const sentences = [];
-  for (const { segment, index } of SENTENCES.segment(lines)) {
+  for (const { segment, index } of SENTENCES.segment(unwrapped(text))) {
     const part = text.slice(index, index + segment.length);
     if (SHORTENED.test(sentences.at(-1) ?? "")) sentences.push(sentences.pop() + part);
     else sentences.push(part);
@@ -121,7 +126,7 @@ function passagesIn(text, quote, isChunk) {
  *     up to each citation; in one of a language model, a citation belongs to its sentence.
  */
 export function cited({ answer, answer_kind: kind, citations }) {
-  const sentences = kind === "extractive" ? [answer] : sentencesIn(answer);
+  const sentences = kind === "extractive" ? [unwrapped(answer)] : sentencesIn(answer);
   const pieces = [];
   for (const sentence of sentences) {
     let from = 0;
