@@ -51,7 +51,8 @@ export class Question {
 
   field(name, label, input) {
     this.inputs[name] = input;
-    return element("label", {}, element("span", {}, label), input);
+    input.id = `option-${name}`;
+    return element("div", { class: "field" }, element("label", { for: input.id }, label), input);
   }
 
   tally() {
