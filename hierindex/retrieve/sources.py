@@ -52,7 +52,7 @@ class Stretch(NamedTuple):
 
     start: int
     text: str
-    chunks: "tuple[Chunk, ...]"
+    chunks: "tuple[Chunk, ...]" = ()
 
     @property
     def end(self) -> int:
