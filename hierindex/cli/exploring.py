@@ -26,7 +26,7 @@ def explore(
     from hierindex.index import HierarchicalIndex
 
     with until_stopped("Stopped."), HierarchicalIndex.open(index).explore(port, host) as explorer:
-        print_note(f"The explorer is at {explorer.address}; Ctrl-C stops it.")
+        print_note(f"The explorer is at {explorer.url}; Ctrl-C stops it.")
         if browser:
             explorer.open_browser()
         explorer.wait()

@@ -76,7 +76,8 @@ class Icicle:
     def children(self, of: int | None) -> Ints1d:
         """Return the positions of a row's children, or of the roots, in reading order."""
         part = self.part(of)
-        return part.start + np.flatnonzero(self.parent[part] == (-1 if of is None else of))
+        own = self.parent[part] == (-1 if of is None else of)
+        return np.asarray(part.start + np.flatnonzero(own))
 
     def path(self, of: int) -> list[int]:
         """Return the positions from the root down to a row's parent."""
@@ -110,8 +111,8 @@ class Icicle:
         """
         part, cells = self.part(of), self._broadest
         inside = (cells >= part.start) & (cells < part.stop)
-        cells = cells[inside & (self.x0[cells] < end) & (self.x1[cells] > start)]
-        return cells[:n]
+        seen = inside & (self.x0[cells] < end) & (self.x1[cells] > start)
+        return np.asarray(cells[seen][:n])
 
 
 def _before(x: Ints1d, siblings: Ints1d, parent: Ints1d) -> Ints1d:

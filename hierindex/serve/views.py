@@ -20,6 +20,7 @@ from hierindex.store.snapshot import Snapshot
 
 BEGINNING = 300  # characters of a text
 MOST = 1000  # entries of a list
+SHORT = ("id", "title", "level")
 
 
 async def of_index(snapshot: Snapshot) -> dict[str, Any]:
@@ -69,7 +70,7 @@ async def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
         "n_documents": len(shown["documents"]),
         "children": shown["children"][:MOST],
         "n_children": len(shown["children"]),
-        "path": [{key: by_position[each][key] for key in ("id", "title", "level")} for each in path],
+        "path": [{key: by_position[each][key] for key in SHORT} for each in path],
         "quotes": quotes_json(NodeRecord.from_metadata(node.metadata).quotes),
         "before": before,
         "after": after,
@@ -148,7 +149,7 @@ async def titles_of_documents(snapshot: Snapshot, documents: list[str]) -> dict[
     named = prefilter(MetadataFilters(filters=[of_documents(documents)]))
     where = snapshot.of_each_document & named
     rows = await snapshot.select("documents", "metadata", where=where)
-    titles = {}
+    titles = dict[str, str]()
     for row in rows.to_pylist():
         title = json.loads(row["metadata"]).get(TITLE)
         if isinstance(title, str):
