@@ -10,8 +10,8 @@ from typing import Any
 PAGE = Path(__file__).parent / "page"
 STYLE = re.compile(r'<link rel="stylesheet" href="assets/([^"]+)">')
 SCRIPT = re.compile(r'<script type="module" src="assets/([^"]+)"></script>')
-IMPORT = re.compile(r'^import \{[^}]*\} from "\./([^"]+)";\n', re.MULTILINE)
-EXPORT = re.compile(r"^export ", re.MULTILINE)
+IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([^"]+)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
 CHARSET = '<meta charset="utf-8">'
 
 
@@ -44,22 +44,22 @@ def inlined(data: str) -> str:
 
 
 def modules(main: str) -> str:
-    """Return a module and those that it imports as one, each after those that it imports.
-
-    Their names at top level must differ, and they import names as they are.
-    """
-    seen, parts = list[str](), list[str]()
+    """Return a module and those that it imports as one: functions that return what they export."""
+    parts = dict[str, str]()
 
     def add(name: str) -> None:
-        if name not in seen:
-            seen.append(name)
-            text = (PAGE / name).read_text(encoding="utf-8")
-            for imported in IMPORT.findall(text):
-                add(imported)
-            parts.append(EXPORT.sub("", IMPORT.sub("", text)))
+        if name in parts:
+            return
+        text = (PAGE / name).read_text(encoding="utf-8")
+        for _, imported in IMPORT.findall(text):
+            add(imported)
+        exported = ", ".join(EXPORT.findall(text))
+        text = IMPORT.sub(r'const {\1} = modules["\2"];\n', text)
+        text = EXPORT.sub(lambda found: found[0].removeprefix("export "), text)
+        parts[name] = f'modules["{name}"] = (() => {{\n{text}\nreturn {{ {exported} }};\n}})();\n'
 
     add(main)
-    return "\n".join(parts)
+    return "const modules = {};\n" + "".join(parts.values())
 
 
 def _digest(text: str) -> str:
