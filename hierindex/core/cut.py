@@ -71,6 +71,13 @@ class Forest:
             found[child] = found[parent] | marked[parent]
         return found
 
+    def highest(self, marked: Mask) -> Ints1d:
+        """Return the highest marked row above each row or at it, -1 if there is none; (n,)."""
+        found = np.where(marked, np.arange(len(marked)), -1)
+        for child, parent in self.down():
+            found[child] = np.where(found[parent] == -1, found[child], found[parent])
+        return found
+
     def down(self) -> Iterator[tuple[Ints1d, Ints1d]]:
         """Yield the rows of each level that have a parent, and their parents, from the top."""
         for child in reversed(self._children):

@@ -52,7 +52,7 @@ class Stretch(NamedTuple):
 
     start: int
     text: str
-    chunks: "tuple[Chunk, ...]"
+    chunks: "tuple[Chunk, ...]" = ()
 
     @property
     def end(self) -> int:
@@ -152,7 +152,8 @@ async def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePass
     for stretch in (await held_texts(snapshot, [span.document]))[span.document]:
         if stretch.start <= span.start <= span.end <= stretch.end:
             before = [chunk.source for chunk in stretch.chunks if chunk.start <= span.start]
-            return stretch.around(Span(*span[:3], *before[-1][3:]), context)
+            place = before[-1]._replace(start=span.start, end=span.end)
+            return stretch.around(place, context)
     raise InputError(
         f"The index does not hold characters {span.start} to {span.end} of {span.document!r}."
     )

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from hierindex.errors import HierindexError, IndexNotFoundError, InputError
 from hierindex.respond.answering_tree import AnsweringTree
@@ -32,55 +32,51 @@ TYPES = {
 
 def explorer_app(
     tree: AnsweringTree, hosts: Collection[str] | None = None, token: str | None = None
-) -> Starlette:
-    """Return the application; see `Guard` for `hosts` and `token`."""
+) -> ASGIApp:
+    """Return the application; see `Guard` for `hosts` and `token`.
 
-    async def page(request: Request) -> Response:
-        return asset("index.html")
-
-    async def assets(request: Request) -> Response:
-        return asset(request.path_params["name"])
+    `/` is the page, `/assets/*` are its files, and `/api/*` are the `ENDPOINTS`. Each request is
+    answered from the generation that is the newest then. An error is a JSON object `{"error":
+    sentence}`.
+    """
 
     async def api(request: Request) -> Response:
         endpoint = ENDPOINTS.get(request.path_params["name"])
         if endpoint is None:
             raise HTTPException(404)
-        asked = endpoint.of(request.query_params)
-        return JSONResponse(await in_daemon_thread(partial(asked.answer, tree)))
+        try:
+            asked = endpoint.parsed(request.query_params)
+            return JSONResponse(await in_daemon_thread(partial(asked.answer, tree)))
+        except HierindexError as error:
+            return _sentence(str(error), _status(error))
+        except Exception as error:  # a sentence, as on the command line
+            known = damage(error)
+            if known is None:
+                logger.error("%s failed.", request.url.path, exc_info=True)
+            return _sentence(str(known or f"{type(error).__name__}: {error}"), 500)
 
-    return Starlette(
-        routes=[
-            Route("/", page),
-            Route("/assets/{name}", assets),
-            Route("/api/{name}", api),
-        ],
-        middleware=[Middleware(Guard, hosts=hosts, token=token)],
-        exception_handlers={HTTPException: _unknown, Exception: _failed, HierindexError: _wrong},
-    )
+    routes = [Route("/", _page), Route("/assets/{name}", _page), Route("/api/{name}", api)]
+    handlers = {HTTPException: _refused}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), hosts, token)
 
 
-def asset(name: str) -> Response:
-    """Return a file of the page."""
-    known = {path.name: path for path in PAGE.iterdir()}
-    if name not in known:
+async def _page(request: Request) -> Response:
+    name = request.path_params.get("name", "index.html")
+    files = {path.name: path for path in PAGE.iterdir() if path.suffix in TYPES}
+    if name not in files:
         raise HTTPException(404)
-    path = known[name]
-    return Response(path.read_bytes(), media_type=TYPES[path.suffix])
+    return Response(files[name].read_bytes(), media_type=TYPES[files[name].suffix])
 
 
-async def _unknown(request: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _sentence(f"There is nothing at {request.url.path}.", error.status_code)
+    return _sentence(f"{error.detail}: {request.method} {request.url.path}.", error.status_code)
 
 
-async def _wrong(request: Request, error: Exception) -> Response:
-    statuses = {IndexNotFoundError: 404, InputError: 400}
-    found = (status for kind, status in statuses.items() if isinstance(error, kind))
-    return _sentence(str(error), next(found, 500))
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    return _sentence(str(damage(error) or f"{type(error).__name__}: {error}"), 500)
+def _status(error: HierindexError) -> int:
+    if isinstance(error, IndexNotFoundError):
+        return 404
+    return 400 if isinstance(error, InputError) else 500
 
 
 def _sentence(sentence: str, status: int) -> Response:

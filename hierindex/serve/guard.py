@@ -1,4 +1,4 @@
-"""Which requests the explorer's server answers, and the headers of its answers."""
+"""Which requests the explorer answers, and with which headers."""
 
 import secrets
 from collections.abc import Collection
@@ -25,66 +25,66 @@ COOKIE = "hierindex-token"
 
 
 class Guard:
-    """An ASGI application that refuses what another site or a stranger asks of another one.
+    """An ASGI application that answers another one's requests, unless a foreign page sends them.
+
+    A link to the page from elsewhere is answered, as the page has no data.
 
     Parameters
     ----------
     app : ASGIApp
     hosts : collection of str, optional
-        Values of the header Host that are answered; by default all, which needs a token. A page of
-        another site that has its name resolved to this address (DNS rebinding) sends its own.
+        Values of the header Host that are answered; by default all, which needs a token. A page
+        of another site whose name was made to stand for this address, by "DNS rebinding", sends
+        its own name.
     token : str, optional
-        If given, it must be in the URL of the first request and is then kept in a cookie.
+        If given, it must be in the URL of the first request, and in a cookie from then on.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] | None, token: str | None) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: Collection[str] | None = None, token: str | None = None
+    ) -> None:
         self._app = app
         self._hosts = hosts
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it with a sentence."""
+        """Answer a request, or refuse it with a sentence and status 403."""
 
-        async def send_with_headers(message: Message) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
         if scope["type"] == "http":
-            answer = self._refusal(scope) or self._app
-            await answer(scope, receive, send_with_headers)
+            answer = self._other_answer(scope, Headers(scope=scope)) or self._app
+            await answer(scope, receive, with_headers)
 
-    def _refusal(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
-        host, origin = headers.get("host", ""), headers.get("origin")
+    def _other_answer(self, scope: Scope, headers: Headers) -> Response | None:
+        host = headers.get("host", "")
         if self._hosts is not None and host not in self._hosts:
-            return _refused(f"The host {host!r} is not served; open the address that was printed.")
+            return _refused(f"This is not {host!r}; open the address that was printed.")
+        if headers.get("origin", f"http://{host}") != f"http://{host}":
+            return _refused("Requests of other sites are not answered.")
         is_page = scope["path"] == "/" and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
-        if origin not in (None, f"http://{host}") or not (
-            is_page or site in ("same-origin", "none")
-        ):
+        if not is_page and site not in ("same-origin", "none"):
             return _refused("Requests of other sites are not answered.")
-        return None if self._token is None else self._unknown(scope, headers, self._token)
-
-    def _unknown(self, scope: Scope, headers: Headers, token: str) -> Response | None:
-        """Return an answer to a request without the token, or with the token in its URL."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] == "/" and _same(given, token):
-            found = RedirectResponse("/", 303)
-            found.set_cookie(COOKIE, token, httponly=True, samesite="lax")
-            return found
-        if _same(_cookie(headers.get("cookie", "")), token):
+        if self._token is None or _same(_cookie(headers), self._token):
             return None
-        return _refused("Open the address that was printed, with its token.")
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        if scope["path"] != "/" or not _same(query.get("token", [""])[0], self._token):
+            return _refused("Open the address that was printed, with its token.")
+        welcome = RedirectResponse("/", 303)  # so that the token is not in the address bar
+        welcome.set_cookie(COOKIE, self._token, httponly=True, samesite="lax")
+        return welcome
 
 
-def _cookie(header: str) -> str:
+def _cookie(headers: Headers) -> str:
     try:
-        cookies = SimpleCookie(header)
+        cookie = SimpleCookie(headers.get("cookie")).get(COOKIE)
     except CookieError:
         return ""
-    return cookies[COOKIE].value if COOKIE in cookies else ""
+    return cookie.value if cookie else ""
 
 
 def _same(given: str, token: str) -> bool:
