@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from fakes import HashingEmbedding
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.node_parser.node_utils import build_nodes_from_splits
 from llama_index.core.schema import BaseNode, Document
 
-from fakes import HashingEmbedding
 from hierindex import DocumentHierarchy, HierarchicalIndex, SemanticHierarchy
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 import pytest
 from browser.conftest import of_documents, until
-from browser.test_reading import cited, selected
+from browser.test_reading import cited
 from llama_index.core.schema import Document
 
 SCRIPT = (
@@ -11,7 +11,9 @@ SCRIPT = (
     "</script><style>body { display: none }</style> &lt;b&gt; {{7*7}} ${7*7}."
 )
 NAME = "<img src=x onerror=alert(4)>"
-MARKS = "The file \u202eexe.gpj\u202c is shown. \u2066Isolated\u2069 words. Null \x01 and \x1b[31m red."
+MARKS = (
+    "The file \u202eexe.gpj\u202c is shown. \u2066Isolated\u2069 words. Null \x01 and \x1b[31m red."
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,7 @@ def hostile(tmp_path_factory):
         Document(text=MARKS, id_="marks\u202e"),
         Document(text=long, id_="megabyte"),
         Document(text="עברית עם English ומספרים 123. العربية.", id_="right-to-left"),
-        Document(text="𝒜 💡 astral 🧪 characters. The second 🧪 sentence.", id_="astral"),
+        Document(text="💡 astral 🧪 characters. The second 🧪 sentence.", id_="astral"),
     )
 
 
@@ -68,7 +70,12 @@ def test_script_in_a_question_and_a_search_is_text(page):
 
 
 def test_addresses_that_are_made_up_show_a_sentence(page, look):
-    for bad in ("#node=<script>", "#node=zz&document=x&start=1&end=2", "#start=-1&end=x", "#&&=%zz"):
+    for bad in (
+        "#node=<script>",
+        "#node=zz&document=x&start=1&end=2",
+        "#start=-1&end=x",
+        "#&&=%zz",
+    ):
         other = look(page.url.partition("#")[0] + bad)
         other.wait_for_selector("#tree .row")
         until(lambda other=other: other.locator("#passage").inner_text().strip())
@@ -108,5 +115,6 @@ def test_a_megabyte_is_shown_a_part_at_a_time(page):
     until(lambda: len(text.inner_text()) > 70_000)
     page.wait_for_selector("#cited")
     page.keyboard.press("Escape")
-    page.keyboard.press("ArrowUp")
-    until(lambda: not selected(page).startswith("xxx"))
+    before = page.url
+    page.keyboard.press("Home")
+    until(lambda: page.url != before)

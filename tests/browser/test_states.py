@@ -1,6 +1,7 @@
 """Indexes that are empty, broken or gone: one sentence each, and never a blank page."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 from browser.conftest import apart, of_documents, until
@@ -20,16 +21,23 @@ def sentence(page, selector):
 
 
 def test_an_empty_index_says_so(look, serve, small):
-    apart(lambda: small.delete([f"text {i}" for i in range(3)]))
+    for i in range(3):
+        apart(lambda i=i: small.store.delete(f"text {i}"))
     page = look(serve(small))
     assert sentence(page, "#empty").startswith("This index holds no documents yet")
 
 
 def test_a_broken_index_says_so(look, serve, small):
     url = serve(small)
-    for file in list(small.path.rglob("*.lance")) if hasattr(small, "path") else []:
-        file.unlink()
     shutil.rmtree(small.store.uri)
+    assert sentence(look(url), "#empty")
+
+
+def test_a_damaged_index_says_so(look, serve, small):
+    url = serve(small)
+    for file in Path(small.store.uri).rglob("*.lance"):
+        if file.is_file():
+            file.write_bytes(b"damaged")
     assert sentence(look(url), "#empty")
 
 

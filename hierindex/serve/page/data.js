@@ -90,8 +90,9 @@ export class Served {
  * The data of a report.
  *
  * @param {object} data `index`, as the server returns it; `nodes`, a list of them depth-first in
- *     reading order, each with `id`, `parent` (null for a root), `title`, `level`, `document`,
- *     `documents`, `chunks`, `text` and `quotes`; and `titles` of documents by their ids.
+ *     reading order, each with `id`, `parent` (null for the first ones), `title`, `level`,
+ *     `document`, `documents`, `chunks`, `text` and `quotes`, these empty if there was no room;
+ *     `titles` of documents by their ids; and `left_out`, a sentence on what had no room, or null.
  */
 export class Embedded {
   constructor(data) {
@@ -105,8 +106,8 @@ export class Embedded {
     }
     this.chunks = new Map(); // by document, in the order of its text
     for (const node of data.nodes) {
-      const place = this.children(node.id).length ? null : node.quotes?.[0];
-      if (!place?.verbatim || !place.document) continue;
+      const place = node.level ? null : node.quotes[0];
+      if (!place?.verbatim || !node.text) continue;
       if (!this.chunks.has(place.document)) this.chunks.set(place.document, []);
       this.chunks.get(place.document).push({ start: place.start - place.at, place, text: node.text });
     }
@@ -114,7 +115,7 @@ export class Embedded {
   }
 
   async index() {
-    return this.data.index;
+    return { ...this.data.index, left_out: this.data.left_out };
   }
 
   async nodes(of, start, n) {

@@ -17,6 +17,7 @@ export function showHealth(card, info) {
     Summaries: info.summarizer,
     "Tokens spent": spent,
     Fallbacks: usage.fallbacks ? counted(usage.fallbacks, "summary").replace("summarys", "summaries") : "",
+    "Left out": info.left_out?.replace(/^Left out, t/, "T"),
     Stale: stale ? `${counted(stale, "node")}; run hierindex update` : "nothing",
   };
   const pairs = Object.entries(facts).filter(([, value]) => value !== "" && value !== undefined && value !== null);

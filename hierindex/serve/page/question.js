@@ -72,7 +72,7 @@ export class Question {
     this.asking = asking;
     this.busy(true);
     try {
-      this.actions.asked(q, await this.data.ask(given, asking.signal));
+      await this.actions.asked(q, await this.data.ask(given, asking.signal));
     } catch (error) {
       if (error.name !== "AbortError") this.actions.fail(error);
     } finally {

@@ -22,6 +22,7 @@ export class Summary {
     const pieces = quoted(node);
     const block = element("div", { class: "text", dir: "auto", "data-kind": node.level ? "summary" : "chunk" });
     showPieces(block, pieces, { node: node.id });
+    if (!node.text) block.append(element("p", { class: "hint" }, "This report leaves out the text."));
     this.passages = pieces.map((piece) => piece.passage).filter(Boolean);
     this.article.replaceChildren(
       pathOf(node),
