@@ -79,7 +79,10 @@ export class Served {
       reply = await response.json();
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Failure("The explorer does not answer; start it again with hierindex explore.", true);
+      throw new Failure(
+        "The explorer does not answer; start it again with hierindex explore.",
+        true,
+      );
     }
     if (!response.ok) throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
     return reply;
@@ -109,7 +112,9 @@ export class Embedded {
       const place = node.level ? null : node.quotes[0];
       if (!place?.verbatim || !node.text) continue;
       if (!this.chunks.has(place.document)) this.chunks.set(place.document, []);
-      this.chunks.get(place.document).push({ start: place.start - place.at, place, text: node.text });
+      this.chunks
+        .get(place.document)
+        .push({ start: place.start - place.at, place, text: node.text });
     }
     for (const chunks of this.chunks.values()) chunks.sort((a, b) => a.start - b.start);
   }
@@ -120,7 +125,11 @@ export class Embedded {
 
   async nodes(of, start, n) {
     const all = this.children(of);
-    return { of, nodes: all.slice(start, start + n).map((node) => this.brief(node)), total: all.length };
+    return {
+      of,
+      nodes: all.slice(start, start + n).map((node) => this.brief(node)),
+      total: all.length,
+    };
   }
 
   async node(id) {
@@ -200,6 +209,8 @@ export class Embedded {
 
   path(node) {
     const above = this.byId.get(node.parent);
-    return above ? [...this.path(above), { id: above.id, title: above.title, level: above.level }] : [];
+    return above
+      ? [...this.path(above), { id: above.id, title: above.title, level: above.level }]
+      : [];
   }
 }

@@ -11,7 +11,10 @@ const BEFORE = 40; // characters of a text before the first word that is found
 export class Find {
   constructor({ input, list, count, tree }, data, actions) {
     Object.assign(this, { input, list, count, tree, data, actions, found: [], at: -1 });
-    input.addEventListener("input", settled(() => this.search(), WAIT));
+    input.addEventListener(
+      "input",
+      settled(() => this.search(), WAIT),
+    );
     input.addEventListener("keydown", (event) => this.press(event));
     list.addEventListener("click", (event) => {
       const row = event.target.closest(".row");
@@ -102,7 +105,10 @@ function marked(text, words) {
     const next = words.map((word) => [lower.indexOf(word, from), word.length]);
     const [at, n] = next.filter(([place]) => place >= 0).sort((a, b) => a[0] - b[0])[0] ?? [-1];
     if (at < 0) break;
-    fragment.append(shown(text.slice(from, at)), element("mark", {}, shown(text.slice(at, at + n))));
+    fragment.append(
+      shown(text.slice(from, at)),
+      element("mark", {}, shown(text.slice(at, at + n))),
+    );
     from = at + n;
   }
   fragment.append(shown(text.slice(from)));

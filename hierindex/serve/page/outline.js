@@ -23,7 +23,9 @@ export class Outline {
     this.current = null;
     tree.addEventListener("keydown", (event) => this.press(event));
     tree.addEventListener("click", (event) => this.click(event));
-    tree.addEventListener("dblclick", (event) => this.onEntry(event, (entry) => this.toggle(entry)));
+    tree.addEventListener("dblclick", (event) =>
+      this.onEntry(event, (entry) => this.toggle(entry)),
+    );
   }
 
   /** Load the first rows; returns how many roots there are. */
@@ -125,7 +127,13 @@ export class Outline {
     const label = `Show ${Math.min(MORE, total - children.length)} more of ${counted(total, "row")}`;
     entry.row = element(
       "div",
-      { role: "treeitem", class: "row more", tabindex: -1, "aria-level": depth + 1, "aria-selected": "false" },
+      {
+        role: "treeitem",
+        class: "row more",
+        tabindex: -1,
+        "aria-level": depth + 1,
+        "aria-selected": "false",
+      },
       label,
     );
     entry.row.style.setProperty("--depth", Math.min(depth, 24));
@@ -145,7 +153,9 @@ export class Outline {
     const lit = row.querySelector(".lit");
     row.dataset.lit = mark ? (mark.score === undefined ? "under" : "source") : "";
     lit.textContent = mark?.under ?? "";
-    const said = mark?.score === undefined ? `${mark?.under} sources below` : "a source of the answer";
+    lit.style.opacity = mark?.score === undefined ? 1 : 0.35 + 0.65 * mark.score;
+    const said =
+      mark?.score === undefined ? `${mark?.under} sources below` : "a source of the answer";
     if (mark) lit.setAttribute("aria-label", said);
     else lit.removeAttribute("aria-label");
     if (mark) lit.setAttribute("role", "img");
@@ -238,7 +248,8 @@ export class Outline {
       " ": () => (entry.id ? this.toggle(entry) : this.extend(entry)),
       Enter: () => (entry.id ? this.actions.read(entry.id) : this.extend(entry)),
     };
-    const act = acts[event.key] ?? (/^[^/?\s]$/u.test(event.key) ? () => this.type(event.key) : null);
+    const act =
+      acts[event.key] ?? (/^[^/?\s]$/u.test(event.key) ? () => this.type(event.key) : null);
     if (!act) return;
     event.preventDefault();
     this.doing(act());

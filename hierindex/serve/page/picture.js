@@ -32,7 +32,8 @@ export class Picture {
     this.height = canvas.clientHeight;
     if (!this.width || !this.height) return;
     const [width, height] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    if (canvas.width !== width || canvas.height !== height)
+      Object.assign(canvas, { width, height });
     const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
