@@ -61,7 +61,7 @@ def test_script_in_texts_titles_and_names_is_text(page):
 
 def test_script_in_a_question_and_a_search_is_text(page):
     page.fill("#find", NAME)
-    page.wait_for_selector("#found:not([hidden])")
+    until(lambda: page.locator("#find-count").inner_text().endswith("found"))
     page.press("#find", "Escape")
     page.fill("#asked", f"{NAME} taken")
     page.press("#asked", "Enter")

@@ -166,6 +166,14 @@ def test_search_in_place_finds_selects_and_returns(page):
     until(lambda: selected(page) == title)
 
 
+def test_words_that_are_nowhere_leave_the_outline(page):
+    page.fill("#find", "xylophone")
+    until(lambda: page.locator("#find-count").inner_text() == "nothing found")
+    assert page.locator("#tree").is_visible()
+    page.press("#find", "Escape")
+    assert page.locator("#find-count").is_hidden()
+
+
 def test_the_icicle_zooms_in_and_out(page):
     canvas = page.locator("#icicle")
     box = canvas.bounding_box()

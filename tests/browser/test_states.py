@@ -77,3 +77,14 @@ def test_a_question_that_fails_leaves_the_last_answer(look, serve, small):
     page.keyboard.press("Escape")
     page.click("#ask")
     until(page.locator("#notice").is_hidden)
+
+
+def test_an_index_that_has_changed_is_noticed_on_return(look, serve, small):
+    page = look(serve(small))
+    page.wait_for_selector("#cited")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_timeout(300)
+    assert page.locator("#notice").is_hidden()
+    apart(lambda: small.delete("text 1"))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    assert "reload" in sentence(page, "#notice")

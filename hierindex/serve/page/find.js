@@ -24,17 +24,18 @@ export class Find {
 
   async search() {
     const words = this.input.value.trim();
-    if (!words) return this.show([], false);
+    if (!words) return this.show([]);
     try {
       const { nodes } = await this.data.search(words, MOST);
-      if (words === this.input.value.trim()) this.show(nodes, true);
+      if (words === this.input.value.trim()) this.show(nodes, words);
     } catch (error) {
       this.actions.fail(error);
     }
     return undefined;
   }
 
-  show(nodes, isOpen) {
+  show(nodes, words = "") {
+    const isOpen = nodes.length > 0;
     this.found = nodes;
     this.at = -1;
     this.list.hidden = !isOpen;
@@ -42,9 +43,10 @@ export class Find {
     this.input.setAttribute("aria-expanded", String(isOpen));
     this.input.removeAttribute("aria-activedescendant");
     const n = nodes.length;
-    this.count.textContent = !isOpen ? "" : n < MOST ? `${n} found` : `first ${counted(n, "node")}`;
-    const words = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    this.list.replaceChildren(...nodes.map((node, i) => this.rowOf(node, i, words)));
+    const some = n < MOST ? `${n || "nothing"} found` : `first ${counted(n, "node")}`;
+    this.count.textContent = words ? some : "";
+    const each = words.toLowerCase().split(/\s+/).filter(Boolean);
+    this.list.replaceChildren(...nodes.map((node, i) => this.rowOf(node, i, each)));
     this.list.scrollTop = 0;
   }
 
@@ -84,7 +86,7 @@ export class Find {
   /** Go back to the outline, with what was selected. */
   close() {
     this.input.value = "";
-    this.show([], false);
+    this.show([]);
     this.actions.close();
   }
 }

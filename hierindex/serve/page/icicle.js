@@ -39,13 +39,15 @@ export class Icicle {
   select(path) {
     this.path = path;
     this.describe();
+    const { selected, range } = this;
+    if (selected && (selected.x1 <= range[0] || selected.x0 >= range[1])) this.zoom([0, 1]);
     this.picture.soon();
   }
 
   /** Colour what a question has found; see `Outline.light`. */
   light(marks) {
     this.marks = marks;
-    this.picture.soon();
+    this.zoom([0, 1]);
   }
 
   get selected() {

@@ -73,7 +73,9 @@ class Explorer {
   async start() {
     closeMenus();
     this.listen();
-    const info = await this.data.index();
+    const loads = [this.data.index(), this.outline.start(), this.icicle.load()];
+    const [info] = await Promise.all(loads);
+    this.state.generation = info.generation;
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
     showHealth(byId("health-card"), info);
@@ -84,11 +86,10 @@ class Explorer {
         "This index holds no documents yet; add some with hierindex update.";
       return;
     }
-    await this.outline.start();
     byId("empty").hidden = true;
     this.state.first = this.outline.root.children[0];
     if (this.outline.root.total === 1) await this.outline.toggle(this.state.first, true);
-    await Promise.all([this.show(), this.icicle.load()]);
+    await this.show();
   }
 
   listen() {
@@ -100,8 +101,22 @@ class Explorer {
     addEventListener("address", () => this.showSoon());
     document.addEventListener("click", (event) => this.click(event));
     document.addEventListener("keydown", (event) => this.press(event));
+    document.addEventListener("visibilitychange", () => this.compare());
     NARROW.addEventListener("change", () => this.pane(document.body.dataset.pane));
     this.pane("outline");
+  }
+
+  /** Tell the user who comes back that the index has changed. */
+  async compare() {
+    if (document.hidden || !this.state.generation) return;
+    try {
+      const { generation } = await this.data.index();
+      if (generation !== this.state.generation) {
+        this.notice("The index has changed; reload the page to see it.");
+      }
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   /** Links within the page, and the buttons of panes. */

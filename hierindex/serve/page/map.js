@@ -52,10 +52,12 @@ export class CorpusMap {
   }
 
   async load() {
+    this.caption.textContent = "Placing the chunks by their meaning …";
     try {
       const { points, parents, chunks } = await this.data.map(this.levels.value || 0, MOST);
       Object.assign(this, { points, parents, chunks, only: null, hovered: null });
     } catch (error) {
+      this.caption.textContent = "The map cannot be shown.";
       return this.actions.fail(error);
     }
     this.rank();
