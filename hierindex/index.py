@@ -178,7 +178,7 @@ class HierarchicalIndex(RevisableTree):
         try:
             from hierindex.serve.explorer import Explorer
         except ModuleNotFoundError as error:
-            if error.name not in ("starlette", "uvicorn"):
+            if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
                 raise
             raise InputError("The explorer needs `pip install 'hierindex[serve]'`.") from error
         return Explorer(self, port, host)

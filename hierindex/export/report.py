@@ -111,30 +111,31 @@ class _Nodes:
         self._snapshot = snapshot
         self._order = order
         self._max_bytes = max_bytes
-        self._n_missing = len(order.ids)  # as long as nothing is listed, for the longest sentence
-        self._n_without_text = len(order.ids)
+        self._n = len(order.ids)
+        self._n_texts = 0
 
     def in_order(self) -> list[dict[str, Any]]:
         """Return the nodes in reading order."""
         return [node for _, node in sorted(self.listed.items())]
 
     def left_out(self) -> str | None:
-        """Return a sentence about what there was no room for, None if there was for all."""
-        missing = [
-            f"{n:,} {what}"
-            for n, what in (
-                (self._n_missing, "nodes of the lowest levels"),
-                (self._n_without_text, "texts of low levels"),
+        """Return a sentence about what there is no room for, None if there is for all."""
+        parts = [
+            f"{what} of the lowest levels ({of - n:,} of {of:,})"
+            for what, n, of in (
+                ("nodes", len(self.listed), self._n),
+                ("texts", self._n_texts, len(self.listed) or self._n),
             )
-            if n
+            if n < of
         ]
         size = f"{self._max_bytes / 1e6:g} MB"
-        return f"Left out, to stay below {size}: {' and '.join(missing)}." if missing else None
+        return f"Left out, to stay below {size}: {' and '.join(parts)}." if parts else None
 
     async def list_levels(self, first: int | None) -> None:
         """List what is under a node, or all, without texts, as many levels as there is room for."""
         icicle, part = self._order.icicle, self._order.icicle.part(first)
         positions = np.arange(part.start, part.stop)
+        self._n = len(positions)
         for level in np.unique(icicle.level[part])[::-1].tolist():
             at = positions[icicle.level[part] == level].tolist()
             if len(at) * LEAST > self.room:
@@ -153,14 +154,12 @@ class _Nodes:
             raise InputError(
                 f"max_bytes={self._max_bytes:,} is less than the page and its highest level need."
             )
-        self._n_missing = len(positions) - len(self.listed)
 
     async def add_texts(self) -> None:
         """Add texts, of the highest level first and of chunks the quoted ones, while they fit."""
         level = self._order.icicle.level
         summaries = sorted((p for p in self.listed if level[p]), key=lambda p: (-level[p], p))
         chunks = sorted(p for p in self.listed if not level[p])
-        self._n_without_text = len(self.listed)
         quotes = list[Quote]()
         async for position, row in self._rows(summaries):
             quotes += quotes_in(row["record"])
@@ -184,7 +183,7 @@ class _Nodes:
             return False
         self.room -= n_bytes
         self.listed[position] = node
-        self._n_without_text -= 1
+        self._n_texts += 1
         return True
 
     async def _rows(self, positions: Sequence[int]) -> AsyncIterator[tuple[int, dict[str, Any]]]:
