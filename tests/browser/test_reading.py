@@ -212,7 +212,7 @@ def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
     until(lambda: rows.count() == 1 + 200 + 1)
     more.click()
     until(lambda: rows.count() == 1 + 400 + 1)
-    assert more.inner_text() == "Show 50 more of 450 rows"
+    assert more.text_content() == "Show 50 more of 450 rows"
     more.click()
     until(lambda: rows.count() == 1 + 450)
     assert rows.last.get_attribute("aria-posinset") == "450"

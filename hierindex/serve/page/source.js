@@ -23,7 +23,7 @@ export class Source {
   async show(span, passages, context = CONTEXT) {
     const isNew = !this.span || !span || !isSameSpan(this.span, span);
     Object.assign(this, { span, passages });
-    if (!span) return this.say("Follow a sentence to see where it stands in its document.");
+    if (!span) return this.say("No sentence of this text leads to a source.");
     try {
       const found = await this.data.source(span, context);
       if (this.span === span) this.fill(found, context, isNew);
