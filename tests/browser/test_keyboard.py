@@ -1,8 +1,9 @@
 """All that the mouse does, by keyboard alone."""
 
 import pytest
-from browser.conftest import until
+from browser.conftest import of_documents, until
 from browser.test_reading import cited, flat, read, selected
+from llama_index.core.schema import Document
 
 
 @pytest.fixture
@@ -49,6 +50,22 @@ def test_the_outline_is_a_tree_of_one_stop(page):
     press(page, "Home")
     until(lambda: selected(page) == rows[0] and read(page) == rows[0])
     assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+
+
+def test_more_rows_are_loaded_and_the_first_is_selected(look, serve, tmp_path):
+    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
+    page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))
+    page.wait_for_selector("#cited")
+    tab_to(page, "#tree .row")
+    for _ in range(2):
+        n = page.locator("#tree .row").count()
+        press(page, "End", "Enter")
+        until(lambda n=n: page.locator("#tree .row").count() > n)
+    until(lambda: "Report 200 " in page.locator("#summary .text").inner_text())
+    press(page, "ArrowUp")
+    until(lambda: "Report 199 " in page.locator("#summary .text").inner_text())
+    press(page, "Home", "ArrowLeft")
+    until(lambda: page.locator("#tree .row").count() == 1)
 
 
 def test_typing_goes_to_the_next_title(page):

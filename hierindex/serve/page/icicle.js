@@ -69,7 +69,7 @@ export class Icicle {
     const gap = column > 6 ? 1 : 0;
     const scale = height / (to - from);
     const onPath = new Set(this.path);
-    context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+    context.font = picture.font;
     context.textBaseline = "middle";
     const seen = [...this.cells.values()].filter((cell) => cell.x1 > from && cell.x0 < to);
     const lit = seen.filter((cell) => this.marks.has(cell.id));

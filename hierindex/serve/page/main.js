@@ -221,8 +221,10 @@ class Explorer {
     this.summary.show(node);
     this.icicle.select(path);
     this.map.select(path);
-    if (this.outline.current?.id !== id) await this.outline.reveal(path);
     this.notice("");
+    if (this.outline.chosen !== id) {
+      this.outline.reveal(path).catch((error) => this.fail(error));
+    }
   }
 
   readTab(isAnswer) {
