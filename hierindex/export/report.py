@@ -89,10 +89,11 @@ async def _report(
         raise InputError(NO_NODES)
     first = None if of is None else order.position(await snapshot.id_beginning(of))
     nodes = _Nodes(snapshot, order, max_bytes)
+    titles = await titles_of_documents(snapshot)
     data: dict[str, Any] = {
         "of": None if first is None else order.ids_at([first])[0],
         "index": await of_index(snapshot),
-        "titles": await titles_of_documents(snapshot),
+        "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
         "left_out": nodes.left_out(),
     }
     nodes.room -= len(inlined(json_in_html({**data, "nodes": []})).encode())
@@ -205,8 +206,8 @@ class _Nodes:
         def is_quoted(record: str) -> bool:
             spans = (quote.source for quote in quotes_in(record) if quote.source)
             return any(
-                starts[span.document][bisect_left(starts[span.document], span.start) :][:1]
-                < [span.end]
+                bisect_left(starts[span.document], span.start)
+                < bisect_left(starts[span.document], span.end)
                 for span in spans
             )
 

@@ -44,6 +44,14 @@ def client(index) -> Iterator[Client]:
     yield from client_of(index)
 
 
+@pytest.fixture(scope="session")
+def page(tmp_path_factory) -> Iterator[Client]:
+    """A client of an explorer of any index."""
+    store = HierarchyStore(tmp_path_factory.mktemp("page"))
+    store.add(tree())
+    yield from client_of(HierarchicalIndex(store, HashingEmbedding()))
+
+
 @pytest.fixture
 def own(tmp_path) -> HierarchicalIndex:
     """A semantic index that may be changed."""

@@ -181,8 +181,8 @@ def test_the_map_has_each_chunk(client) -> None:
         ("map", {"level": 77}, "level 77"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(client, path, query, said) -> None:
-    assert said in client.sentence(path, **query)
+def test_what_is_wrong_is_said_in_a_sentence(page, path, query, said) -> None:
+    assert said in page.sentence(path, **query)
 
 
 def test_hostile_text_is_data(own, own_client) -> None:
