@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex.errors import HierindexError, without_password
+from hierindex.errors import HierindexError, InputError, without_password
 from hierindex.indexing.revisable_tree import RevisableTree
 from hierindex.store.vector_store import HierarchyStore
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hierindex.indexing.estimate import Estimate
     from hierindex.indexing.revisions import Source
     from hierindex.progress import Progress
+    from hierindex.serve.explorer import Explorer
     from hierindex.verify.report import Verification
 
 
@@ -165,6 +166,22 @@ class HierarchicalIndex(RevisableTree):
         from hierindex.verify.verify import verify
 
         return verify(self.store, repair=repair)
+
+    def explore(self, port: int | None = None, host: str = "127.0.0.1") -> "Explorer":
+        """Serve a page to read, search and ask the tree, in a thread; see `Explorer`.
+
+        Raises
+        ------
+        InputError
+            If the extra `serve` is not installed, or nothing can be served at the address.
+        """
+        try:
+            from hierindex.serve.explorer import Explorer
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+                raise
+            raise InputError("The explorer needs `pip install 'hierindex[serve]'`.") from error
+        return Explorer(self, port, host)
 
     def insert(self, document: "Document", **options: Any) -> None:
         """Add a LlamaIndex document, or replace the one with its id; see `update`."""

@@ -40,8 +40,9 @@ class Forest:
         if (level[parent[child]] <= level[child]).any():
             raise InputError("A parent must be of a higher level than its children.")
         self.parent = parent
+        self.level = np.asarray(level, dtype=np.int64)
         child = child[np.argsort(level[child], kind="stable")]
-        self.is_text = np.asarray(level) == 0
+        self.is_text = self.level == 0
         """(n,) whether a row is text, which all other rows summarise."""
         self._children = np.split(child, np.flatnonzero(np.diff(level[child])) + 1)
 
@@ -68,6 +69,13 @@ class Forest:
         found = np.zeros(len(marked), dtype=np.bool_)
         for child, parent in self.down():
             found[child] = found[parent] | marked[parent]
+        return found
+
+    def highest(self, marked: Mask) -> Ints1d:
+        """Return the highest marked row above each row or at it, -1 if there is none; (n,)."""
+        found = np.where(marked, np.arange(len(marked)), -1)
+        for child, parent in self.down():
+            found[child] = np.where(found[parent] == -1, found[child], found[parent])
         return found
 
     def down(self) -> Iterator[tuple[Ints1d, Ints1d]]:

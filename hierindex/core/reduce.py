@@ -1,4 +1,4 @@
-"""Dimension reduction before clustering: UMAP or principal components."""
+"""Dimension reduction: UMAP or principal components before clustering, t-SNE for a map."""
 
 import warnings
 from functools import cache
@@ -6,10 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from hierindex.core.blas import one_thread
 from hierindex.core.membership import Floats2d, Ints1d
 
 EPOCHS = 50  # UMAP's default of 500 takes longer and does not raise the V-measure on squad
 MAX_NEIGHBOURS = 50  # RAPTOR's sqrt(n - 1) at 2,500 rows; fewer lower the V-measure on books
+FEW = 10  # rows that principal components place as well as t-SNE does
+PERPLEXITY = 15  # neighbours that t-SNE looks at; of 10 to 50, it keeps the nearest ten best
+ITERATIONS = 350  # of t-SNE, 250 of them with exaggeration; more keep no more neighbours
+ANGLE = 0.8  # of Barnes and Hut; 0.5 takes 1.4 times as long and keeps no more neighbours
 UMAP_WARNINGS = (  # about intended settings
     "precomputed_knn",
     "n_jobs value",
@@ -52,6 +57,50 @@ def umap_coordinates(X: Floats2d, n_dims: int, *, n_neighbors: int, seed: int) -
             precomputed_knn=(*nearest_rows(X, n_neighbors), None),
         )
         return np.asarray(reducer.fit_transform(X), dtype=np.float64)
+
+
+def plane_coordinates(X: Floats2d) -> Floats2d:
+    """Return places on a plane where similar unit vectors are near each other: t-SNE.
+
+    Distances mean something between neighbours only. The places depend on the order of the rows,
+    and on nothing random.
+
+    Parameters
+    ----------
+    X : (n_rows, n_dims) floats
+        Unit vectors.
+
+    Returns
+    -------
+    (n_rows, 2) float64
+        In [-1, 1], with the same scale on both axes; zeros if all rows are equal.
+
+    Notes
+    -----
+    O(n_rows^2 * n_dims) for neighbours, and O(n_rows * log(n_rows)) for each of 350 iterations, on
+    one thread: 2.5 s for 2,000 rows, 9 s for 5,000. On 2,000 chunks of books it keeps 0.54 of the
+    nearest ten, and UMAP 0.46, whose functions compile for half a minute on first use.
+    L. van der Maaten, Accelerating t-SNE using Tree-Based Algorithms (2014).
+    """
+    Z = np.zeros((len(X), 2))
+    if (X[:1] == X).all():
+        return Z
+    principal = principal_coordinates(X, 2)
+    Z[:, : principal.shape[1]] = principal
+    if len(X) > FEW:
+        from sklearn.manifold import TSNE
+
+        with one_thread():  # or sums, and so places, would differ from run to run
+            Z = TSNE(
+                init=(1e-4 * Z).astype(np.float32),  # as small as sklearn's own
+                perplexity=min(PERPLEXITY, len(X) / 3),
+                max_iter=ITERATIONS,
+                angle=ANGLE,
+            ).fit_transform(X.astype(np.float32))
+    Z = Z.astype(np.float64)
+    Z -= (Z.max(axis=0) + Z.min(axis=0)) / 2
+    Z /= np.abs(Z).max()
+    return Z
 
 
 def nearest_rows(X: Floats2d, n_neighbors: int) -> tuple[Ints1d, Floats2d]:

@@ -101,15 +101,13 @@ async def outline(
     if search.filters is not None:
         partial = search.partial_summaries
         passing = await snapshot.ids(search.filters, where, partial_summaries=partial)
-        passes = _is_in(tree.ids, passing)
+        passes = is_in(tree.ids, passing)
         value[~passes] = 0.0
         text = np.where(tree.forest.is_text & passes, share, 0.0)
         if text.any():
             share = tree.forest.summed(text) / text.sum()
     if at is not None:
-        value[
-            ~_is_in(tree.ids, await snapshot.ids(at.filters, where, highest_of=at.highest_of))
-        ] = 0
+        value[~is_in(tree.ids, await snapshot.ids(at.filters, where, highest_of=at.highest_of))] = 0
     found = await _fitting(snapshot, tree, share, value, budget, most)
     return await without_copies(found, search)
 
@@ -183,9 +181,9 @@ def _inside(rows: "pa.Table", documents: list[str], node_ids: list[str]) -> Mask
     import pyarrow.compute as pc
 
     inside, lists = np.ones(len(rows), dtype=np.bool_), rows["documents"].combine_chunks()
-    other = ~_is_in(lists.flatten(), documents)
+    other = ~is_in(lists.flatten(), documents)
     inside[np.array(pc.list_parent_indices(lists))[other]] = False
-    under, (child, parent) = _is_in(rows["id"], node_ids), _links(rows)
+    under, (child, parent) = is_in(rows["id"], node_ids), _links(rows)
     for _ in pc.unique(rows["level"]):  # as often as there are levels to go down
         under[child[under[parent]]] = True
     return inside | under
@@ -201,7 +199,8 @@ def _links(rows: "pa.Table") -> tuple[Ints1d, Ints1d]:
     return child[parent >= 0], parent[parent >= 0]
 
 
-def _is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
+def is_in(ids: "pa.ChunkedArray", values: Iterable[str]) -> Mask:
+    """Return which ids are among some values, (n_ids,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

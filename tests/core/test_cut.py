@@ -186,3 +186,14 @@ def test_a_budget_for_everything_selects_the_text():
 def test_a_parent_is_a_row_of_a_higher_level(parent, level):
     with pytest.raises(InputError, match="parent"):
         Forest(np.array(parent), np.array(level))
+
+
+@given(forests(), st.data())
+def test_the_highest_marked_row_is_the_last_on_the_way_up(forest, data):
+    forest = Forest(*forest)
+    n = len(forest.parent)
+    marked = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=np.bool_)
+    found = forest.highest(marked).tolist()
+    for row in range(n):
+        way = [each for each in [row, *ancestors(forest, row)] if marked[each]]
+        assert found[row] == (way[-1] if way else -1)

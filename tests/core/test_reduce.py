@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from strategies import unit_vectors, vectors
 
 from hierindex.core import reduce
-from hierindex.core.reduce import nearest_rows, principal_coordinates, umap_coordinates
+from hierindex.core.reduce import (
+    nearest_rows,
+    plane_coordinates,
+    principal_coordinates,
+    umap_coordinates,
+)
 
 
 @given(vectors(2, 120), st.data())
@@ -64,3 +69,24 @@ with one_thread():
 """
     environment = os.environ | {"OMP_NUM_THREADS": "4"}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+@given(vectors(0, 30))
+def test_every_row_has_a_place_on_the_plane(X):
+    before = X.copy()
+    Z = plane_coordinates(X)
+    assert Z.shape == (len(X), 2)
+    assert np.array_equal(X, before)
+    if len(np.unique(X, axis=0)) < 2:
+        assert not Z.any()
+    else:
+        assert np.abs(Z).max() == pytest.approx(1)
+        assert Z.max(axis=0) == pytest.approx(-Z.min(axis=0))
+    assert np.array_equal(Z, plane_coordinates(X))
+
+
+def test_the_plane_keeps_neighbours():
+    X, blob = unit_vectors("blobs", 200, 16), np.arange(200) % 4
+    Z = plane_coordinates(X)
+    nearest = np.argsort(np.linalg.norm(Z[:, None] - Z, axis=2), axis=1)[:, 1:6]
+    assert (blob[nearest] == blob[:, None]).mean() > 0.99

@@ -1,0 +1,105 @@
+"""The map of an index: its chunks as points of a plane, and the node that each belongs to."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from hierindex.core.arguments import is_whole, require
+from hierindex.core.membership import Floats2d, Ints1d
+from hierindex.core.reduce import plane_coordinates
+from hierindex.retrieve.levels import Level, ids_at
+from hierindex.retrieve.outline import is_in, whole_tree
+from hierindex.store.prefilter import by_ids
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.table_snapshot import TableSnapshot, once
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST = 5_000  # chunks; more take minutes, and cover each other
+
+
+async def chunk_map(snapshot: Snapshot, level: Level = 1, n: int = MOST) -> dict[str, Any]:
+    """Return the places of chunks on a plane, where similar chunks are near each other.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    level : int or {"top", "documents", "sections", "chunks"}
+        Of the parents.
+    n : int
+        Maximum number of points, at most 5,000 of which are placed.
+
+    Returns
+    -------
+    dict
+        `points`, in the order of their ids, are dicts of `id`, `x`, `y` and `parent`: the place in
+        `parents` of the node of the level that the chunk is under, by strongest parents, or None
+        if there is none but itself. `parents`, the one with most points first, are dicts of `id`
+        and `title`. `chunks` is how many chunks the index has; the points are a sample if they are
+        fewer.
+
+    Raises
+    ------
+    InputError
+        If `n` is not positive, or there is no index.
+    LevelError
+        If the tree lacks the level.
+
+    Notes
+    -----
+    See `plane_coordinates` for the places and what they cost. They are computed once for each
+    generation, for all levels and from the same sample.
+    """
+    require(is_whole(n, 1), "n", "an integer of at least 1", n)
+    snapshot.require()
+    at_level = await ids_at(snapshot, level)
+    tree, places = await whole_tree(snapshot), await chunk_places(snapshot)
+    few = _spread(len(places.rows), n)
+    rows = places.rows[few]
+    at = tree.forest.highest(is_in(tree.ids, at_level))[rows]
+    parents, counts = np.unique(at[(at != -1) & (at != rows)], return_counts=True)
+    parents = parents[np.argsort(-counts, kind="stable")]
+    number = {row: i for i, row in enumerate(parents.tolist())}
+    parent_ids: list[str] = tree.ids.take(parents).to_pylist()
+    named = await snapshot.columns("id", "title", node_ids=parent_ids)
+    titles = dict(zip(named["id"], named["title"], strict=True))
+    columns = tree.ids.take(rows).to_pylist(), places.Z[few].round(4).tolist(), at.tolist()
+    return {
+        "points": [
+            {"id": node_id, "x": x, "y": y, "parent": number.get(above)}
+            for node_id, (x, y), above in zip(*columns, strict=True)
+        ],
+        "parents": [{"id": node_id, "title": titles[node_id]} for node_id in parent_ids],
+        "chunks": int(tree.forest.is_text.sum()),
+    }
+
+
+class Places(NamedTuple):
+    """Chunks on a plane: `rows` of the whole tree, (n,), and their coordinates, (n, 2)."""
+
+    rows: Ints1d
+    Z: Floats2d
+
+
+@once
+async def chunk_places(snapshot: TableSnapshot) -> Places:
+    """Return the coordinates of the chunks, or of a sample of 5,000, in the order of their ids."""
+    tree = await whole_tree(snapshot)
+    chunks = np.flatnonzero(tree.forest.is_text)
+    rows = chunks[_spread(len(chunks), MOST)]
+    ids = tree.ids.take(rows)
+    found = await snapshot.select("id", "vector", where=by_ids(ids.to_pylist()))
+    return Places(rows, await asyncio.to_thread(lambda: plane_coordinates(_vectors(found))))
+
+
+def _vectors(found: "pa.Table") -> Floats2d:
+    """Return vectors in the order of their ids, (n, n_dims)."""
+    vectors = found.sort_by("id")["vector"].combine_chunks()
+    return np.asarray(vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size))
+
+
+def _spread(n: int, most: int) -> Ints1d:
+    """Return all of n numbers, or as many evenly spaced ones; ids that are hashes are a sample."""
+    return np.arange(min(n, most)) * n // max(1, min(n, most))
