@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hierindex.indexing.estimate import Estimate
     from hierindex.indexing.revisions import Source
     from hierindex.progress import Progress
+    from hierindex.serve.explorer import Explorer
     from hierindex.verify.report import Verification
 
 
@@ -165,6 +166,12 @@ class HierarchicalIndex(RevisableTree):
         from hierindex.verify.verify import verify
 
         return verify(self.store, repair=repair)
+
+    def explore(self, port: int | None = None, host: str = "127.0.0.1") -> "Explorer":
+        """Serve the explorer in a thread; see `Explorer`."""
+        from hierindex.serve.explorer import Explorer
+
+        return Explorer(self, port, host)
 
     def insert(self, document: "Document", **options: Any) -> None:
         """Add a LlamaIndex document, or replace the one with its id; see `update`."""

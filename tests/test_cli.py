@@ -26,7 +26,6 @@ from typer.main import get_command
 from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord
 from hierindex.cli.app import app, main
 from hierindex.cli.progress import RepeatedProgress, shown_progress
-from hierindex.cli.where import filters_of
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
 from hierindex.evaluate import read_dataset
@@ -34,6 +33,7 @@ from hierindex.export.target import new
 from hierindex.indexing.report import STAGES
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE
+from hierindex.retrieve.conditions import filters_of
 from hierindex.retrieve.retriever import N_DOCUMENTS, TOP_K
 from hierindex.settings import Settings
 from hierindex.store.filters import holds
@@ -1266,7 +1266,7 @@ def test_citations_name_anchors_and_printed_pages(hierindex, tmp_path) -> None:
 def test_where_is_a_condition(hierindex, index, condition) -> None:
     status, _, err = hierindex("query", "?", "--index", index, "--where", condition)
     assert status == 2
-    assert "--where takes KEY=VALUE" in err
+    assert "A filter is KEY=VALUE" in err
 
 
 @pytest.mark.parametrize("value", ["007", "1.0", "nan", "5"])

@@ -13,6 +13,7 @@ FLOORS = [
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
     {"hierarchy", "read", "retrieve", "respond", "demo", "verify"},
+    {"serve"},
     {"indexing", "index", "export"},
     {"evaluate"},
     {"cli"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_note, print_piece, print_result
+from hierindex.cli.output import note_if_empty, print_note, print_piece, print_result
 
 if TYPE_CHECKING:
     from hierindex.index import HierarchicalIndex
@@ -43,7 +43,6 @@ def query(
     """
     with _without_garbage_collection():
         from hierindex.cli.answer_text import answered, sourced
-        from hierindex.cli.where import note_if_empty
         from hierindex.errors import InputError
         from hierindex.index import HierarchicalIndex
         from hierindex.respond.engine import EXTRACTIVE
@@ -76,9 +75,9 @@ def compare(
     """Compare the answers of several response modes, given the same retrieved nodes."""
     from hierindex.cli.answer_text import compared
     from hierindex.cli.llm import served_llm_of
-    from hierindex.cli.where import known_filters, note_if_empty
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.engine import NEED_LLM
+    from hierindex.retrieve.conditions import known_filters
 
     opened = HierarchicalIndex.open(index)
     comparison = opened.compare(
@@ -101,8 +100,8 @@ def options_of_ask(
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` that settings and filters stand for."""
     from hierindex.cli.llm import served_llm_of
-    from hierindex.cli.where import known_filters
     from hierindex.respond.engine import choose_mode, taken_by
+    from hierindex.retrieve.conditions import known_filters
 
     model = served_llm_of(settings)
     mode = choose_mode(settings.response_mode, model)

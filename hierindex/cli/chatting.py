@@ -10,7 +10,7 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.asking import ANSWERING, EVERY_RETRIEVAL, options_of_ask
-from hierindex.cli.output import print_note, print_piece, print_result
+from hierindex.cli.output import note_if_empty, print_note, print_piece, print_result
 from hierindex.errors import HierindexError, InputError
 
 if TYPE_CHECKING:
@@ -114,7 +114,6 @@ class Chat:
 
     def _answer(self, question: str) -> None:
         from hierindex.cli.answer_text import places_cited, replied
-        from hierindex.cli.where import note_if_empty
         from hierindex.respond.engine import EXTRACTIVE
 
         streams = self._asked["response_mode"] != EXTRACTIVE

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_result
+from hierindex.cli.output import note_if_empty, print_result
 from hierindex.errors import InputError
 
 
@@ -86,9 +86,9 @@ def outline(
 ) -> None:
     """Print the nodes that summarise an index, or a part of it, best within a token budget."""
     from hierindex.cli.text import outlined
-    from hierindex.cli.where import known_filters, note_if_empty
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.answer import outline_json
+    from hierindex.retrieve.conditions import known_filters
 
     opened = HierarchicalIndex.open(index)
     filters = known_filters(where, opened.store.snapshot())

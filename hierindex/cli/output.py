@@ -4,7 +4,7 @@ import codecs
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from typing import Any
 
@@ -81,6 +81,13 @@ def print_note(sentence: str) -> None:
     """Print a sentence on one line of standard error, without passwords of URLs."""
     line = visible(re.sub(r"[ \t\r\n]+", " ", without_password(sentence)).strip())
     typer.echo(f"hierindex: {line}", err=True)
+
+
+def note_if_empty(found: Sequence[Any], conditions: Sequence[str] | None) -> None:
+    """Print the conditions of `--where` if nothing was found under them."""
+    if conditions and not found:
+        flags = " ".join(f"--where {condition!r}" for condition in conditions)
+        print_note(f"note: Nothing was found with {flags}.")
 
 
 def _readable(value: Any, key: str = "") -> Any:

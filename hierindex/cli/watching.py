@@ -1,8 +1,6 @@
 """The command that updates an index whenever its files change."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +8,13 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_note, print_result
+from hierindex.cli.stopping import until_stopped
 from hierindex.cli.updating import FLAGS
 
 if TYPE_CHECKING:
     from hierindex.errors import HierindexError
+
+STOPPED = "Stopped; the index is as the last update left it."
 
 
 @options.with_settings(FLAGS)
@@ -51,7 +52,7 @@ def watch(
 
     opened = HierarchicalIndex.open(index)
     _, models = as_built(opened.settings, flags)
-    with _until_stopped(), closing(RepeatedProgress()) as progress:
+    with until_stopped(STOPPED), closing(RepeatedProgress()) as progress:
         given = {"purge": purge, "progress": progress, **models}
         reports = opened.watch(sources or None, failed=failed, **given)
         places = sources or Remembered.of(opened.store.snapshot()).sources
@@ -65,18 +66,6 @@ def watch(
             if new or report.generation != generation:
                 print_result({**result, "skipped": new}, as_json, _updated, indent=None)
             generation, known = report.generation, skipped
-
-
-@contextmanager
-def _until_stopped() -> Iterator[None]:
-    """End the block quietly with Ctrl-C and SIGTERM."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    except KeyboardInterrupt:
-        print_note("Stopped; the index is as the last update left it.")
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _updated(report: dict[str, Any]) -> str:

@@ -40,8 +40,9 @@ class Forest:
         if (level[parent[child]] <= level[child]).any():
             raise InputError("A parent must be of a higher level than its children.")
         self.parent = parent
+        self.level = np.asarray(level, dtype=np.int64)
         child = child[np.argsort(level[child], kind="stable")]
-        self.is_text = np.asarray(level) == 0
+        self.is_text = self.level == 0
         """(n,) whether a row is text, which all other rows summarise."""
         self._children = np.split(child, np.flatnonzero(np.diff(level[child])) + 1)
 

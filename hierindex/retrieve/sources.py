@@ -3,7 +3,7 @@
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple, Self
@@ -48,10 +48,11 @@ class SourcePassage:
 
 
 class Stretch(NamedTuple):
-    """A part of a document's text that the index holds, from character `start`."""
+    """A part of a document's text that the index holds, from character `start`, in chunks."""
 
     start: int
     text: str
+    chunks: "tuple[Chunk, ...]" = ()
 
     @property
     def end(self) -> int:
@@ -80,6 +81,7 @@ class Chunk(NamedTuple):
     text: str
     id: str
     next_id: str
+    source: Span
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Self | None:
@@ -87,7 +89,8 @@ class Chunk(NamedTuple):
         quotes = quotes_of(json.loads(row["record"])["quotes"]) if row["record"] else ()
         for quote in quotes[:1]:
             if quote.source is not None and quote.verbatim:
-                return cls(quote.source.start - quote.at, row["text"], row["id"], row["next_id"])
+                start = quote.source.start - quote.at
+                return cls(start, row["text"], row["id"], row["next_id"], quote.source)
         return None
 
 
@@ -112,14 +115,12 @@ async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> l
     record = NodeRecord.from_metadata(node.metadata)
     order = {document: i for i, document in enumerate(record.documents)}
     spans = sorted(record.citations, key=lambda span: (order.get(span.document, -1), span.start))
-    of_cited = of_documents(list({span.document for span in spans}))
-    filters = MetadataFilters(filters=[cuts([0]), of_cited])
-    rows = await snapshot.rows(filters=filters, columns=COLUMNS) if spans else []
-    passages = []
-    for document, cited in groupby(spans, key=lambda span: span.document):
-        chunks = [Chunk.of(row) for row in rows if document in row["documents"]]
-        stretches = list(_stretches(sorted(chunk for chunk in chunks if chunk)))
-        passages += [stretch.around(s, context) for s, stretch in _joined(cited, stretches)]
+    held = await held_texts(snapshot, {span.document for span in spans})
+    passages = [
+        stretch.around(span, context)
+        for document, cited in groupby(spans, key=lambda span: span.document)
+        for span, stretch in _joined(cited, held[document])
+    ]
     if not passages:
         raise InputError(
             f"The sources of node {node.node_id!r} cannot be shown: its chunks have no known place "
@@ -128,21 +129,52 @@ async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> l
     return passages
 
 
+async def held_texts(snapshot: Snapshot, documents: Collection[str]) -> dict[str, list[Stretch]]:
+    """Return the parts of documents' texts that the index holds, in the order of the texts."""
+    filters = MetadataFilters(filters=[cuts([0]), of_documents([*documents])])
+    rows = await snapshot.rows(filters=filters, columns=COLUMNS) if documents else []
+    found: dict[str, list[Chunk]] = {document: [] for document in documents}
+    for row in rows:
+        if chunk := Chunk.of(row):
+            for document in found.keys() & row["documents"]:
+                found[document].append(chunk)
+    return {document: [*_stretches(sorted(chunks))] for document, chunks in found.items()}
+
+
+async def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePassage:
+    """Return a passage of a document with the page, section and anchor of the chunk it begins in.
+
+    Raises
+    ------
+    InputError
+        If the index does not hold it.
+    """
+    for stretch in (await held_texts(snapshot, [span.document]))[span.document]:
+        if stretch.start <= span.start <= span.end <= stretch.end:
+            before = [chunk.source for chunk in stretch.chunks if chunk.start <= span.start]
+            place = before[-1]._replace(start=span.start, end=span.end)
+            return stretch.around(place, context)
+    raise InputError(
+        f"The index does not hold characters {span.start} to {span.end} of {span.document!r}."
+    )
+
+
 def _stretches(chunks: Sequence[Chunk]) -> Iterator[Stretch]:
     """Yield the parts of a document between which text is missing; chunks may overlap."""
     parts: list[str] = []
-    start = end = 0
-    next_id = ""
+    joined: list[Chunk] = []
+    end = 0
     for chunk in chunks:
-        if not parts or (chunk.start > end and chunk.id != next_id):
-            if parts:
-                yield Stretch(start, "".join(parts))
-            parts, start, end = [], chunk.start, chunk.start
+        if joined and chunk.start > end and chunk.id != joined[-1].next_id:
+            yield Stretch(joined[0].start, "".join(parts), (*joined,))
+            parts, joined = [], []
+        if not joined:
+            end = chunk.start
         parts += [_white_space(chunk.start - end), chunk.text[max(0, end - chunk.start) :]]
         end = max(end, chunk.start + len(chunk.text))
-        next_id = chunk.next_id
-    if parts:
-        yield Stretch(start, "".join(parts))
+        joined.append(chunk)
+    if joined:
+        yield Stretch(joined[0].start, "".join(parts), (*joined,))
 
 
 def _white_space(n: int) -> str:

@@ -7,7 +7,7 @@ from store.trees import HIERARCHIES, documents, record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, NodeRecord, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError
-from hierindex.retrieve import contents
+from hierindex.retrieve import reading_order
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_under_a_node(stored):
 def test_more_nodes_than_are_read_by_their_ids(stored, monkeypatch):
     index, _ = stored[SemanticHierarchy]
     whole = index.tree(depth=1)
-    monkeypatch.setattr(contents, "MANY", 1)
+    monkeypatch.setattr(reading_order, "MANY", 1)
     assert index.tree(depth=1) == whole
 
 

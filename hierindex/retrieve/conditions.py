@@ -1,9 +1,8 @@
-"""Parsing of metadata filters such as `author=Ada` and `year>=2020`."""
+"""Metadata filters written as conditions, such as `author=Ada` and `year>=2020`."""
 
 import re
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
 
 from llama_index.core.vector_stores.types import (
     FilterCondition,
@@ -12,7 +11,6 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 
-from hierindex.cli.output import print_note
 from hierindex.errors import InputError
 from hierindex.store.keys import check_keys
 from hierindex.store.snapshot import Snapshot
@@ -57,18 +55,11 @@ def known_filters(conditions: Sequence[str] | None, snapshot: Snapshot) -> Metad
     return filters
 
 
-def note_if_empty(found: Sequence[Any], conditions: Sequence[str] | None) -> None:
-    """Print the conditions if nothing was found under them."""
-    if conditions and not found:
-        flags = " ".join(f"--where {condition!r}" for condition in conditions)
-        print_note(f"note: Nothing was found with {flags}.")
-
-
 def _filter(condition: str) -> MetadataFilter | MetadataFilters:
     parts = CONDITION.fullmatch(condition)
     if parts is None:
         raise InputError(
-            f"--where takes KEY=VALUE (or !=, <, <=, >, >=, ~ instead of =), got {condition!r}."
+            f"A filter is KEY=VALUE (or !=, <, <=, >, >=, ~ instead of =), got {condition!r}."
         )
     key, sign, text = parts["key"], parts["sign"], parts["value"]
     number = _number(text)

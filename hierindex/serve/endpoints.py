@@ -1,0 +1,170 @@
+"""The requests that the explorer answers: their parameters, and what they read."""
+
+from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.datastructures import QueryParams
+
+from hierindex.errors import InputError
+from hierindex.record import Span
+from hierindex.respond.answering_tree import AnsweringTree
+from hierindex.respond.engine import EXTRACTIVE, taken_by
+from hierindex.retrieve.conditions import known_filters
+from hierindex.retrieve.map import chunk_map
+from hierindex.retrieve.reading_order import reading_order
+from hierindex.serve import views
+from hierindex.settings import load_settings
+from hierindex.store.generations import on_newest
+from hierindex.store.snapshot import Snapshot
+from hierindex.threads import wait_for
+
+_ordering = Lock()
+
+
+class Endpoint(BaseModel):
+    """A request for what `hierindex.serve.views` has; its fields are the parameters."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
+    """Held by the request that is being answered; a lock if there is work not to do twice."""
+
+    @classmethod
+    def parsed(cls, query: QueryParams) -> Self:
+        """Return the request with the parameters of a URL; raise InputError if one is invalid."""
+        lists = {name for name, field in cls.model_fields.items() if field.default == []}
+        given = {name: query.getlist(name) if name in lists else query[name] for name in query}
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise InputError.of_field(error) from None
+
+    def answer(self, tree: AnsweringTree) -> dict[str, Any]:
+        """Return the answer from the newest generation."""
+
+        def read() -> dict[str, Any]:
+            snapshot = tree.store.snapshot()
+            snapshot.require()
+            with _ordering:  # a page asks for several things at once
+                wait_for(reading_order(snapshot))
+            return wait_for(self.read(snapshot))
+
+        with self.alone:
+            return on_newest(read)()
+
+    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """Return the answer from a snapshot."""
+        raise NotImplementedError
+
+
+class Index(Endpoint):
+    """What the index is, and what it cost."""
+
+    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """See `of_index`."""
+        return await views.of_index(snapshot)
+
+
+class Nodes(Endpoint):
+    """Children of a node, or roots."""
+
+    of: str | None = None
+    start: int = Field(default=0, ge=0)
+    n: int = Field(default=200, ge=1, le=1000)
+
+    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """See `of_nodes`."""
+        return await views.of_nodes(snapshot, self.of, self.start, self.n)
+
+
+class Node(Endpoint):
+    """A node."""
+
+    id: str
+
+    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """See `of_node`."""
+        return await views.of_node(snapshot, self.id)
+
+
+class Source(Endpoint):
+    """A passage of a document, with up to `context` characters on both sides."""
+
+    document: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    context: int = Field(default=2000, ge=0, le=100_000)
+
+    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """See `of_source`."""
+        span = Span(self.document, self.start, self.end)
+        return await views.of_source(snapshot, span, self.context)
+
+
+class Icicle(Endpoint):
+    """Cells of the icicle."""
+
+    of: str | None = None
+    start: float = Field(default=0.0, alias="from", ge=0, le=1)
+    end: float = Field(default=1.0, alias="to", ge=0, le=1)
+    n: int = Field(default=2000, ge=1, le=10_000)
+
+    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """See `of_icicle`."""
+        return await views.of_icicle(snapshot, self.of, self.start, self.end, self.n)
+
+
+class Search(Endpoint):
+    """Nodes that match words."""
+
+    q: str
+    n: int = Field(default=50, ge=1, le=500)
+
+    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """See `of_search`."""
+        return await views.of_search(snapshot, self.q, self.n)
+
+
+class Map(Endpoint):
+    """Chunks on a plane."""
+
+    alone = Lock()
+    level: int = Field(default=1, ge=0)
+    n: int = Field(default=5000, ge=1, le=5000)
+
+    async def read(self, snapshot: Snapshot) -> dict[str, Any]:
+        """See `chunk_map`."""
+        return await chunk_map(snapshot, self.level, self.n)
+
+
+class Ask(Endpoint):
+    """A question, with options of `hierindex query`; others are as that command has them."""
+
+    alone = Lock()
+    q: str
+    mode: str | None = None
+    level: list[str] = []
+    by: str | None = None
+    where: list[str] = []
+    token_budget: str | None = None
+    top_k: str | None = None
+
+    def answer(self, tree: AnsweringTree) -> dict[str, Any]:
+        """Return what `hierindex query --json` prints, each path from the root down."""
+        given = self.model_dump(exclude={"q", "where"})
+        settings = load_settings(**given)
+        with self.alone:
+            answer = tree.ask(
+                self.q,
+                filters=known_filters(self.where, tree.store.snapshot()),
+                synthesizer=taken_by(EXTRACTIVE, {"min_score": settings.min_score}),
+                **settings.model_dump(include={*given}),
+            ).to_json()
+        for source in answer["sources"]:
+            source["path"].reverse()
+        return answer
+
+
+ENDPOINTS = {kind.__name__.lower(): kind for kind in Endpoint.__subclasses__()}

@@ -1,0 +1,95 @@
+"""Which requests the explorer answers, and with which headers."""
+
+import secrets
+from collections.abc import Collection
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+COOKIE = "hierindex-token"
+
+
+class Guard:
+    """An ASGI application that answers another one's requests, unless a foreign page sends them.
+
+    A link to the page from elsewhere is answered, as the page has no data.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    hosts : collection of str, optional
+        Values of the header Host that are answered; by default all, which needs a token. A page
+        of another site whose name was made to stand for this address, by "DNS rebinding", sends
+        its own name.
+    token : str, optional
+        If given, it must be in the URL of the first request, and in a cookie from then on.
+    """
+
+    def __init__(
+        self, app: ASGIApp, hosts: Collection[str] | None = None, token: str | None = None
+    ) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it with a sentence and status 403."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        if scope["type"] == "http":
+            answer = self._other_answer(scope, Headers(scope=scope)) or self._app
+            await answer(scope, receive, with_headers)
+
+    def _other_answer(self, scope: Scope, headers: Headers) -> Response | None:
+        host = headers.get("host", "")
+        if self._hosts is not None and host not in self._hosts:
+            return _refused(f"This is not {host!r}; open the address that was printed.")
+        if headers.get("origin", f"http://{host}") != f"http://{host}":
+            return _refused("Requests of other sites are not answered.")
+        is_page = scope["path"] == "/" and headers.get("sec-fetch-dest") == "document"
+        site = headers.get("sec-fetch-site", "none")
+        if not is_page and site not in ("same-origin", "none"):
+            return _refused("Requests of other sites are not answered.")
+        if self._token is None or _same(_cookie(headers), self._token):
+            return None
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        if scope["path"] != "/" or not _same(query.get("token", [""])[0], self._token):
+            return _refused("Open the address that was printed, with its token.")
+        welcome = RedirectResponse("/", 303)  # so that the token is not in the address bar
+        welcome.set_cookie(COOKIE, self._token, httponly=True, samesite="lax")
+        return welcome
+
+
+def _cookie(headers: Headers) -> str:
+    try:
+        cookie = SimpleCookie(headers.get("cookie")).get(COOKIE)
+    except CookieError:
+        return ""
+    return cookie.value if cookie else ""
+
+
+def _same(given: str, token: str) -> bool:
+    return secrets.compare_digest(given.encode(), token.encode())
+
+
+def _refused(sentence: str) -> Response:
+    return JSONResponse({"error": sentence}, 403)

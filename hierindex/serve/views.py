@@ -1,0 +1,157 @@
+"""What the explorer shows of an index, as JSON values read from one snapshot."""
+
+import json
+from pathlib import PurePath
+from typing import Any
+
+from llama_index.core.vector_stores.types import (
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+)
+
+from hierindex.record import TITLE, NodeRecord, Quote, Span
+from hierindex.retrieve.question import of_documents
+from hierindex.retrieve.reading_order import entries, reading_order
+from hierindex.retrieve.sources import passage_at
+from hierindex.store.description import describe, overview
+from hierindex.store.prefilter import prefilter
+from hierindex.store.snapshot import Snapshot
+
+BEGINNING = 300  # characters of a text
+MOST = 1000  # entries of a list
+SHORT = ("id", "title", "level")
+
+
+async def of_index(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the description of an index, its name, the length of ids and the fan-out.
+
+    Only the first 1,000 `roots` and `titles` are returned.
+    """
+    shown, order = await overview(snapshot), await reading_order(snapshot)
+    children = order.icicle.n_children[order.icicle.n_children > 0]
+    mean = round(float(children.mean()), 2) if len(children) else 0.0
+    return {
+        "name": PurePath(snapshot.uri).name,
+        **shown,
+        "roots": shown["roots"][:MOST],
+        "titles": shown["titles"][:MOST],
+        "id_length": order.id_length(range(len(order.ids))),
+        "fan_out": {"mean": mean, "max": int(children.max(initial=0))},
+    }
+
+
+async def of_nodes(snapshot: Snapshot, of: str | None, start: int, n: int) -> dict[str, Any]:
+    """Return n children of a node, or roots, from number `start`, and the `total` of them."""
+    order = await reading_order(snapshot)
+    children = order.icicle.children(None if of is None else order.position(of))
+    shown = children[start : start + n].tolist()
+    nodes = await entries(snapshot, order, shown, BEGINNING)
+    return {"of": of, "nodes": nodes, "total": len(children)}
+
+
+async def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
+    """Return a node, the path to it, and on which passages its text stands.
+
+    `before` and `after` are the nearest nodes of its level. Only the first 1,000 `documents` and
+    `children` are returned, with their numbers.
+    """
+    order = await reading_order(snapshot)
+    position = order.position(node_id)
+    (node,) = await snapshot.nodes([node_id])
+    shown = describe(node)
+    path, beside = order.icicle.path(position), order.icicle.neighbours(position)
+    near = [*path, *(each for each in beside if each is not None)]
+    by_position = dict(zip(near, await entries(snapshot, order, near, BEGINNING), strict=True))
+    before, after = (None if each is None else by_position[each] for each in beside)
+    return {
+        **shown,
+        "documents": shown["documents"][:MOST],
+        "n_documents": len(shown["documents"]),
+        "children": shown["children"][:MOST],
+        "n_children": len(shown["children"]),
+        "path": [{key: by_position[each][key] for key in SHORT} for each in path],
+        "quotes": quotes_json(NodeRecord.from_metadata(node.metadata).quotes),
+        "before": before,
+        "after": after,
+    }
+
+
+async def of_source(snapshot: Snapshot, span: Span, context: int) -> dict[str, Any]:
+    """Return a passage with the text around it, and the title of its document."""
+    passage = await passage_at(snapshot, span, context)
+    titles = await titles_of_documents(snapshot, [span.document])
+    return {**passage.to_json(), "title": titles.get(span.document, "")}
+
+
+async def of_icicle(
+    snapshot: Snapshot, of: str | None, start: float, end: float, n: int
+) -> dict[str, Any]:
+    """Return the n broadest cells over the text from `start` to `end`, and the `depth` of all.
+
+    Places are shares of the chunks under the node `of`, or of all chunks, in reading order.
+    """
+    order = await reading_order(snapshot)
+    icicle = order.icicle
+    first = None if of is None else order.position(of)
+    x0, x1 = icicle.span(first)
+    width = max(1, x1 - x0)
+    cells = icicle.cells(first, x0 + start * width, x0 + end * width, n)
+    ids, depth = order.ids_at(cells), icicle.depth[icicle.part(first)]
+    columns = await snapshot.columns("id", "title", node_ids=ids)
+    titles = dict(zip(columns["id"], columns["title"], strict=True))
+    rows = zip(
+        ids,
+        icicle.level[cells].tolist(),
+        (icicle.depth[cells] - depth[:1]).tolist(),
+        ((icicle.x0[cells] - x0) / width).round(9).tolist(),
+        ((icicle.x1[cells] - x0) / width).round(9).tolist(),
+        strict=True,
+    )
+    keys = ("id", "title", "level", "depth", "x0", "x1")
+    return {
+        "depth": int(depth.max(initial=0) - depth[:1].sum()),
+        "cells": [
+            dict(zip(keys, (node_id, titles[node_id], *row), strict=True)) for node_id, *row in rows
+        ],
+    }
+
+
+async def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
+    """Return the n nodes that best match words, each with the ids of the `path` to it."""
+    order = await reading_order(snapshot)
+    mode = VectorStoreQueryMode.TEXT_SEARCH
+    query = VectorStoreQuery(query_str=words, mode=mode, similarity_top_k=n)
+    found = (await snapshot.found(query, "id"))["id"].to_pylist()
+    positions = [order.position(node_id) for node_id in found]
+    nodes = await entries(snapshot, order, positions, BEGINNING)
+    for node, position in zip(nodes, positions, strict=True):
+        node["path"] = order.ids_at(order.icicle.path(position))
+    return {"nodes": nodes}
+
+
+def quotes_json(quotes: tuple[Quote, ...]) -> list[dict[str, Any]]:
+    """Return which characters of a text stand on which passages, those without one left out.
+
+    An entry has `at`, `to`, `verbatim` and the keys of the best passage; `beside` are others.
+    """
+    found = []
+    for quote in quotes:
+        if quote.sources:
+            best, *others = (span.to_json() for span in quote.sources)
+            of_text = {"at": quote.at, "to": quote.to, "verbatim": quote.verbatim}
+            found.append({**of_text, **best, **({"beside": others} if others else {})})
+    return found
+
+
+async def titles_of_documents(snapshot: Snapshot, documents: list[str]) -> dict[str, str]:
+    """Return the titles of those documents that have one in their metadata."""
+    named = prefilter(MetadataFilters(filters=[of_documents(documents)]))
+    where = snapshot.of_each_document & named
+    rows = await snapshot.select("documents", "metadata", where=where)
+    titles = dict[str, str]()
+    for row in rows.to_pylist():
+        title = json.loads(row["metadata"]).get(TITLE)
+        if isinstance(title, str):
+            titles |= dict.fromkeys(row["documents"], title)
+    return titles
