@@ -79,5 +79,5 @@ soak: $(READY)  ## kills writers at KILLS=500 random moments, fills disks, sets 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate,office,serve]' --group dev
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate,office,serve,plot]' --group dev
 	touch $@

@@ -1,0 +1,101 @@
+"""What all figures have in common: Plotly, colours, and text that is shown as it is."""
+
+import html
+import re
+from pathlib import PurePath
+from textwrap import wrap
+from typing import Any
+
+from hierindex.errors import InputError
+from hierindex.store.snapshot import Snapshot
+from hierindex.threads import wait_for
+
+# Of M. Okabe and K. Ito, which people with any colour vision tell apart, without the yellow.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+DARK, INK, GREY, PALE = "#111111", "#333333", "#C4C4C4", "#E5E5E5"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+LEVELS = ("#C3D8EC", "#08416F")  # of the chunks and of the top level
+TITLE = 60  # characters of a label
+TEXT = 240  # characters of a text
+LINE = 70  # characters of a line of it
+# Control characters, bidirectional marks, line separators and lone surrogates.
+UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+
+
+def graph_objects() -> Any:
+    """Import Plotly's graph objects.
+
+    Raises
+    ------
+    InputError
+        If Plotly is not installed.
+    """
+    try:
+        from plotly import graph_objects
+    except ModuleNotFoundError as error:
+        raise InputError("Figures need `pip install 'hierindex[plot]'`.") from error
+    return graph_objects
+
+
+def label(text: str, most: int = TITLE) -> str:
+    """Return the first characters of a text on one line, so that Plotly shows them as they are.
+
+    Plotly takes tags for formatting and what is between dollars for TeX.
+
+    >>> label("<b>costs $5</b>", 12)
+    '&lt;b&gt;costs &#36;5…'
+    """
+    text = " ".join(UNSAFE.sub(" ", text).split())
+    return _escaped(text if len(text) <= most else text[: most - 1].rstrip() + "…")
+
+
+def lines(text: str) -> str:
+    """Return the first characters of a text, on lines of at most 70 characters; as `label`."""
+    text = " ".join(UNSAFE.sub(" ", text[: 2 * TEXT]).split())
+    text = text if len(text) <= TEXT else text[: TEXT - 1].rstrip() + "…"
+    return "<br>".join(map(_escaped, wrap(text, LINE)))
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text).replace("$", "&#36;")
+
+
+def name_of(snapshot: Snapshot) -> str:
+    """Return the last part of the address of an index, as a label."""
+    return label(PurePath(snapshot.uri).name)
+
+
+def require_nodes(snapshot: Snapshot) -> None:
+    """Raise an error if there is no index or it is empty.
+
+    Raises
+    ------
+    IndexNotFoundError, InputError
+    """
+    snapshot.require()
+    if not wait_for(snapshot.n_rows()):
+        raise InputError("The index is empty: there is nothing to plot.")
+
+
+def shades(n: int) -> list[str]:
+    """Return a colour for each of n levels, from the chunks up."""
+    first, last = ([int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in LEVELS)
+    parts = (i / max(1, n - 1) for i in range(n))
+    return [
+        "#" + "".join(f"{round(a + (b - a) * x):02X}" for a, b in zip(first, last, strict=True))
+        for x in parts
+    ]
+
+
+def look(title: str, below: str, **layout: Any) -> dict[str, Any]:
+    """Return the layout of a figure with a title and a line below it; both are Plotly's text."""
+    return {
+        "template": "none",
+        "title": {"text": title, "subtitle": {"text": below}, "x": 0.02, "xanchor": "left"},
+        "font": {"family": FONT, "size": 13, "color": INK},
+        "hoverlabel": {"align": "left", "bgcolor": "white", "font": {"family": FONT}},
+        "margin": {"l": 20, "r": 20, "t": 90, "b": 20},
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        **layout,
+    }
