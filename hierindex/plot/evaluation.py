@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 BETTER, WORSE = COLOURS[0], COLOURS[4]
-ROW, PANEL = 22, 110  # pixels of a way, and of a panel's head and axis
+OF_PANEL = ("data", "kind", "measure", "budget")
+COLUMNS = 4  # panels side by side
+WAY, BESIDE, HEAD = 22, 90, 140  # pixels of a way, between panels, and above them
 
 
 class Reported(Protocol):
@@ -48,47 +50,41 @@ def plot_evaluation(report: Reported | Mapping[str, Any]) -> "Figure":
     read = report if isinstance(report, Mapping) else report.to_json()
     if not read.get("rows") or "against" not in read:
         raise InputError("The report has no figures: there is nothing to plot.")
-    rows, against = read["rows"], read["against"]
-    sets = [*dict.fromkeys((row["data"], row["kind"]) for row in rows)]
-    measures = [*dict.fromkeys((row["measure"], row["budget"]) for row in rows)]
-    ways = [*dict.fromkeys(row["way"] for row in rows)]
-    height = ROW * len(ways) + PANEL
+    panels: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in read["rows"]:
+        panels.setdefault(tuple(row[key] for key in OF_PANEL), []).append(row)
+    ways = [*dict.fromkeys(row["way"] for row in read["rows"])]
+    against, n_columns = read["against"], min(COLUMNS, len(panels))
+    n_rows = -(-len(panels) // n_columns)
+    height = WAY * len(ways) + BESIDE
     drawn = make_subplots(
-        len(sets),
-        len(measures),
+        n_rows,
+        n_columns,
         shared_yaxes=True,
-        column_titles=[_head(*measure) for measure in measures],
-        row_titles=[label(", ".join(filter(None, each)), 40) for each in sets],
-        horizontal_spacing=0.02,
-        vertical_spacing=min(0.2, 50 / (height * len(sets))) if len(sets) > 1 else 0,
+        subplot_titles=[_head(*panel) for panel in panels],
+        horizontal_spacing=0.03,
+        vertical_spacing=BESIDE / (height * n_rows),
     )
-    for r, of_set in enumerate(sets, 1):
-        for c, of_measure in enumerate(measures, 1):
-            cells = [
-                row
-                for row in rows
-                if (row["data"], row["kind"]) == of_set
-                and (row["measure"], row["budget"]) == of_measure
-            ]
-            if not cells:
-                drawn.update_xaxes(visible=False, row=r, col=c)
-                continue
-            drawn.add_trace(_means(go, cells), r, c)
-            for row in cells:
-                if row["way"] == against:
-                    drawn.add_vline(row["mean"], line={"color": GREY, "width": 1}, row=r, col=c)
-    drawn.update_xaxes(gridcolor=PALE, zeroline=False, nticks=5, tickformat=".2~f")
-    drawn.update_yaxes(
-        categoryorder="array", categoryarray=[label(way) for way in ways[::-1]], automargin=True
-    )
+    for i, rows in enumerate(panels.values()):
+        place = {"row": 1 + i // n_columns, "col": 1 + i % n_columns}
+        drawn.add_trace(_means(go, rows), **place)
+        for row in rows:
+            if row["way"] == against:
+                drawn.add_vline(
+                    row["mean"], line={"color": GREY, "width": 1}, layer="below", **place
+                )
+        left = drawn.get_subplot(place["row"], place["col"]).xaxis.domain[0]
+        drawn.layout.annotations[i].update(x=left, xanchor="left", align="left", font={"size": 13})
+    drawn.update_xaxes(gridcolor=PALE, zeroline=False, nticks=5)
+    order = {"categoryorder": "array", "categoryarray": [label(way) for way in ways[::-1]]}
+    drawn.update_yaxes(**order, gridcolor=PALE, automargin=True, ticklen=4, tickcolor="white")
     layout = look(
-        f"Means of {len(ways)} ways with 95% intervals, {label(read.get('part', 'all'))} questions",
-        f"Blue is better and orange worse than {label(against)}, question by question, by more "
-        "than chance; the line is its mean",
-        height=height * len(sets) + PANEL,
-        width=170 + max(560, 220 * len(measures)),
+        f"Means of {len(ways)} ways with 95% intervals (part: {label(read.get('part', 'all'))})",
+        f"Blue is better and orange is worse than {label(against)} by more than chance, question "
+        "by question; the line is its mean",
+        height=height * n_rows + HEAD,
     )
-    return drawn.update_layout(layout | {"margin": {"l": 20, "r": 60, "t": 130, "b": 40}})
+    return drawn.update_layout(layout | {"margin": {"l": 20, "r": 20, "t": HEAD, "b": 40}})
 
 
 def _means(go: Any, rows: list[Mapping[str, Any]]) -> Any:
@@ -125,5 +121,6 @@ def _told(row: Mapping[str, Any]) -> str:
     return f"{told}<br>{row['questions']:,} questions, {row['groups']:,} groups"
 
 
-def _head(measure: str, budget: int | None) -> str:
-    return label(measure) if budget is None else f"{label(measure)}<br>at {budget:,} tokens"
+def _head(data: str, kind: str, measure: str, budget: int | None) -> str:
+    tokens = "" if budget is None else f" at {budget:,} tokens"
+    return f"{label(f'{data}, {kind}'.removesuffix(', '), 40)}<br>{label(measure, 30)}{tokens}"

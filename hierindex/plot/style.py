@@ -57,7 +57,7 @@ def lines(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(text).replace("$", "&#36;")
+    return html.escape(text, quote=False).replace("$", "&#36;")  # Plotly knows no &quot;
 
 
 def name_of(snapshot: Snapshot) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST = 1_000  # nodes; more are slow, and too small to see
 READ = 480  # characters of a node's text
-WIDTH = 140  # characters of labels in a row
+WIDTH = 120  # characters of labels in a row
 
 
 @on_newest
