@@ -5,10 +5,15 @@ READY := .venv/.ready
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test types test-core test-rest test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses soak
+.PHONY: demo picture test types test-core test-rest test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
+
+picture: $(READY)  ## draws the demo's tree for README
+	$(BIN)/hierindex demo
+	rm -f notebooks/tree.svg
+	$(BIN)/hierindex export svg --index hierindex-demo --to notebooks/tree.svg
 
 test: $(READY)  ## everything that CI checks
 	$(BIN)/ruff check .

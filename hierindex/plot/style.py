@@ -18,8 +18,10 @@ LEVELS = ("#C3D8EC", "#08416F")  # of the chunks and of the top level
 TITLE = 60  # characters of a label
 TEXT = 240  # characters of a text
 LINE = 70  # characters of a line of it
-# Control characters, bidirectional marks, line separators and lone surrogates.
-UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+# Control characters, bidirectional marks, line separators, lone surrogates, no characters at all.
+UNSAFE = re.compile(
+    "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]+"
+)
 
 
 def graph_objects() -> Any:
@@ -38,22 +40,30 @@ def graph_objects() -> Any:
 
 
 def label(text: str, most: int = TITLE) -> str:
-    """Return the first characters of a text on one line, so that Plotly shows them as they are.
+    """Return the beginning of a text on one line, so that Plotly shows it as it is.
 
     Plotly takes tags for formatting and what is between dollars for TeX.
 
     >>> label("<b>costs $5</b>", 12)
     '&lt;b&gt;costs &#36;5…'
     """
-    text = " ".join(UNSAFE.sub(" ", text).split())
-    return _escaped(text if len(text) <= most else text[: most - 1].rstrip() + "…")
+    return _escaped(beginning(text, most))
 
 
 def lines(text: str) -> str:
-    """Return the first characters of a text, on lines of at most 70 characters; as `label`."""
-    text = " ".join(UNSAFE.sub(" ", text[: 2 * TEXT]).split())
-    text = text if len(text) <= TEXT else text[: TEXT - 1].rstrip() + "…"
-    return "<br>".join(map(_escaped, wrap(text, LINE)))
+    """Return the beginning of a text on lines of at most 70 characters, as Plotly shows it."""
+    return "<br>".join(map(_escaped, wrap(beginning(text, TEXT), LINE)))
+
+
+def beginning(text: str, most: int) -> str:
+    r"""Return the first characters of a text on one line, without those that control others.
+
+    >>> beginning("one two\nthree", 9)
+    'one two…'
+    """
+    words = UNSAFE.sub(" ", text[: 4 * most]).split()
+    text = " ".join(words) + "…" * (len(text) > 4 * most)
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _escaped(text: str) -> str:
@@ -77,9 +87,9 @@ def require_nodes(snapshot: Snapshot) -> None:
         raise InputError("The index is empty: there is nothing to plot.")
 
 
-def shades(n: int) -> list[str]:
-    """Return a colour for each of n levels, from the chunks up."""
-    first, last = ([int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in LEVELS)
+def shades(n: int, ends: tuple[str, str] = LEVELS) -> list[str]:
+    """Return a colour for each of n levels, from the chunks up to the top level."""
+    first, last = ([int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in ends)
     parts = (i / max(1, n - 1) for i in range(n))
     return [
         "#" + "".join(f"{round(a + (b - a) * x):02X}" for a, b in zip(first, last, strict=True))
