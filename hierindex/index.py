@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex.errors import HierindexError, without_password
+from hierindex.errors import HierindexError, InputError, without_password
 from hierindex.indexing.revisable_tree import RevisableTree
 from hierindex.store.vector_store import HierarchyStore
 
@@ -171,9 +171,19 @@ class HierarchicalIndex(RevisableTree):
         return verify(self.store, repair=repair)
 
     def explore(self, port: int | None = None, host: str = "127.0.0.1") -> "Explorer":
-        """Serve the explorer in a thread; see `Explorer`."""
-        from hierindex.serve.explorer import Explorer
+        """Serve a page to read, search and ask the tree, in a thread; see `Explorer`.
 
+        Raises
+        ------
+        InputError
+            If the extra `serve` is not installed, or nothing can be served at the address.
+        """
+        try:
+            from hierindex.serve.explorer import Explorer
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+                raise
+            raise InputError("The explorer needs `pip install 'hierindex[serve]'`.") from error
         return Explorer(self, port, host)
 
     def plot_tree(self, node_id: str | None = None, max_nodes: int = 1000) -> "Figure":

@@ -11,7 +11,7 @@ from hierindex.cli.asking import compare, query
 from hierindex.cli.building import build, demo
 from hierindex.cli.chatting import chat
 from hierindex.cli.evaluating import evaluate
-from hierindex.cli.exploring import explore
+from hierindex.cli.exploring import explore, report
 from hierindex.cli.generations import generations, rollback
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import escape_unencodable, print_note
@@ -31,7 +31,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 CHANGING, ASKING = (build, update, watch, delete), (query, chat, compare)
-LOOKING, STATES = (info, tree, show, outline, explore, export), (verify, generations, rollback)
+LOOKING = (info, tree, show, outline, explore, report, export)
+STATES = (verify, generations, rollback)
 for command in (*CHANGING, *ASKING, *LOOKING, *STATES, evaluate, demo):
     app.command()(command)
 

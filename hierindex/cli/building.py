@@ -96,3 +96,4 @@ def demo(
         command = f'hierindex query "{question}" --index {index} --level {level}'
         typer.echo(f"\n{visible(command)}\n")
         print_result(made.ask(question, level=level, top_k=5).to_json(), False, answered)
+    typer.echo(f"\n{visible(f'hierindex explore --index {index}')}   shows the tree in a browser.")

@@ -142,7 +142,7 @@ def _names(chunks: "pa.Table", documents: "pa.Table") -> "pa.Table":
     for row in documents.to_pylist():
         names = matched_words(json.loads(row["metadata"]), "").split("\n")
         given |= {(name, row["whole_document"]) for name in names if name}
-    names, ids = (pa.array(column, pa.string()) for column in zip(*given, strict=True))
+    names, ids = (pa.array([pair[i] for pair in given], pa.string()) for i in (0, 1))
     base = replaced(names, FOLDERS, "")
     stem = replaced(base, SUFFIX, "")
     every = pa.chunked_array([names, base, stem, replaced(stem, NUMBER, r"\1")])

@@ -4,6 +4,7 @@ import ipaddress
 import secrets
 import socket
 import webbrowser
+from functools import partial
 from threading import Thread
 from typing import Self
 
@@ -12,6 +13,8 @@ import uvicorn
 from hierindex.errors import InputError
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.serve.app import explorer_app
+from hierindex.serve.endpoints import Index
+from hierindex.threads import started
 
 PORT = 8733
 PATIENCE = 2  # seconds for the requests that are being answered when it is closed
@@ -66,6 +69,7 @@ class Explorer:
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._server.run, args=([bound],), daemon=True)
         self._thread.start()
+        started(partial(Index().answer, tree))  # so that it is known when a browser asks
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"

@@ -144,10 +144,13 @@ def quotes_json(quotes: tuple[Quote, ...]) -> list[dict[str, Any]]:
     return found
 
 
-async def titles_of_documents(snapshot: Snapshot, documents: list[str]) -> dict[str, str]:
-    """Return the titles of those documents that have one in their metadata."""
-    named = prefilter(MetadataFilters(filters=[of_documents(documents)]))
-    where = snapshot.of_each_document & named
+async def titles_of_documents(
+    snapshot: Snapshot, documents: list[str] | None = None
+) -> dict[str, str]:
+    """Return the titles of documents, by default of all, that have one in their metadata."""
+    where = snapshot.of_each_document
+    if documents is not None:
+        where &= prefilter(MetadataFilters(filters=[of_documents(documents)]))
     rows = await snapshot.select("documents", "metadata", where=where)
     titles = dict[str, str]()
     for row in rows.to_pylist():

@@ -7,7 +7,7 @@ from store.trees import HIERARCHIES, documents, record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, NodeRecord, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError
-from hierindex.retrieve import reading_order
+from hierindex.retrieve import contents, reading_order
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,224 @@
+"""Export of a tree as one HTML file, which shows it in a browser without a network."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hierindex.core.arguments import is_whole, require
+from hierindex.errors import InputError
+from hierindex.export.nodes import NO_NODES
+from hierindex.export.target import new
+from hierindex.index import HierarchicalIndex
+from hierindex.record import Quote
+from hierindex.retrieve.reading_order import MANY, ReadingOrder, entries, reading_order
+from hierindex.serve.inline import inlined, json_in_html
+from hierindex.serve.views import of_index, quotes_json, titles_of_documents
+from hierindex.store.generations import on_newest
+from hierindex.store.rows import quotes_in
+from hierindex.store.snapshot import Snapshot
+from hierindex.threads import wait_for
+
+MAX_BYTES = 5_000_000  # most mail servers take as much
+LEAST = 120  # bytes of a node's title and numbers
+BATCH = 500  # rows in memory
+COLUMNS = ("id", "kind", "grounding", "text", "record")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was written: the number of nodes and bytes, and what was left out, in a sentence."""
+
+    nodes: int
+    bytes: int
+    left_out: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as a dict."""
+        return asdict(self)
+
+
+def to_html(
+    index: HierarchicalIndex,
+    path: str | Path,
+    of: str | None = None,
+    *,
+    max_bytes: int = MAX_BYTES,
+) -> Report:
+    """Write the explorer's page, with the nodes and texts that it shows, to a new file.
+
+    Parameters
+    ----------
+    index : HierarchicalIndex
+    path : str or Path
+    of : str, optional
+        Id or unique id prefix of a node: only it and the nodes under it are written.
+    max_bytes : int
+        Maximum size. If all is more, texts are left out: those of the lowest level first, and of
+        chunks those that no summary quotes. If titles alone are more, so are the lowest levels.
+
+    Raises
+    ------
+    IndexNotFoundError, InputError
+        If there is no index, it is empty, no node matches, not even the highest level has room, or
+        the file exists or cannot be written.
+    """
+    require(is_whole(max_bytes, 1), "max_bytes", "an integer of at least 1", max_bytes)
+
+    def read() -> tuple[str, int, str | None]:
+        return wait_for(_report(index.store.snapshot(), of, max_bytes))
+
+    with new(path) as partial:
+        text, n_nodes, left_out = on_newest(read)()
+        data = text.encode()
+        partial.write_bytes(data)
+    return Report(n_nodes, len(data), left_out)
+
+
+async def _report(
+    snapshot: Snapshot, of: str | None, max_bytes: int
+) -> tuple[str, int, str | None]:
+    """Return the file, the number of its nodes, and what was left out."""
+    snapshot.require()
+    order = await reading_order(snapshot)
+    if not len(order.ids):
+        raise InputError(NO_NODES)
+    first = None if of is None else order.position(await snapshot.id_beginning(of))
+    nodes = _Nodes(snapshot, order, max_bytes)
+    titles = await titles_of_documents(snapshot)
+    data: dict[str, Any] = {
+        "of": None if first is None else order.ids_at([first])[0],
+        "index": await of_index(snapshot),
+        "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
+        "left_out": nodes.left_out(),
+    }
+    nodes.room -= len(inlined(json_in_html({**data, "nodes": []})).encode())
+    await nodes.list_levels(first)
+    await nodes.add_texts()
+    data |= {"left_out": nodes.left_out(), "nodes": nodes.in_order()}
+    return inlined(json_in_html(data)), len(nodes.listed), nodes.left_out()
+
+
+class _Nodes:
+    """The nodes of a report, by position, and the bytes that are left for more."""
+
+    def __init__(self, snapshot: Snapshot, order: ReadingOrder, max_bytes: int) -> None:
+        self.room = max_bytes
+        self.listed = dict[int, dict[str, Any]]()
+        self._snapshot = snapshot
+        self._order = order
+        self._max_bytes = max_bytes
+        self._n = len(order.ids)
+        self._n_texts = 0
+
+    def in_order(self) -> list[dict[str, Any]]:
+        """Return the nodes in reading order."""
+        return [node for _, node in sorted(self.listed.items())]
+
+    def left_out(self) -> str | None:
+        """Return a sentence about what there is no room for, None if there is for all."""
+        parts = [
+            f"{what} of the lowest levels ({of - n:,} of {of:,})"
+            for what, n, of in (
+                ("nodes", len(self.listed), self._n),
+                ("texts", self._n_texts, len(self.listed) or self._n),
+            )
+            if n < of
+        ]
+        size = f"{self._max_bytes / 1e6:g} MB"
+        return f"Left out, to stay below {size}: {' and '.join(parts)}." if parts else None
+
+    async def list_levels(self, first: int | None) -> None:
+        """List what is under a node, or all, without texts, as many levels as there is room for."""
+        icicle, part = self._order.icicle, self._order.icicle.part(first)
+        positions = np.arange(part.start, part.stop)
+        self._n = len(positions)
+        for level in np.unique(icicle.level[part])[::-1].tolist():
+            at = positions[icicle.level[part] == level].tolist()
+            if len(at) * LEAST > self.room:
+                break
+            nodes = await entries(self._snapshot, self._order, at)
+            for position, node in zip(at, nodes, strict=True):
+                above = int(icicle.parent[position])
+                parent = None if position == first or above < 0 else self.listed[above]["id"]
+                node |= {"parent": parent, "text": "", "quotes": []}
+            n_bytes = sum(_size(node) + 1 for node in nodes)
+            if n_bytes > self.room:
+                break
+            self.room -= n_bytes
+            self.listed |= zip(at, nodes, strict=True)
+        if not self.listed:
+            raise InputError(
+                f"max_bytes={self._max_bytes:,} is less than the page and its highest level need."
+            )
+
+    async def add_texts(self) -> None:
+        """Add texts, of the highest level first and of chunks the quoted ones, while they fit."""
+        level = self._order.icicle.level
+        summaries = sorted((p for p in self.listed if level[p]), key=lambda p: (-level[p], p))
+        chunks = sorted(p for p in self.listed if not level[p])
+        quotes = list[Quote]()
+        async for position, row in self._rows(summaries):
+            quotes += quotes_in(row["record"])
+            if not self._add_text(position, row):
+                return
+        async for position, row in self._rows(await self._quoted_first(chunks, quotes)):
+            if not self._add_text(position, row):
+                return
+
+    def _add_text(self, position: int, row: dict[str, Any]) -> bool:
+        """Add the text of a node, and return whether there was room for it."""
+        node = {
+            **self.listed[position],
+            "text": row["text"],
+            "quotes": quotes_json(quotes_in(row["record"])),
+            "kind": row["kind"],
+            "grounding": row["grounding"] if row["grounding"] >= 0 else None,
+        }
+        n_bytes = _size(node) - _size(self.listed[position])
+        if n_bytes > self.room:
+            return False
+        self.room -= n_bytes
+        self.listed[position] = node
+        self._n_texts += 1
+        return True
+
+    async def _rows(self, positions: Sequence[int]) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+        """Yield positions and the rows there, of which only some are in memory."""
+        for start in range(0, len(positions), BATCH):
+            some = positions[start : start + BATCH]
+            rows = await self._snapshot.rows(self._order.ids_at(some), columns=COLUMNS)
+            for position, row in zip(some, rows, strict=True):
+                yield position, row
+
+    async def _quoted_first(self, chunks: Sequence[int], quotes: Iterable[Quote]) -> list[int]:
+        """Return the positions of chunks, those first whose text is the source of a quote."""
+        starts = defaultdict[str, list[int]](list)
+        for span in (quote.source for quote in quotes if quote.source):
+            starts[span.document].append(span.start)
+        for each in starts.values():
+            each.sort()
+
+        def is_quoted(record: str) -> bool:
+            spans = (quote.source for quote in quotes_in(record) if quote.source)
+            return any(
+                bisect_left(starts[span.document], span.start)
+                < bisect_left(starts[span.document], span.end)
+                for span in spans
+            )
+
+        ids = self._order.ids_at(chunks)
+        few = ids if len(ids) <= MANY else None
+        found = await self._snapshot.columns("id", "record", node_ids=few)
+        records = dict(zip(found["id"], found["record"], strict=True))
+        quoted = {i: is_quoted(records[node_id]) for i, node_id in zip(chunks, ids, strict=True)}
+        return sorted(chunks, key=lambda position: not quoted[position])
+
+
+def _size(value: Any) -> int:
+    """Return the number of bytes of a value in the file."""
+    return len(json_in_html(value).encode())

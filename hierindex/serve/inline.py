@@ -1,0 +1,66 @@
+"""The explorer's page, and all of it in one file."""
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parent / "page"
+STYLE = re.compile(r'<link rel="stylesheet" href="assets/([^"]+)">')
+SCRIPT = re.compile(r'<script type="module" src="assets/([^"]+)"></script>')
+IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([^"]+)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?:async )?(?:function|class|const) (\w+)", re.MULTILINE)
+CHARSET = '<meta charset="utf-8">'
+
+
+def json_in_html(value: Any) -> str:
+    r"""Return JSON that can stand in a script element: it has no `<`.
+
+    >>> json_in_html("</script>")
+    '"\\u003c/script>"'
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def inlined(data: str) -> str:
+    """Return the page as one file, with data in a script element `data`, of `json_in_html`.
+
+    A content security policy allows only the page's own script and style, by their digests.
+    """
+    page = (PAGE / "index.html").read_text(encoding="utf-8")
+    style, script = (found for pattern in (STYLE, SCRIPT) for found in pattern.findall(page))
+    css, code = (PAGE / style).read_text(encoding="utf-8"), modules(script)
+    policy = (
+        f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(css)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    meta = f'{CHARSET}\n<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    block = f'<script type="application/json" id="data">{data}</script>'
+    page = page.replace(CHARSET, meta)
+    page = STYLE.sub(lambda _: f"<style>{css}</style>", page)
+    return SCRIPT.sub(lambda _: f'{block}\n<script type="module">{code}</script>', page)
+
+
+def modules(main: str) -> str:
+    """Return a module and those that it imports as one: functions that return what they export."""
+    parts = dict[str, str]()
+
+    def add(name: str) -> None:
+        if name in parts:
+            return
+        text = (PAGE / name).read_text(encoding="utf-8")
+        for _, imported in IMPORT.findall(text):
+            add(imported)
+        exported = ", ".join(EXPORT.findall(text))
+        text = IMPORT.sub(r'const {\1} = modules["\2"];\n', text)
+        text = EXPORT.sub(lambda found: found[0].removeprefix("export "), text)
+        parts[name] = f'modules["{name}"] = (() => {{\n{text}\nreturn {{ {exported} }};\n}})();\n'
+
+    add(main)
+    return "const modules = {};\n" + "".join(parts.values())
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,45 @@
+/**
+ * What the page shows, as the part of its address after "#".
+ *
+ * An address has the id of the selected `node`, the passage to show as `document`, `start` and
+ * `end`, and `read`, "answer" if the answer is read instead of the node. So links, back and
+ * forward work.
+ */
+
+/** @returns {{node?: string, document?: string, start?: number, end?: number, read?: string}} */
+export function readAddress() {
+  const { start, end, ...rest } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  if (!/^\d+$/.test(start) || !/^\d+$/.test(end)) delete rest.document;
+  return rest.document === undefined ? rest : { ...rest, start: Number(start), end: Number(end) };
+}
+
+/** Return the link to an address. */
+export function linkTo(address) {
+  const given = Object.entries(address).filter(([, value]) => value !== undefined && value !== null);
+  return `#${new URLSearchParams(given)}`;
+}
+
+/** Return the part of a passage that is in addresses. */
+export function spanOf({ document, start, end }) {
+  return { document, start, end };
+}
+
+/** @returns {boolean} whether two passages are the same characters. */
+export function isSameSpan(a, b) {
+  return a.document === b.document && a.start === b.start && a.end === b.end;
+}
+
+/**
+ * Go to an address, as a new entry of the history.
+ *
+ * @param {object} address
+ * @param {{pane?: string, run?: boolean}} state kept with the entry: the pane of narrow screens;
+ *     of a `run` of moves, only the last is kept.
+ */
+export function go(address, state = {}) {
+  const link = linkTo(address);
+  const isSame = link === location.hash;
+  if (isSame || (state.run && history.state?.run)) history.replaceState(state, "", link);
+  else history.pushState(state, "", link);
+  dispatchEvent(new CustomEvent("address"));
+}

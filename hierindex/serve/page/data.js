@@ -1,0 +1,204 @@
+/**
+ * What the page asks of an index: from the explorer's server, or from a report's own file.
+ *
+ * `Served` and `Embedded` have the same methods, which return what the server's JSON holds. All
+ * raise `Failure` with a sentence for the user.
+ */
+
+import { pointsIn, units } from "./text.js";
+
+const KEPT = 2000; // replies
+
+/** An error that is said in one sentence; `isGone` if the server does not answer at all. */
+export class Failure extends Error {
+  constructor(sentence, isGone = false) {
+    super(sentence);
+    this.isGone = isGone;
+  }
+}
+
+/** The server's JSON; replies are kept, apart from answers. */
+export class Served {
+  constructor() {
+    this.replies = new Map();
+  }
+
+  index() {
+    return this.reply("index", {}, { cache: "no-cache" });
+  }
+
+  nodes(of, start, n) {
+    return this.kept("nodes", { of, start, n });
+  }
+
+  node(id) {
+    return this.kept("node", { id });
+  }
+
+  source({ document, start, end }, context) {
+    return this.kept("source", { document, start, end, context });
+  }
+
+  icicle(from, to, n) {
+    return this.kept("icicle", { from, to, n });
+  }
+
+  search(q, n) {
+    return this.kept("search", { q, n });
+  }
+
+  map(level, n) {
+    return this.kept("map", { level, n });
+  }
+
+  ask(options, signal) {
+    return this.reply("ask", options, { signal });
+  }
+
+  kept(path, parameters) {
+    const key = path + JSON.stringify(parameters);
+    if (!this.replies.has(key)) {
+      if (this.replies.size >= KEPT) this.replies.clear();
+      const reply = this.reply(path, parameters);
+      this.replies.set(key, reply);
+      reply.catch(() => this.replies.delete(key));
+    }
+    return this.replies.get(key);
+  }
+
+  async reply(path, parameters, options = {}) {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(parameters)) {
+      for (const each of [value].flat()) {
+        if (each !== null && each !== undefined && each !== "") query.append(name, each);
+      }
+    }
+    let response, reply;
+    try {
+      response = await fetch(`api/${path}?${query}`, options);
+      reply = await response.json();
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Failure("The explorer does not answer; start it again with hierindex explore.", true);
+    }
+    if (!response.ok) throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
+    return reply;
+  }
+}
+
+/**
+ * The data of a report.
+ *
+ * @param {object} data `index`, as the server returns it; `nodes`, a list of them depth-first in
+ *     reading order, each with `id`, `parent` (null for a root), `title`, `level`, `document`,
+ *     `documents`, `chunks`, `text` and `quotes`; and `titles` of documents by their ids.
+ */
+export class Embedded {
+  constructor(data) {
+    this.data = data;
+    this.byId = new Map(data.nodes.map((node) => [node.id, node]));
+    this.below = new Map();
+    for (const node of data.nodes) {
+      const parent = this.byId.has(node.parent) ? node.parent : null;
+      if (!this.below.has(parent)) this.below.set(parent, []);
+      this.below.get(parent).push(node);
+    }
+    this.chunks = new Map(); // by document, in the order of its text
+    for (const node of data.nodes) {
+      const place = this.children(node.id).length ? null : node.quotes?.[0];
+      if (!place?.verbatim || !place.document) continue;
+      if (!this.chunks.has(place.document)) this.chunks.set(place.document, []);
+      this.chunks.get(place.document).push({ start: place.start - place.at, place, text: node.text });
+    }
+    for (const chunks of this.chunks.values()) chunks.sort((a, b) => a.start - b.start);
+  }
+
+  async index() {
+    return this.data.index;
+  }
+
+  async nodes(of, start, n) {
+    const all = this.children(of);
+    return { of, nodes: all.slice(start, start + n).map((node) => this.brief(node)), total: all.length };
+  }
+
+  async node(id) {
+    const node = this.byId.get(id);
+    if (!node) throw new Failure("This report does not hold the node of this link.");
+    const path = this.path(node);
+    const beside = this.children(path.at(-1)?.id ?? null);
+    const at = beside.indexOf(node);
+    const near = (other) => (other ? this.brief(other) : null);
+    return { ...node, path, before: near(beside[at - 1]), after: near(beside[at + 1]) };
+  }
+
+  async source(span, context) {
+    const { document, start, end } = span;
+    let text = "";
+    let first = null;
+    let place = null;
+    let reached = 0;
+    for (const chunk of this.chunks.get(document) ?? []) {
+      const to = chunk.start + pointsIn(chunk.text);
+      if (to <= start - context || to <= reached || chunk.start >= end + context) continue;
+      first ??= chunk.start;
+      reached ||= chunk.start;
+      const unit = units(chunk.text);
+      text += "\n".repeat(Math.max(0, Math.min(2, chunk.start - reached)));
+      text += " ".repeat(Math.max(0, chunk.start - reached - 2));
+      text += chunk.text.slice(unit(Math.max(0, reached - chunk.start)));
+      if (chunk.start <= start) place = chunk.place;
+      reached = to;
+    }
+    if (first === null) throw new Failure("This report does not hold the text of this passage.");
+    const unit = units(text);
+    const part = (a, b) => text.slice(unit(Math.max(0, a - first)), unit(Math.max(0, b - first)));
+    const [from, to] = [Math.max(first, start - context), Math.min(reached, end + context)];
+    return {
+      ...{ page: place?.page, page_label: place?.page_label, section: place?.section, ...span },
+      title: this.data.titles?.[document] ?? document,
+      ...{ before_start: from, before: part(from, start), text: part(start, end) },
+      ...{ after: part(end, to), after_end: to },
+    };
+  }
+
+  async icicle(from, to, n) {
+    const cells = [];
+    const total = this.children(null).reduce((sum, node) => sum + node.chunks, 0) || 1;
+    const walk = (nodes, depth, start) => {
+      for (const node of nodes) {
+        const [x0, x1] = [start / total, (start + node.chunks) / total];
+        if (x1 > from && x0 < to) cells.push({ ...this.brief(node), depth, x0, x1 });
+        walk(this.children(node.id), depth + 1, start);
+        start += node.chunks;
+      }
+    };
+    walk(this.children(null), 0, 0);
+    cells.sort((a, b) => b.x1 - b.x0 - (a.x1 - a.x0));
+    const depth = cells.reduce((most, cell) => Math.max(most, cell.depth), 0);
+    return { depth, cells: cells.slice(0, n) };
+  }
+
+  async search(q, n) {
+    const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+    const has = (text) => words.every((word) => text.toLowerCase().includes(word));
+    const found = this.data.nodes.filter((node) => has(`${node.title} ${node.text}`));
+    found.sort((a, b) => has(b.title) - has(a.title));
+    const path = (node) => this.path(node).map((above) => above.id);
+    return { nodes: found.slice(0, n).map((node) => ({ ...this.brief(node), path: path(node) })) };
+  }
+
+  children(id) {
+    return this.below.get(id) ?? [];
+  }
+
+  brief(node) {
+    const { quotes, parent, text, ...rest } = node;
+    return { ...rest, text: text.slice(0, 300), children: this.children(node.id).length };
+  }
+
+  path(node) {
+    const above = this.byId.get(node.parent);
+    return above ? [...this.path(above), { id: above.id, title: above.title, level: above.level }] : [];
+  }
+}

@@ -1,0 +1,68 @@
+/** Elements of the page, made without any markup in strings. */
+
+/**
+ * @param {string} id
+ * @returns {HTMLElement} the page's element, which index.html has.
+ */
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/**
+ * Make an element. Attributes that are null or false are left out; strings become text.
+ *
+ * @param {string} tag
+ * @param {Object<string, string|number|boolean|null>} attributes
+ * @param {...(Node|string)} children
+ */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/**
+ * Make a button that calls `act` when it is pressed.
+ *
+ * @param {string|Node} label
+ * @param {() => unknown} act
+ */
+export function button(label, act, attributes = {}) {
+  const made = element("button", { type: "button", ...attributes }, label);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** Return a function that calls `act` once no call has come for `wait` milliseconds. */
+export function settled(act, wait) {
+  let timer = 0;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => act(...given), wait);
+  };
+}
+
+/** Close a menu on Escape and on a click elsewhere. */
+export function closeMenus() {
+  const open = () => document.querySelectorAll("details.menu[open]");
+  document.addEventListener("pointerdown", (event) => {
+    for (const menu of open()) if (!menu.contains(event.target)) menu.open = false;
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    for (const menu of open()) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+      event.stopImmediatePropagation();
+    }
+  }, true);
+}
+
+/** Say a sentence to those who listen to the page. */
+export function say(sentence) {
+  byId("status").textContent = sentence;
+}

@@ -1,0 +1,224 @@
+/** The page as a whole: what is selected, read and shown, and in which pane. */
+
+import { go, readAddress, spanOf } from "./address.js";
+import { Answer, marksOf } from "./answer.js";
+import { Embedded, Failure, Served } from "./data.js";
+import { byId, closeMenus, say, settled } from "./elements.js";
+import { Find } from "./find.js";
+import { showHealth } from "./health.js";
+import { Icicle } from "./icicle.js";
+import { CorpusMap } from "./map.js";
+import { Outline } from "./outline.js";
+import { Question } from "./question.js";
+import { Source } from "./source.js";
+import { Summary } from "./summary.js";
+import { counted } from "./text.js";
+
+const WAIT = 50; // milliseconds that a run of keys is apart
+const NARROW = matchMedia("(max-width: 55rem)");
+
+class Explorer {
+  constructor(data) {
+    this.data = data;
+    const fail = (error) => this.fail(error);
+    const select = (id) => this.select(id, false);
+    const read = (id) => this.read(id);
+    this.state = { hasAnswer: false, read: "summary", selected: null, first: null };
+    this.outline = new Outline(byId("tree"), data, { select: (id, isRun) => this.select(id, isRun), read, fail });
+    this.find = new Find(
+      { input: byId("find"), list: byId("found"), count: byId("find-count"), tree: byId("tree") },
+      data,
+      { select: (id, isRun) => this.select(id, isRun), close: () => this.outline.focus(), fail },
+    );
+    this.icicle = new Icicle({ canvas: byId("icicle"), caption: byId("icicle-caption"), out: byId("zoom-out") }, data, { select, fail });
+    this.map = new CorpusMap(
+      { canvas: byId("points"), caption: byId("map-caption"), legend: byId("legend"), levels: byId("map-level") },
+      data,
+      { select, fail },
+    );
+    this.summary = new Summary(byId("summary"));
+    this.answer = new Answer(byId("answer"));
+    this.source = new Source({ bar: byId("source-bar"), block: byId("passage") }, data, { follow: (passage) => this.follow(passage), fail });
+    this.question = new Question(
+      { form: byId("question"), input: byId("asked"), submit: byId("ask"), fields: byId("option-fields"), count: byId("options-set") },
+      data,
+      { asked: (question, answer) => this.asked(question, answer), fail },
+    );
+    this.showSoon = settled(() => this.show(), WAIT);
+  }
+
+  /** Load what is seen first. */
+  async start() {
+    closeMenus();
+    this.listen();
+    const info = await this.data.index();
+    byId("name").textContent = info.name;
+    document.title = `${info.name} · hierindex`;
+    showHealth(byId("health-card"), info);
+    this.question.start(info.levels);
+    this.map.start(info.levels);
+    if (!info.documents) {
+      byId("empty").textContent = "This index holds no documents yet; add some with hierindex update.";
+      return;
+    }
+    await this.outline.start();
+    byId("empty").hidden = true;
+    this.state.first = this.outline.root.children[0];
+    if (this.outline.root.total === 1) await this.outline.toggle(this.state.first, true);
+    await Promise.all([this.show(), this.icicle.load()]);
+  }
+
+  listen() {
+    addEventListener("popstate", () => {
+      const { document: passage } = readAddress();
+      this.pane(history.state?.pane ?? (passage ? "source" : document.body.dataset.pane));
+      this.show();
+    });
+    addEventListener("address", () => this.showSoon());
+    document.addEventListener("click", (event) => this.click(event));
+    document.addEventListener("keydown", (event) => this.press(event));
+    NARROW.addEventListener("change", () => this.pane(document.body.dataset.pane));
+    this.pane("outline");
+  }
+
+  /** Links within the page, and the buttons of panes. */
+  click(event) {
+    const link = event.target.closest("a[href^='#']");
+    if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      const address = Object.fromEntries(new URLSearchParams(link.getAttribute("href").slice(1)));
+      if (link.passage) this.follow(link.passage);
+      else this.goTo({ ...address, read: undefined }, "reading");
+    }
+    const pane = event.target.closest("button[data-pane]");
+    if (pane) this.pane(pane.dataset.pane);
+    const read = event.target.closest("button[data-read]");
+    if (read) this.goTo({ node: readAddress().node, read: read.dataset.read === "answer" ? "answer" : undefined });
+  }
+
+  press(event) {
+    const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+    if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      this.pane("outline");
+      byId("find").focus();
+    } else if (event.key === "Escape") {
+      this.pane("outline");
+      this.outline.focus();
+    }
+  }
+
+  /** Show a pane, which wide screens show beside the others. */
+  pane(name) {
+    const { dataset } = document.body;
+    dataset.pane = name;
+    if (name === "outline" || name === "map") dataset.left = name;
+    if (name === "map") this.map.open();
+    if (name === "source") this.source.seek();
+    for (const each of document.querySelectorAll("button[data-pane]")) {
+      const isShown = each.dataset.pane === (NARROW.matches ? name : dataset.left);
+      each.setAttribute("aria-pressed", String(isShown));
+    }
+  }
+
+  /** Go to an address; on narrow screens, to a pane. */
+  goTo(address, pane = document.body.dataset.pane, isRun = false) {
+    const now = document.body.dataset.pane;
+    if (history.state?.pane !== now) history.replaceState({ ...history.state, pane: now }, "");
+    if (NARROW.matches && pane !== now) this.pane(pane);
+    go(address, { pane, run: isRun });
+  }
+
+  select(id, isRun) {
+    const isOpened = NARROW.matches && !isRun && document.body.dataset.pane !== "overview";
+    this.goTo({ node: id }, isOpened ? "reading" : undefined, isRun);
+  }
+
+  /** Read the text of a node by keyboard. */
+  async read(id) {
+    this.goTo({ node: id }, "reading");
+    await this.show();
+    this.summary.focus();
+  }
+
+  follow(passage) {
+    const { node, read } = readAddress();
+    this.goTo({ node: node ?? this.state.selected, read, ...spanOf(passage) }, "source");
+    if (NARROW.matches) byId("passage").focus();
+  }
+
+  /** Show what the address names. */
+  async show() {
+    const address = readAddress();
+    const id = address.node ?? this.state.first?.id;
+    const isAnswer = address.read === "answer" && this.state.hasAnswer;
+    this.readTab(isAnswer);
+    try {
+      if (id && id !== this.state.selected) await this.showNode(id);
+    } catch (error) {
+      this.state.selected = null;
+      if (!error.isGone) this.summary.fail(error.message);
+      this.fail(error);
+    }
+    if (readAddress().node !== address.node) return;
+    const reader = isAnswer ? this.answer : this.summary;
+    const span = address.document ? spanOf(address) : reader.passages[0] ? spanOf(reader.passages[0]) : null;
+    reader.mark(span);
+    await this.source.show(span, reader.passages);
+  }
+
+  async showNode(id) {
+    const node = await this.data.node(id);
+    if (id !== (readAddress().node ?? this.state.first?.id)) return;
+    this.state.selected = id;
+    const path = [...node.path.map((above) => above.id), id];
+    this.summary.show(node);
+    this.icicle.select(path);
+    this.map.select(path);
+    if (this.outline.current?.id !== id) await this.outline.reveal(path);
+    this.notice("");
+  }
+
+  readTab(isAnswer) {
+    for (const tab of document.querySelectorAll("button[data-read]")) {
+      const isShown = (tab.dataset.read === "answer") === isAnswer;
+      tab.setAttribute("aria-pressed", String(isShown));
+      byId(tab.dataset.read).hidden = !isShown;
+    }
+  }
+
+  /** Show an answer, and light up what it is from. */
+  async asked(question, answer) {
+    this.notice("");
+    this.answer.show(question, answer);
+    this.state.hasAnswer = true;
+    document.querySelector("button[data-read='answer']").hidden = false;
+    const marks = marksOf(answer.refused ? [] : answer.sources);
+    for (const view of [this.outline, this.icicle, this.map]) view.light(marks);
+    for (const { id, path } of [...answer.sources].reverse()) {
+      if (marks.has(id)) await this.outline.reveal([...path, id]);
+    }
+    const best = marks.size ? answer.sources[0].id : this.state.selected;
+    this.goTo({ node: best, read: "answer" }, "reading");
+    const n = answer.sources.length;
+    say(answer.refused ? "The index does not answer this." : `An answer from ${counted(n, "source")}.`);
+  }
+
+  /** Say what went wrong in one sentence. */
+  fail(error) {
+    if (!(error instanceof Failure)) throw error;
+    this.notice(error.message);
+  }
+
+  notice(sentence) {
+    byId("notice").textContent = sentence;
+    byId("notice").hidden = !sentence;
+  }
+}
+
+const held = document.getElementById("data");
+const explorer = new Explorer(held ? new Embedded(JSON.parse(held.textContent)) : new Served());
+explorer.start().catch((error) => {
+  byId("empty").textContent = error.message;
+  if (!(error instanceof Failure)) throw error;
+});

@@ -1,0 +1,231 @@
+/** The map: chunks in two dimensions, near ones alike, coloured by their parents at a level. */
+
+import { button, element, settled } from "./elements.js";
+import { Picture } from "./picture.js";
+import { counted, shown } from "./text.js";
+
+const MOST = 5000; // points
+const NAMED = 8; // parents with a colour and a shape
+const REACH = 14; // pixels from the pointer to a point
+const WAIT = 60; // milliseconds until the name of a point is asked for
+const MARGIN = 16; // pixels
+const SHAPES = [circle, square, triangle, diamond];
+
+/** `actions` are `select(id)` and `fail(error)`. */
+export class CorpusMap {
+  constructor({ canvas, caption, legend, levels }, data, actions) {
+    Object.assign(this, { canvas, caption, legend, levels, data, actions });
+    Object.assign(this, { points: [], parents: [], chunks: 0, path: [], marks: new Map() });
+    Object.assign(this, { hovered: null, only: null, isStarted: false });
+    this.picture = new Picture(canvas, (...given) => this.draw(...given));
+    this.nameSoon = settled((point) => this.name(point).catch(actions.fail), WAIT);
+    levels.addEventListener("change", () => this.load());
+    canvas.addEventListener("pointermove", (event) => this.hover(this.nearest(event.offsetX, event.offsetY)));
+    canvas.addEventListener("pointerleave", () => this.hover(null));
+    canvas.addEventListener("click", (event) => {
+      const point = this.nearest(event.offsetX, event.offsetY);
+      if (point) this.actions.select(point.id);
+    });
+    canvas.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  /** Offer the levels that colours may stand for. */
+  start(levels) {
+    const above = levels.filter(({ level, nodes }) => level > 0 && nodes > 1);
+    for (const { level, nodes } of [...above].reverse()) {
+      this.levels.append(element("option", { value: level }, `level ${level} (${counted(nodes, "node")})`));
+    }
+    const fit = [...above].reverse().find(({ nodes }) => nodes >= 4) ?? above.at(-1);
+    this.levels.value = String(fit?.level ?? "");
+    this.levels.disabled = !above.length;
+  }
+
+  /** Load the points when the map is seen for the first time. */
+  async open() {
+    if (!this.isStarted) await this.load();
+    this.isStarted = true;
+    this.picture.soon();
+  }
+
+  async load() {
+    try {
+      const { points, parents, chunks } = await this.data.map(this.levels.value || 0, MOST);
+      Object.assign(this, { points, parents, chunks, only: null, hovered: null });
+    } catch (error) {
+      return this.actions.fail(error);
+    }
+    this.rank();
+    this.list();
+    this.describe();
+    return this.picture.soon();
+  }
+
+  /** Give the biggest parents their colours, from the biggest on. */
+  rank() {
+    const sizes = this.parents.map(() => 0);
+    for (const { parent } of this.points) if (parent !== null) sizes[parent] += 1;
+    const order = sizes.map((_, i) => i).sort((a, b) => sizes[b] - sizes[a]);
+    this.big = order.slice(0, NAMED);
+    this.sizes = sizes;
+    this.rankOf = new Map(this.big.map((parent, i) => [parent, i]));
+    const xs = this.points.map(({ x }) => x);
+    const ys = this.points.map(({ y }) => y);
+    this.bounds = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  }
+
+  list() {
+    const entries = this.big.map((parent, rank) => {
+      const sign = element("canvas", { width: 28, height: 28, "aria-hidden": "true" });
+      const name = element("bdi", {}, shown(this.parents[parent].title));
+      const entry = button(sign, () => this.show(parent), { class: "plain", "aria-pressed": "false" });
+      entry.append(name, element("span", { class: "quiet" }, String(this.sizes[parent])));
+      return element("li", { "data-rank": rank }, entry);
+    });
+    const rest = this.parents.length - this.big.length;
+    if (rest > 0) entries.push(element("li", { class: "quiet" }, `and ${counted(rest, "smaller one")}, in grey`));
+    this.legend.replaceChildren(...entries);
+  }
+
+  /** Show the points of one parent alone, or of all again. */
+  show(parent) {
+    this.only = this.only === parent ? null : parent;
+    this.big.forEach((each, i) => {
+      this.legend.children[i].firstChild.setAttribute("aria-pressed", String(each === this.only));
+    });
+    this.picture.soon();
+  }
+
+  select(path) {
+    this.path = path;
+    this.picture.soon();
+  }
+
+  light(marks) {
+    this.marks = marks;
+    this.picture.soon();
+  }
+
+  place({ x, y }) {
+    const [left, right, low, high] = this.bounds;
+    const { width, height } = this.picture;
+    const across = (value, from, to, room) => MARGIN + ((value - from) / (to - from || 1)) * (room - 2 * MARGIN);
+    return [across(x, left, right, width), height - across(y, low, high, height)];
+  }
+
+  draw(context) {
+    const { picture } = this;
+    const size = this.points.length > 2000 ? 2.2 : this.points.length > 500 ? 3 : 4;
+    const selected = this.path.at(-1);
+    const order = [...this.points].sort((a, b) => this.rankAt(b) - this.rankAt(a));
+    for (const point of order) {
+      const rank = this.rankAt(point);
+      const isDim = this.only !== null && point.parent !== this.only;
+      context.globalAlpha = isDim ? 0.15 : 0.85;
+      context.fillStyle = picture.colour(rank < NAMED ? `map-${rank + 1}` : "map-rest");
+      this.dot(context, this.place(point), rank, size);
+    }
+    context.globalAlpha = 1;
+    context.lineWidth = 2;
+    for (const point of this.points) {
+      const isLit = this.marks.get(point.id)?.score !== undefined;
+      if (!isLit && point.id !== selected && point !== this.hovered) continue;
+      context.strokeStyle = picture.colour(point.id === selected || point === this.hovered ? "ink" : "accent");
+      circle(context, ...this.place(point), size + 3);
+      context.stroke();
+    }
+    this.big?.forEach((_, rank) => this.sign(this.legend.children[rank].querySelector("canvas"), rank));
+  }
+
+  rankAt({ parent }) {
+    return this.rankOf.get(parent) ?? NAMED;
+  }
+
+  dot(context, [x, y], rank, size) {
+    (rank < NAMED ? SHAPES[rank % SHAPES.length] : circle)(context, x, y, rank < NAMED ? size : size * 0.8);
+    context.fill();
+  }
+
+  sign(canvas, rank) {
+    const context = canvas.getContext("2d");
+    context.clearRect(0, 0, 28, 28);
+    context.fillStyle = this.picture.colour(`map-${rank + 1}`);
+    this.dot(context, [14, 14], rank, 9);
+  }
+
+  nearest(x, y) {
+    let [best, least] = [null, REACH ** 2];
+    for (const point of this.points) {
+      const [px, py] = this.place(point);
+      const far = (px - x) ** 2 + (py - y) ** 2;
+      if (far < least) [best, least] = [point, far];
+    }
+    return best;
+  }
+
+  hover(point) {
+    if (point === this.hovered) return;
+    this.hovered = point;
+    this.describe();
+    this.picture.soon();
+    if (point) this.nameSoon(point);
+  }
+
+  describe(title = "") {
+    const parent = this.hovered && this.parents[this.hovered.parent];
+    const n = this.points.length;
+    const sample = n < this.chunks ? `${n.toLocaleString("en")} of ${counted(this.chunks, "chunk")}` : counted(n, "chunk");
+    const said = this.hovered ? [title || "…", parent && `in ${parent.title}`].filter(Boolean).join(" · ") : `${sample}; near ones are similar`;
+    this.caption.replaceChildren(shown(said));
+  }
+
+  async name(point) {
+    const { title } = await this.data.node(point.id);
+    if (this.hovered === point) this.describe(title);
+  }
+
+  /** Move to the nearest point in a direction, or select it. */
+  press(event) {
+    const steps = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    const from = this.hovered ?? this.points.find(({ id }) => id === this.path.at(-1)) ?? this.points[0];
+    if (!from || !(event.key in steps || event.key === "Enter")) return;
+    event.preventDefault();
+    if (event.key === "Enter") return void this.actions.select(from.id);
+    const [dx, dy] = steps[event.key];
+    const [x, y] = this.place(from);
+    let [best, least] = [from, Infinity];
+    for (const point of this.points) {
+      const [px, py] = this.place(point);
+      const ahead = (px - x) * dx + (py - y) * dy;
+      const aside = Math.abs((px - x) * dy) + Math.abs((py - y) * dx);
+      if (ahead > 0.5 && aside <= ahead * 1.5 && ahead + 2 * aside < least) [best, least] = [point, ahead + 2 * aside];
+    }
+    this.hover(best);
+  }
+}
+
+function circle(context, x, y, size) {
+  context.beginPath();
+  context.arc(x, y, size, 0, 2 * Math.PI);
+}
+
+function square(context, x, y, size) {
+  context.beginPath();
+  context.rect(x - size * 0.9, y - size * 0.9, size * 1.8, size * 1.8);
+}
+
+function triangle(context, x, y, size) {
+  context.beginPath();
+  context.moveTo(x, y - size * 1.2);
+  context.lineTo(x + size * 1.1, y + size * 0.8);
+  context.lineTo(x - size * 1.1, y + size * 0.8);
+  context.closePath();
+}
+
+function diamond(context, x, y, size) {
+  context.beginPath();
+  context.moveTo(x, y - size * 1.3);
+  context.lineTo(x + size * 1.3, y);
+  context.lineTo(x, y + size * 1.3);
+  context.lineTo(x - size * 1.3, y);
+  context.closePath();
+}

@@ -1,0 +1,257 @@
+/** The outline: titles that expand and collapse, worked by keyboard as an ARIA tree. */
+
+import { element } from "./elements.js";
+import { counted, shown, sizeOf } from "./text.js";
+
+const MORE = 200; // children to load at a time
+const MOST_LOADED = 50; // times, to reach a node among its siblings
+const PAGE_ROWS = 10; // rows that PageUp and PageDown move by
+const TYPED = 700; // milliseconds that letters of one word are apart
+
+/**
+ * A row of the outline is an entry: a node with its depth, its loaded `children` and their
+ * `total`, or the last row of a list that is not wholly loaded, which has no `id`.
+ *
+ * `actions` are `select(id, isRun)`, `read(id)` and `fail(error)`.
+ */
+export class Outline {
+  constructor(tree, data, actions) {
+    Object.assign(this, { tree, data, actions, typed: "", typedAt: 0, marks: new Map() });
+    this.entries = new Map(); // by node id
+    this.ofRow = new WeakMap();
+    this.root = { id: null, depth: 0, children: [], total: 1, isOpen: true, row: null };
+    this.current = null;
+    tree.addEventListener("keydown", (event) => this.press(event));
+    tree.addEventListener("click", (event) => this.click(event));
+    tree.addEventListener("dblclick", (event) => this.onEntry(event, (entry) => this.toggle(entry)));
+  }
+
+  /** Load the first rows; returns how many roots there are. */
+  async start() {
+    await this.load(this.root);
+    this.refresh(this.root);
+    return this.root.total;
+  }
+
+  /** Load the next children of an entry. */
+  load(entry) {
+    entry.loading ??= this.data
+      .nodes(entry.id, entry.children.length, MORE)
+      .then(({ nodes, total }) => {
+        entry.total = nodes.length ? total : entry.children.length;
+        for (const brief of nodes) entry.children.push(this.entryOf(brief, entry));
+      })
+      .finally(() => (entry.loading = null));
+    return entry.loading;
+  }
+
+  entryOf(brief, parent) {
+    const known = { brief, id: brief.id, parent, depth: parent.depth + 1, isOpen: false };
+    const entry = { ...known, place: parent.children.length, children: [], total: brief.children };
+    this.entries.set(brief.id, entry);
+    return entry;
+  }
+
+  /** Expand or collapse an entry. */
+  async toggle(entry, isOpen = !entry.isOpen) {
+    if (!entry.id || !entry.total || entry.isOpen === isOpen) return;
+    if (isOpen && !entry.children.length) await this.load(entry);
+    entry.isOpen = isOpen;
+    entry.row?.setAttribute("aria-expanded", isOpen);
+    if (!isOpen && this.isUnder(this.current, entry)) this.move(entry);
+    this.refresh(entry);
+  }
+
+  isUnder(entry, above) {
+    return Boolean(entry) && (entry.parent === above || this.isUnder(entry.parent, above));
+  }
+
+  /** Load the rest of a list, some at a time, and go on from its first new row. */
+  async extend(more) {
+    const { parent } = more;
+    const n = parent.children.length;
+    await this.load(parent);
+    this.refresh(parent);
+    if (this.current === more) this.move(parent.children[n] ?? parent.children[n - 1]);
+  }
+
+  /** Put the rows under an entry into the page anew. */
+  refresh(entry) {
+    let row = entry.row ? entry.row.nextElementSibling : this.tree.firstElementChild;
+    while (row && this.ofRow.get(row).depth > entry.depth) {
+      const next = row.nextElementSibling;
+      row.remove();
+      row = next;
+    }
+    const rows = document.createDocumentFragment();
+    const add = (above) => {
+      for (const child of above.isOpen ? above.children : []) {
+        rows.append(this.rowOf(child));
+        add(child);
+      }
+      if (above.isOpen && above.children.length < above.total) rows.append(this.moreOf(above));
+    };
+    add(entry);
+    this.tree.insertBefore(rows, row);
+  }
+
+  rowOf(entry) {
+    if (entry.row) return entry.row;
+    const { brief, depth, place } = entry;
+    entry.row = element(
+      "div",
+      {
+        ...{ role: "treeitem", class: "row", tabindex: -1, "aria-level": depth },
+        ...{ "aria-posinset": place + 1, "aria-setsize": entry.parent.total },
+        "aria-expanded": entry.total ? String(entry.isOpen) : null,
+        "aria-selected": "false",
+        "data-kind": brief.document ? "document" : brief.children ? "summary" : "chunk",
+      },
+      element("span", { class: "twist", "aria-hidden": "true" }),
+      element("span", { class: "title", dir: "auto" }, shown(brief.title)),
+      element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(brief.text)),
+      element("span", { class: "lit" }),
+      sizeOf(brief),
+    );
+    entry.row.style.setProperty("--depth", Math.min(depth - 1, 24));
+    this.ofRow.set(entry.row, entry);
+    this.dress(entry);
+    return entry.row;
+  }
+
+  moreOf(parent) {
+    const { depth, total, children } = parent;
+    const entry = { id: null, parent, depth: depth + 1, children: [], total: 0 };
+    const label = `Show ${Math.min(MORE, total - children.length)} more of ${counted(total, "row")}`;
+    entry.row = element(
+      "div",
+      { role: "treeitem", class: "row more", tabindex: -1, "aria-level": depth + 1, "aria-selected": "false" },
+      label,
+    );
+    entry.row.style.setProperty("--depth", Math.min(depth, 24));
+    this.ofRow.set(entry.row, entry);
+    return entry.row;
+  }
+
+  /** Light up nodes: `marks` has, by id, `score` of a source, or `under`, how many are below. */
+  light(marks) {
+    this.marks = marks;
+    for (const entry of this.entries.values()) this.dress(entry);
+  }
+
+  dress({ id, row }) {
+    if (!row) return;
+    const mark = this.marks.get(id);
+    const lit = row.querySelector(".lit");
+    row.dataset.lit = mark ? (mark.score === undefined ? "under" : "source") : "";
+    lit.textContent = mark?.under ?? "";
+    const said = mark?.score === undefined ? `${mark?.under} sources below` : "a source of the answer";
+    if (mark) lit.setAttribute("aria-label", said);
+    else lit.removeAttribute("aria-label");
+    if (mark) lit.setAttribute("role", "img");
+    else lit.removeAttribute("role");
+  }
+
+  /**
+   * Expand the way down to a node and make it the current row.
+   *
+   * @param {string[]} path ids from the root down to the node
+   */
+  async reveal(path) {
+    let entry = this.root;
+    for (const id of path) {
+      await this.toggle(entry, true);
+      const child = await this.child(entry, id);
+      if (!child) break;
+      entry = child;
+    }
+    if (entry !== this.root) this.move(entry);
+  }
+
+  async child(entry, id) {
+    const n = entry.children.length;
+    for (let i = 0; i < MOST_LOADED && entry.children.length < entry.total; i++) {
+      if (this.entries.get(id)?.parent === entry) break;
+      await this.load(entry);
+    }
+    if (entry.children.length > n) this.refresh(entry);
+    const child = this.entries.get(id);
+    return child?.parent === entry ? child : null;
+  }
+
+  /** Make an entry the current row, without any other effect. */
+  move(entry) {
+    const hadFocus = this.tree.contains(document.activeElement);
+    this.current?.row.setAttribute("tabindex", -1);
+    this.current?.row.setAttribute("aria-selected", "false");
+    this.current = entry;
+    entry.row.setAttribute("tabindex", 0);
+    entry.row.setAttribute("aria-selected", "true");
+    if (hadFocus) entry.row.focus({ preventScroll: true });
+    entry.row.scrollIntoView({ block: "nearest" });
+  }
+
+  focus() {
+    this.current?.row.focus();
+  }
+
+  onEntry(event, act) {
+    const row = event.target.closest(".row");
+    if (row) this.doing(act(this.ofRow.get(row)));
+  }
+
+  doing(work) {
+    Promise.resolve(work).catch((error) => this.actions.fail(error));
+  }
+
+  click(event) {
+    this.onEntry(event, (entry) => {
+      if (!entry.id) return this.extend(entry);
+      if (event.target.closest(".twist")) return this.toggle(entry);
+      this.move(entry);
+      entry.row.focus({ preventScroll: true });
+      return this.actions.select(entry.id, false);
+    });
+  }
+
+  go(row) {
+    const entry = row && this.ofRow.get(row);
+    if (!entry) return;
+    this.move(entry);
+    if (entry.id) this.actions.select(entry.id, true);
+  }
+
+  press(event) {
+    const entry = this.current;
+    if (!entry || event.ctrlKey || event.metaKey || event.altKey) return;
+    const rows = this.tree.children;
+    const at = () => Array.prototype.indexOf.call(rows, entry.row);
+    const acts = {
+      ArrowDown: () => this.go(entry.row.nextElementSibling),
+      ArrowUp: () => this.go(entry.row.previousElementSibling),
+      PageDown: () => this.go(rows[Math.min(rows.length - 1, at() + PAGE_ROWS)]),
+      PageUp: () => this.go(rows[Math.max(0, at() - PAGE_ROWS)]),
+      Home: () => this.go(rows[0]),
+      End: () => this.go(rows[rows.length - 1]),
+      ArrowRight: () => (entry.isOpen ? this.go(entry.children[0]?.row) : this.toggle(entry, true)),
+      ArrowLeft: () => (entry.isOpen ? this.toggle(entry, false) : this.go(entry.parent.row)),
+      " ": () => (entry.id ? this.toggle(entry) : this.extend(entry)),
+      Enter: () => (entry.id ? this.actions.read(entry.id) : this.extend(entry)),
+    };
+    const act = acts[event.key] ?? (/^[^/?\s]$/u.test(event.key) ? () => this.type(event.key) : null);
+    if (!act) return;
+    event.preventDefault();
+    this.doing(act());
+  }
+
+  /** Go to the next row whose title begins with what was typed. */
+  type(letter) {
+    const isNew = performance.now() - this.typedAt > TYPED;
+    this.typed = (isNew ? "" : this.typed) + letter.toLowerCase();
+    this.typedAt = performance.now();
+    const rows = [...this.tree.children];
+    const from = rows.indexOf(this.current.row) + (this.typed.length === 1 ? 1 : 0);
+    const begins = (row) => this.ofRow.get(row).brief?.title.toLowerCase().startsWith(this.typed);
+    this.go([...rows.slice(from), ...rows.slice(0, from)].find(begins));
+  }
+}

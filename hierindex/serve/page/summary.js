@@ -1,0 +1,80 @@
+/** The selected node: where it stands, and its text, of which each sentence leads to its source. */
+
+import { linkTo } from "./address.js";
+import { element } from "./elements.js";
+import { markCurrent, showPieces } from "./sentences.js";
+import { counted, quoted, shown } from "./text.js";
+
+const KINDS = {
+  chunk: "as in the document",
+  extractive: "quoted from its documents",
+  abstractive: "written by a model",
+  extractive_fallback: "quoted, as the model failed",
+};
+
+export class Summary {
+  constructor(article) {
+    Object.assign(this, { article, passages: [] });
+  }
+
+  /** @param {object} node as the server describes it */
+  show(node) {
+    const pieces = quoted(node);
+    const block = element("div", { class: "text", dir: "auto", "data-kind": node.level ? "summary" : "chunk" });
+    showPieces(block, pieces, { node: node.id });
+    this.passages = pieces.map((piece) => piece.passage).filter(Boolean);
+    this.article.replaceChildren(
+      pathOf(node),
+      element("h2", { dir: "auto" }, shown(node.title)),
+      element("p", { class: "quiet" }, factsOf(node)),
+      block,
+      besideOf(node),
+    );
+    this.article.scrollTop = 0;
+  }
+
+  /** Mark the sentence that stands on a passage. */
+  mark(span) {
+    markCurrent(this.article, span);
+  }
+
+  /** Say why a node cannot be shown. */
+  fail(sentence) {
+    this.passages = [];
+    this.article.replaceChildren(element("p", { class: "hint" }, sentence));
+  }
+
+  /** Move the keyboard to the first sentence. */
+  focus() {
+    (this.article.querySelector("a.sentence") ?? this.article).focus();
+  }
+}
+
+function linkOf(node, rel = null) {
+  return element("a", { href: linkTo({ node: node.id }), dir: "auto", rel }, shown(node.title));
+}
+
+function pathOf({ path }) {
+  const steps = path.map((above) => element("li", {}, linkOf(above)));
+  return element("nav", { "aria-label": "Path", class: "path" }, element("ol", {}, ...steps));
+}
+
+function factsOf(node) {
+  const supported = node.grounding !== null && node.grounding < 1;
+  return [
+    `Level ${node.level}`,
+    node.n_tokens === undefined ? "" : counted(node.n_tokens, "token"),
+    KINDS[node.kind],
+    supported ? `${Math.round(node.grounding * 100)}% supported by its sources` : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function besideOf({ before, after }) {
+  const links = [
+    before && element("span", { class: "before" }, "Before: ", linkOf(before, "prev")),
+    after && element("span", { class: "after" }, "After: ", linkOf(after, "next")),
+  ];
+  return element("nav", { "aria-label": "Neighbours", class: "beside" }, ...links.filter(Boolean));
+}

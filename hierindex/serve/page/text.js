@@ -1,0 +1,145 @@
+/** Texts of documents, which may hold anything, as what the page shows. */
+
+import { element } from "./elements.js";
+
+// Marks that turn the direction of what follows, and control characters.
+const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
+const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
+const SHORTENED = /(?<![\p{L}\p{N}])(?:\p{Lu}|Mr|Mrs|Ms|Dr|St|No|Jr|Sr|vs|e\.g|i\.e)\.[ \n]*$/u;
+const CITED = /\[(\d+)\??\]/g;
+
+/**
+ * Return a text with its control characters written out, so that they have no effect.
+ *
+ * @param {string} text
+ * @returns {DocumentFragment}
+ */
+export function shown(text) {
+  const fragment = document.createDocumentFragment();
+  let from = 0;
+  for (const match of text.matchAll(CONTROLS)) {
+    fragment.append(text.slice(from, match.index));
+    const code = match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    fragment.append(element("span", { class: "control" }, `U+${code}`));
+    from = match.index + 1;
+  }
+  fragment.append(text.slice(from).replaceAll("\f", "\n"));
+  return fragment;
+}
+
+/** Return a number with its noun, in the plural unless it is one. */
+export function counted(n, noun) {
+  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+/** Return what is under a node, such as "3 documents, 20 chunks", in an element. */
+export function sizeOf({ documents, chunks, children }) {
+  const several = children && documents > 1 ? `${counted(documents, "document")}, ` : "";
+  const some = children ? counted(chunks, "chunk") : "";
+  return element("span", { class: "size" }, element("span", { class: "wide" }, several), some);
+}
+
+/** Return the section and page of a passage, as in "Results › Timing, page 12". */
+export function placeOf({ section, page, page_label: label }) {
+  const titles = Array.isArray(section) ? section.join(" › ") : section;
+  const number = page === undefined || page === null ? label : label ? `${label} (${page})` : page;
+  return [titles, number ? `page ${number}` : ""].filter(Boolean).join(", ");
+}
+
+/**
+ * Return a function from offsets in code points, as the index counts, to those of JavaScript.
+ *
+ * @param {string} text
+ * @returns {(offset: number) => number}
+ */
+export function units(text) {
+  if (!/[\u{10000}-\u{10ffff}]/u.test(text)) return (offset) => offset;
+  const at = [0];
+  for (const character of text) at.push(at.at(-1) + character.length);
+  return (offset) => at[Math.min(offset, at.length - 1)];
+}
+
+/** Return the number of code points of a text. */
+export function pointsIn(text) {
+  let n = 0;
+  for (const _ of text) n += 1;
+  return n;
+}
+
+/** Return a text whose lines end where paragraphs do. */
+export function unwrapped(text) {
+  return text.replace(/([^\n])\n(?!\n)/g, "$1 ");
+}
+
+/**
+ * Return the sentences of a text, which joined are the text; a single line end or an initial, as
+ * in "John F. Kennedy", ends none.
+ */
+export function sentencesIn(text) {
+  const sentences = [];
+  for (const { segment, index } of SENTENCES.segment(unwrapped(text))) {
+    const part = text.slice(index, index + segment.length);
+    if (SHORTENED.test(sentences.at(-1) ?? "")) sentences.push(sentences.pop() + part);
+    else sentences.push(part);
+  }
+  return sentences;
+}
+
+/**
+ * Divide the text of a node by the passages that its parts stand on.
+ *
+ * @returns {{text: string, passage: object|null}[]} whose texts joined are the node's; a passage
+ *     has `document`, `start` and `end`, and `verbatim`.
+ */
+export function quoted({ text, level, quotes = [] }) {
+  const unit = units(text);
+  const pieces = [];
+  let from = 0;
+  for (const quote of [...quotes].sort((a, b) => a.at - b.at)) {
+    const [at, to] = [Math.max(from, unit(quote.at)), unit(quote.to)];
+    if (to <= at || !quote.document) continue;
+    if (at > from) pieces.push({ text: text.slice(from, at), passage: null });
+    pieces.push(...passagesIn(text.slice(at, to), quote, level === 0));
+    from = to;
+  }
+  if (from < text.length) pieces.push({ text: text.slice(from), passage: null });
+  return pieces;
+}
+
+/** Divide the quote of a chunk into its sentences, each with its own passage. */
+function passagesIn(text, quote, isChunk) {
+  if (!quote.verbatim || !isChunk) return [{ text, passage: quote }];
+  let start = quote.start;
+  return sentencesIn(text).map((sentence) => {
+    const end = start + pointsIn(sentence.trimEnd());
+    const passage = { ...quote, start, end };
+    start += pointsIn(sentence);
+    return { text: sentence, passage: sentence.trim() ? passage : null };
+  });
+}
+
+/**
+ * Divide an answer by its citations, as "[1]".
+ *
+ * @param {{answer: string, answer_kind: string, citations: (object|null)[]}} answer
+ * @returns {{text: string, passage: object|null, mark: boolean}[]} An extractive answer is quoted
+ *     up to each citation; in one of a language model, a citation belongs to its sentence.
+ */
+export function cited({ answer, answer_kind: kind, citations }) {
+  const sentences = kind === "extractive" ? [unwrapped(answer)] : sentencesIn(answer);
+  const pieces = [];
+  for (const sentence of sentences) {
+    let from = 0;
+    for (const match of sentence.matchAll(CITED)) {
+      const passage = citations[match[1] - 1] ?? null;
+      if (match[1] > citations.length) continue;
+      if (match.index > from) {
+        pieces.push({ text: sentence.slice(from, match.index), passage, mark: false });
+      }
+      pieces.push({ text: match[0], passage, mark: true });
+      from = match.index + match[0].length;
+    }
+    pieces.push({ text: sentence.slice(from), passage: null, mark: false });
+  }
+  return pieces.filter((piece) => piece.text);
+}

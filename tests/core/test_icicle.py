@@ -1,0 +1,105 @@
+"""Cells tile those above them, and positions are a walk through the forest."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from core.test_cut import forests
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hierindex.core.cut import Forest
+from hierindex.core.icicle import Icicle
+
+
+@st.composite
+def icicles(draw):
+    parent, level = draw(forests(max_rows=20))
+    place = draw(st.lists(st.integers(0, 5), min_size=len(level), max_size=len(level)))
+    return Icicle(Forest(parent, level), np.array(place, np.int64)), parent, level, np.array(place)
+
+
+@given(icicles())
+def test_positions_are_a_walk_through_the_forest(given):
+    icicle, parent, level, place = given
+
+    def walk(of):
+        children = np.flatnonzero(parent == of).tolist()
+        for row in sorted(children, key=lambda row: (place[row], row)):
+            yield row
+            yield from walk(row)
+
+    rows = [*walk(-1)]
+    assert icicle.row.tolist() == rows
+    assert [icicle.position(row) for row in rows] == [*range(len(rows))]
+    for position, row in enumerate(rows):
+        above = icicle.row[icicle.parent[position]] if icicle.parent[position] >= 0 else -1
+        assert above == parent[row]
+        assert icicle.level[position] == level[row]
+        assert icicle.row[icicle.part(position)].tolist() == [row, *walk(row)]
+        path = icicle.path(position)
+        assert len(path) == icicle.depth[position]
+        assert all(icicle.parent[b] == a for a, b in pairwise(path))
+        assert path[-1:] == ([] if above < 0 else [icicle.parent[position]])
+
+
+@given(icicles())
+def test_children_are_in_order_and_tile_their_parent(given):
+    icicle, parent, _, _ = given
+    n_text = icicle.span(None)[1]
+    assert n_text == (icicle.level == 0).sum()
+    for of in (None, *range(len(parent))):
+        children = icicle.children(of)
+        start, end = icicle.span(of)
+        assert (np.diff(children) > 0).all()
+        if of is None:
+            assert (icicle.parent[children] == -1).all()
+        else:
+            assert len(children) == icicle.n_children[of]
+            assert (icicle.parent[children] == of).all()
+            if icicle.level[of] == 0:
+                assert (end - start, len(children)) == (1, 0)
+                continue
+        edges = [start, *icicle.x1[children].tolist()]
+        assert edges[:-1] == icicle.x0[children].tolist()
+        assert edges[-1] == (end if len(children) else start)
+        assert len(children) or start == end
+
+
+@given(icicles(), st.data())
+def test_the_broadest_cells_are_returned(given, data):
+    icicle, parent, _, _ = given
+    of = data.draw(st.sampled_from([None, *range(len(parent))]))
+    n = data.draw(st.integers(1, 25))
+    start, end = sorted(data.draw(st.tuples(st.integers(0, 20), st.integers(0, 20))))
+    cells = icicle.cells(of, start, end, n)
+    part, width = icicle.part(of), icicle.x1 - icicle.x0
+    seen = [
+        position
+        for position in range(part.start, part.stop)
+        if width[position] and icicle.x0[position] < end and icicle.x1[position] > start
+    ]
+    assert len(cells) == min(n, len(seen))
+    assert {*cells.tolist()} <= {*seen}
+    assert (np.diff(width[cells]) <= 0).all()
+    others = {*seen} - {*cells.tolist()}
+    assert not others or max(width[[*others]]) <= min(width[cells], default=0)
+    for i, cell in enumerate(cells.tolist()):
+        above = [position for position in icicle.path(cell) if position >= part.start]
+        assert {*above} <= {*cells[:i].tolist()}
+
+
+@given(icicles())
+def test_neighbours_are_the_nearest_of_a_level(given):
+    icicle, _, _, _ = given
+    for level in np.unique(icicle.level):
+        same = [None, *np.flatnonzero(icicle.level == level).tolist(), None]
+        for before, position, after in zip(same, same[1:], same[2:], strict=False):
+            assert icicle.neighbours(position) == (before, after)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_few_rows(n):
+    icicle = Icicle(Forest(np.full(n, -1), np.zeros(n, np.int64)), np.zeros(n, np.int64))
+    assert icicle.span(None) == (0, n)
+    assert icicle.cells(None, 0, 1, 9).tolist() == icicle.children(None).tolist() == [*range(n)]

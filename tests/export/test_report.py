@@ -1,0 +1,164 @@
+"""A report is the explorer's page with what the index holds, in one file of a bounded size."""
+
+import base64
+import hashlib
+import json
+import re
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import TextNode
+from store.trees import columns_of
+
+from hierindex import InputError, NodeRecord, Quote, Span
+from hierindex.errors import HierindexError
+from hierindex.export.report import to_html
+from hierindex.serve.inline import PAGE, inlined, modules
+
+DATA = re.compile(r'<script type="application/json" id="data">([^<]*)</script>')
+
+
+def data_of(path) -> dict:
+    (data,) = DATA.findall(path.read_text(encoding="utf-8"))
+    return json.loads(data)
+
+
+def test_it_has_all_that_the_index_holds(any_index, tmp_path) -> None:
+    report = to_html(any_index, tmp_path / "report.html")
+    data = data_of(tmp_path / "report.html")
+    assert report.to_json() == {
+        "nodes": len(data["nodes"]),
+        "bytes": (tmp_path / "report.html").stat().st_size,
+        "left_out": None,
+    }
+    assert data["index"].items() >= any_index.info().items()
+    assert (data["of"], data["left_out"]) == (None, None)
+    outline = []
+
+    def walk(nodes, parent=None):
+        for node in nodes:
+            outline.append({**node, "parent": parent})
+            walk(node["nodes"], node["id"])
+
+    walk(any_index.tree(depth=99)["nodes"])
+    for node, entry in zip(data["nodes"], outline, strict=True):
+        assert node["children"] == len(entry.pop("nodes"))
+        assert node.items() >= entry.items()
+        described = any_index.describe(node["id"])
+        assert node["text"] == described["text"]
+        assert (node["kind"], node["grounding"]) == (described["kind"], described["grounding"])
+        assert len(node["quotes"]) >= 1
+
+
+def test_a_part_begins_with_its_node(index, tmp_path) -> None:
+    (root,) = index.tree()["nodes"]
+    part = root["nodes"][-1]
+    to_html(index, tmp_path / "part.html", part["id"][:12])
+    data = data_of(tmp_path / "part.html")
+    assert data["of"] == data["nodes"][0]["id"] == part["id"]
+    assert data["nodes"][0]["parent"] is None
+    ids = {node["id"] for node in data["nodes"]}
+    assert all(node["parent"] in ids for node in data["nodes"][1:])
+
+
+@pytest.fixture
+def whole(any_index, tmp_path) -> int:
+    """The bytes of a report of everything."""
+    return to_html(any_index, tmp_path / "whole.html").bytes
+
+
+def test_texts_of_low_levels_are_left_out_first(any_index, whole, tmp_path) -> None:
+    bare = len(inlined("").encode())
+    for i in range(12):
+        max_bytes = whole + 200 - i * (whole + 200 - bare) // 12  # 200 for what is left out
+        path = tmp_path / f"{i}.html"
+        report = to_html(any_index, path, max_bytes=max_bytes)
+        data = data_of(path)
+        assert path.stat().st_size == report.bytes <= max_bytes
+        assert data["left_out"] == report.left_out
+        levels = [node["level"] for node in data["nodes"]]
+        with_text = [node["level"] for node in data["nodes"] if node["text"]]
+        without = [node["level"] for node in data["nodes"] if not node["text"]]
+        assert not with_text or not without or min(with_text) >= max(without)
+        n_missing = len(columns_of(any_index.store, "id")["id"]) - len(levels)
+        said = report.left_out or ""
+        assert (f"nodes of the lowest levels ({n_missing:,} of " in said) == bool(n_missing)
+        assert (f"texts of the lowest levels ({len(without):,} of " in said) == bool(without)
+        assert (not said) == (i == 0)
+
+
+def test_quoted_chunks_are_kept_before_others(index, tmp_path) -> None:
+    to_html(index, tmp_path / "all.html")
+    every = data_of(tmp_path / "all.html")["nodes"]
+    quotes = [quote for node in every if node["level"] for quote in node["quotes"]]
+
+    def is_quoted(chunk) -> bool:
+        (own,) = chunk["quotes"]
+        return any(
+            quote["document"] == own["document"] and own["start"] <= quote["start"] < own["end"]
+            for quote in quotes
+        )
+
+    chunks = {node["id"]: is_quoted(node) for node in every if not node["level"]}
+    assert {*chunks.values()} == {True, False}
+    size = (tmp_path / "all.html").stat().st_size
+    to_html(index, tmp_path / "less.html", max_bytes=size - 1)
+    kept = {n["id"] for n in data_of(tmp_path / "less.html")["nodes"] if n["text"]}
+    assert {node_id for node_id, quoted in chunks.items() if quoted} <= kept
+    others = [node_id in kept for node_id, quoted in chunks.items() if not quoted]
+    assert others == sorted(others, reverse=True)  # the first in reading order
+    assert not all(others)
+
+
+def test_too_small_a_bound_and_too_large_a_file(index, tmp_path) -> None:
+    for max_bytes in (1, len(inlined("").encode())):
+        with pytest.raises(InputError, match="is less than the page and its highest level need"):
+            to_html(index, tmp_path / "report.html", max_bytes=max_bytes)
+    with pytest.raises(InputError, match="max_bytes must be an integer of at least 1"):
+        to_html(index, tmp_path / "report.html", max_bytes=0)
+    assert not [*tmp_path.glob("*.html")]
+
+
+def test_only_the_page_may_run_script(index, tmp_path) -> None:
+    text = "</script><script>alert(1)</script><!--<script>"
+    quotes = (Quote(0, len(text), Span("<b>.txt", 0, len(text))),)
+    record = NodeRecord(quotes=quotes, documents=("<b>.txt",), title=text)
+    vector = HashingEmbedding().get_text_embedding("x")
+    place = record.to_metadata()
+    index.store.add([TextNode(id_="<i>", text=text, embedding=vector, metadata=place)])
+    to_html(index, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert text not in page
+    assert text in [node["text"] for node in data_of(tmp_path / "report.html")["nodes"]]
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert page.index(policy) < min(page.index("<script"), page.index("<style"))
+    (code,) = re.findall(r'<script type="module">(.*?)</script>', page, re.DOTALL)
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert len(re.findall("<script|<!--", page)) == 2
+    for what, kind in ((code, "script-src"), (style, "style-src")):
+        digest = base64.b64encode(hashlib.sha256(what.encode()).digest()).decode()
+        assert f"{kind} 'sha256-{digest}'" in policy
+    assert not re.search(r'(src|href)="(?!data:)', page)
+
+
+def test_modules_come_after_those_that_they_import() -> None:
+    code = modules("main.js")
+    made = re.findall(r'^modules\["([^"]+)"\] =', code, re.MULTILINE)
+    assert sorted(made) == sorted(path.name for path in PAGE.glob("*.js"))
+    for name, part in zip(
+        made, re.split(r'^modules\["', code, flags=re.MULTILINE)[1:], strict=True
+    ):
+        used = re.findall(r'^const \{[^}]*\} = modules\["([^"]+)"\];', part, re.MULTILINE)
+        assert {*used} <= {*made[: made.index(name)]}
+    assert not re.search(r"^(import|export) ", code, re.MULTILINE)
+
+
+def test_nothing_to_show(nothing, tmp_path) -> None:
+    with pytest.raises(HierindexError):
+        to_html(nothing, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_unknown_nodes(index, tmp_path) -> None:
+    with pytest.raises(InputError, match="No nodes have an id that begins with 'zz'"):
+        to_html(index, tmp_path / "report.html", "zz")

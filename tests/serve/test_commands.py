@@ -1,0 +1,65 @@
+"""The commands that show an index in a browser."""
+
+import json
+import re
+import sys
+
+import pytest
+
+from hierindex.cli.app import main
+
+
+@pytest.fixture
+def hierindex(monkeypatch, capsys, own, tmp_path):
+    """Runs a command line beside an index; gives exit status, standard output and error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, args)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return int(stop.value.code or 0), *capsys.readouterr()
+
+    return run
+
+
+def test_a_report_is_written(hierindex, own, tmp_path) -> None:
+    status, out, err = hierindex("report", "--index", "index", "--out", "report.html")
+    n_nodes = sum(1 for _ in own.store.get_nodes())
+    assert re.fullmatch(rf"Wrote report\.html: {n_nodes} nodes, \d\.\d MB\.\n", out)
+    assert (status, err) == (0, "")
+    n_bytes = (tmp_path / "report.html").stat().st_size
+    status, out, err = hierindex("report", "--index", "index", "--out", "report.html")
+    assert (status, out) == (2, "")
+    assert "'report.html' exists already" in err
+    small = ("--max-mb", (n_bytes - 500) / 1e6, "--json")
+    status, out, _ = hierindex("report", "--index", "index", "--out", "less.html", *small)
+    written = json.loads(out)
+    assert (status, written["path"], written["nodes"]) == (0, "less.html", n_nodes)
+    assert written["left_out"].startswith("Left out, to stay below 0.")
+    assert written["bytes"] == (tmp_path / "less.html").stat().st_size < n_bytes
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("report", "--out", "x.html", "--of", "zz"), "No nodes have an id that begins with 'zz'"),
+        (("report", "--out", "x.html", "--max-mb", "0.001"), "less than the page"),
+        (("report", "--out", "x.html", "--max-mb", "-1"), "max_bytes must be an integer"),
+        (("explore", "--port", "99999"), "Nothing can be served at 127.0.0.1:99999"),
+        (("explore", "--host", "192.0.2.1", "--port", "0"), "Nothing can be served at 192.0.2.1:0"),
+    ],
+)
+def test_errors_are_sentences(hierindex, tmp_path, args, said) -> None:
+    status, out, err = hierindex(*args, "--index", "index")
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_there_must_be_an_index(hierindex) -> None:
+    for args in (("explore",), ("report", "--out", "x.html")):
+        status, _, err = hierindex(*args, "--index", "none")
+        assert status == 2
+        assert "holds no index" in err

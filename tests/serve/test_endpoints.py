@@ -1,0 +1,250 @@
+"""What the explorer's endpoints return is what the index holds, in bounded parts."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import TextNode
+from serve.conftest import client_of
+from store.trees import columns_of, documents, tree
+
+from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore, NodeRecord, Quote, Span
+
+TEXTS = {document.doc_id: document.text for document in documents()}
+
+
+def listed(client, of=None, path=()):
+    """Each node under one, with the path to it."""
+    found = client.json("nodes", **({"of": of} if of else {}))
+    assert found["total"] == len(found["nodes"])
+    for node in found["nodes"]:
+        yield node, [*path]
+        yield from listed(client, node["id"], (*path, node["id"]))
+
+
+def test_the_outline_is_the_table_of_contents(index, client) -> None:
+    def entries(nodes):
+        for node in nodes:
+            below = node.pop("nodes")
+            yield {**node, "children": len(below)}
+            yield from entries(below)
+
+    contents = [*entries(index.tree(depth=99)["nodes"])]
+    outline = [node for node, _ in listed(client)]
+    assert [{k: v for k, v in node.items() if k != "text"} for node in outline] == contents
+    for node in outline:
+        assert node["text"] == index.describe(node["id"])["text"][:300]
+
+
+def test_children_come_in_parts(index, client) -> None:
+    (root, *_) = client.json("nodes")["nodes"]
+    whole = client.json("nodes", of=root["id"])
+    parts = [
+        client.json("nodes", of=root["id"], start=start, n=1) for start in range(whole["total"] + 1)
+    ]
+    assert [node for part in parts for node in part["nodes"]] == whole["nodes"]
+    assert {part["total"] for part in parts} == {whole["total"]}
+
+
+def test_a_node_is_shown_with_its_place(index, client) -> None:
+    nodes = [*listed(client)]
+    by_level: dict[int, list] = {}
+    for node, path in nodes:
+        by_level.setdefault(node["level"], []).append(node)
+        shown = client.json("node", id=node["id"])
+        described = index.describe(node["id"])
+        assert shown.items() >= described.items()
+        assert shown["n_documents"] == len(described["documents"])
+        assert shown["n_children"] == len(described["children"])
+        assert [each["id"] for each in shown["path"]] == path
+        for quote in shown["quotes"]:
+            source = TEXTS[quote["document"]][quote["start"] : quote["end"]]
+            assert (shown["text"][quote["at"] : quote["to"]] == source) == quote["verbatim"]
+    for nodes in by_level.values():
+        for before, node, after in zip([None, *nodes], nodes, [*nodes[1:], None], strict=False):
+            shown = client.json("node", id=node["id"])
+            assert (shown["before"], shown["after"]) == (before, after)
+
+
+def test_a_passage_stands_in_its_document(client) -> None:
+    for document, text in TEXTS.items():
+        whole = client.json("source", document=document, start=0, end=len(text), context=0)
+        assert (whole["text"].split(), whole["before"], whole["after"]) == (text.split(), "", "")
+        middle = client.json("source", document=document, start=20, end=40, context=30)
+        assert middle["text"] == text[20:40]
+        assert middle["before"].split() == text[middle["before_start"] : 20].split()
+        assert middle["after"].split() == text[40 : middle["after_end"]].split()
+
+
+def test_cells_tile_those_above_them(client) -> None:
+    nodes = [*listed(client)]
+    icicle = client.json("icicle", n=1000)
+    cells = {cell["id"]: cell for cell in icicle["cells"]}
+    assert len(cells) == len(nodes)
+    assert icicle["depth"] == max(len(path) for _, path in nodes)
+    at: dict[str, float] = {}  # where the next child begins
+    for node, path in nodes:
+        cell, above = cells[node["id"]], path[-1] if path else ""
+        assert cell["depth"] == len(path)
+        assert (cell["title"], cell["level"]) == (node["title"], node["level"])
+        assert cell["x0"] == pytest.approx(at.get(above, cells[above]["x0"] if path else 0))
+        at[above] = cell["x1"]
+    for above, end in at.items():
+        assert end == pytest.approx(cells[above]["x1"] if above else 1)
+
+
+def test_the_cells_that_are_seen_come_broadest_first(client) -> None:
+    every = client.json("icicle", n=1000)["cells"]
+    some = client.json("icicle", from_=0.4, to=0.6, n=5)["cells"]
+    seen = [cell for cell in every if cell["x0"] < 0.6 and cell["x1"] > 0.4]
+    assert some == seen[:5]
+    root = every[0]
+    under = client.json("icicle", of=root["id"], n=1000)
+    assert under["cells"][0] == {**root, "x0": 0.0, "x1": 1.0}
+    assert {cell["depth"] for cell in under["cells"]} == {*range(under["depth"] + 1)}
+
+
+def test_words_are_found_at_all_levels(index, client) -> None:
+    paths = {node["id"]: path for node, path in listed(client)}
+    found = client.json("search", q="harbour lantern", n=500)["nodes"]
+    assert {node["level"] for node in found} >= {0, 1}
+    for node in found:
+        assert node["path"] == paths[node["id"]]
+        text = index.describe(node["id"])["text"]
+        assert "harbour" in (text + node["title"]) or "lantern" in (text + node["title"])
+    assert len(client.json("search", q="harbour", n=2)["nodes"]) == 2
+    for words in ("", "  ", "'\"); --", "zzz", "AND OR NOT *", "\u202e\0"):
+        assert client.json("search", q=words)["nodes"] == []
+
+
+def test_an_answer_is_that_of_the_command_line(index, client) -> None:
+    options = {"by": "text", "top_k": 3, "level": [0, 1]}
+    question = TEXTS["a.txt"][:40]
+    answer = client.json("ask", q=question, **options)
+    same = index.ask(question, **options).to_json()
+    ends = [[*reversed(source.pop("path"))] for source in same["sources"]]
+    assert [source.pop("path") for source in answer["sources"]] == ends
+    assert (answer["answer"], answer["sources"]) == (same["answer"], same["sources"])
+
+
+def test_an_answer_passes_the_filters(client) -> None:
+    where = ["author=Ada", "author!=Bo"]
+    answer = client.json("ask", q="Who met a kettle?", where=where, token_budget=300)
+    found = {c["document"] for source in answer["sources"] for c in source["citations"]}
+    assert found <= {"a.txt", "c.txt"}
+    assert found
+    assert client.json("ask", q="Who?", where="author=Nobody")["refused"]
+
+
+def test_the_index_is_described(index, client) -> None:
+    found = client.json("index")
+    assert found.items() >= index.info().items()
+    assert found["name"] == "letters"
+    ids = columns_of(index.store, "id")["id"]
+    assert len({node_id[: found["id_length"]] for node_id in ids}) == len(ids)
+    outline = [node for node, _ in listed(client)]
+    assert found["fan_out"]["max"] == max(node["children"] for node in outline)
+
+
+def test_the_map_has_each_chunk(client) -> None:
+    found = client.json("map", level=1)
+    n_chunks = len([node for node, _ in listed(client) if node["level"] == 0])
+    assert len(found["points"]) == found["chunks"] == n_chunks
+    assert len(client.json("map", level=1, n=3)["points"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "said"),
+    [
+        ("nodes", {"of": "zz"}, "No node has the id 'zz'."),
+        ("nodes", {"n": 0}, "n is invalid: input should be greater than or equal to 1, got '0'."),
+        ("nodes", {"n": 10**6}, "n is invalid"),
+        ("nodes", {"start": "x"}, "start is invalid"),
+        ("nodes", {"up": 1}, "There is no option 'up'."),
+        ("node", {}, "id is invalid: field required"),
+        ("node", {"id": ""}, "No node has the id ''."),
+        ("node", {"id": "\ud800".encode("utf-8", "surrogatepass")}, "No node has the id"),
+        ("icicle", {"from": "nan"}, "from is invalid"),
+        ("icicle", {"to": 2}, "to is invalid"),
+        ("icicle", {"of": "'; DROP TABLE nodes"}, "No node has the id"),
+        ("source", {"document": "zz", "start": 0, "end": 1}, "does not hold characters 0 to 1 of"),
+        ("source", {"document": "a.txt", "start": 9, "end": 5}, "does not hold characters 9 to 5"),
+        ("source", {"document": "a.txt", "start": 0, "end": 10**9}, "does not hold"),
+        ("source", {"document": "a.txt", "start": -1, "end": 5}, "start is invalid"),
+        ("search", {}, "q is invalid: field required"),
+        ("ask", {"q": " "}, "The question is empty"),
+        ("ask", {"q": "x", "mode": "best"}, "mode is invalid"),
+        ("ask", {"q": "x", "level": 77}, "level 77"),
+        ("ask", {"q": "x", "where": "author"}, "A filter is KEY=VALUE"),
+        ("ask", {"q": "x", "where": "autor=Ada"}, "the nearest is 'author'"),
+        ("ask", {"q": "x", "token_budget": 0}, "token_budget is invalid"),
+        ("map", {"level": 77}, "level 77"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(page, path, query, said) -> None:
+    assert said in page.sentence(path, **query)
+
+
+def test_hostile_text_is_data(own, own_client) -> None:
+    text = "</script><script>alert(1)</script>\u202e\0" + "x" * 1_000_000
+    quotes = (Quote(0, len(text), Span("<b>.txt", 0, len(text))),)
+    record = NodeRecord(quotes=quotes, documents=("<b>.txt",), title="<img onerror=alert(1)>")
+    vector = HashingEmbedding().get_text_embedding("x")
+    own.store.add([TextNode(id_="<i>", text=text, embedding=vector, metadata=record.to_metadata())])
+    answer = own_client.get("/api/node", params={"id": "<i>"})
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert (answer.json()["text"], answer.json()["title"]) == (text, record.title)
+    brief = [node for node in own_client.json("nodes")["nodes"] if node["id"] == "<i>"]
+    assert brief[0]["text"] == text[:300]
+    passage = own_client.json("source", document="<b>.txt", start=9, end=17, context=5)
+    assert passage["text"] == text[9:17]
+
+
+def test_an_emptied_index_is_shown(own, own_client) -> None:
+    own.store.delete_nodes(columns_of(own.store, "id")["id"])
+    assert own_client.json("index")["levels"] == []
+    assert own_client.json("nodes") == {"of": None, "nodes": [], "total": 0}
+    assert own_client.json("icicle") == {"depth": 0, "cells": []}
+    assert own_client.json("search", q="harbour") == {"nodes": []}
+    assert own_client.json("map", level=0)["points"] == []
+    assert own_client.json("ask", q="Who?")["refused"]
+
+
+def test_a_damaged_index_is_said_to_be_damaged(own, own_client, tmp_path) -> None:
+    own_client.json("index")
+    for path in tmp_path.rglob("*.lance/data/*"):
+        path.write_bytes(b"\0" * 99)
+    assert "The index is damaged" in own_client.sentence("search", 500, q="harbour")
+    assert "The index is damaged" in own_client.sentence("nodes", 500)
+
+
+def test_an_index_that_is_gone(own, own_client, tmp_path) -> None:
+    (tmp_path / "index").rename(tmp_path / "elsewhere")
+    assert "holds no index" in own_client.sentence("nodes", 404)
+
+
+def test_each_request_is_answered_from_one_generation(tmp_path) -> None:
+    """While another one is published, and its files are removed."""
+    trees = [tree(), tree(DocumentHierarchy)]
+    ids = [{node.node_id for node in nodes} for nodes in trees]
+    index = HierarchicalIndex(HierarchyStore(tmp_path, keep_generations=1), HashingEmbedding())
+    index.store.replace(trees[0], {})
+    seen = []
+
+    def publish() -> None:
+        store = HierarchyStore(tmp_path, keep_generations=1)
+        for i in range(8):
+            store.replace(trees[(i + 1) % 2], {}, purge=True)
+
+    with ThreadPoolExecutor(1) as pool:
+        for client in client_of(index):
+            publishing = pool.submit(publish)
+            while not publishing.done():
+                seen.append({cell["id"] for cell in client.json("icicle", n=1000)["cells"]})
+                found = client.json("search", q="harbour")["nodes"]
+                below = {node_id for node in found for node_id in (node["id"], *node["path"])}
+                assert any(below <= of_tree for of_tree in ids)
+            publishing.result()
+            assert {node["id"] for node, _ in listed(client)} == ids[0]
+    assert all(cells in ids for cells in seen)

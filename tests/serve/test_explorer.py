@@ -1,0 +1,82 @@
+"""The explorer from its start to its end, in this process and in one of its own."""
+
+import os
+import re
+import signal
+import sys
+import time
+
+import httpx
+import pytest
+from processes import started
+
+from hierindex import HierarchicalIndex, HierarchyStore, InputError
+from hierindex.serve import explorer as module
+
+PATIENCE = 60  # seconds, for a machine that is busy
+
+
+def test_a_port_that_is_taken_is_not_asked_for(own, monkeypatch) -> None:
+    with own.explore(0) as first:
+        monkeypatch.setattr(module, "PORT", int(first.url.split(":")[2][:-1]))
+        with own.explore() as second:
+            assert httpx.get(second.url).status_code == httpx.get(first.url).status_code == 200
+            assert second.url != first.url
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(first.url)
+
+
+def test_it_can_be_waited_for(own) -> None:
+    with own.explore(0) as explorer:
+        explorer.close()
+        explorer.wait()
+        explorer.close()
+
+
+def test_the_browser_is_opened_at_the_page(own, monkeypatch) -> None:
+    opened = []
+    monkeypatch.setattr(module.webbrowser, "open", opened.append)
+    with own.explore(0) as explorer:
+        explorer.open_browser()
+    assert opened == [explorer.url]
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
+def test_the_extra_is_named_if_it_is_missing(own, monkeypatch, missing) -> None:
+    for name in [name for name in sys.modules if name.startswith(("hierindex.serve", missing))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(InputError, match=r"The explorer needs `pip install 'hierindex\[serve\]'`"):
+        own.explore(0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_it_is_stopped(own, tmp_path, number) -> None:
+    (tmp_path / "err").touch()
+    args = ["explore", "--index", "index", "--port", "0", "--no-browser"]
+    process = started(args, tmp_path)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not (said := (tmp_path / "err").read_text()).endswith("\n"):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        (url,) = re.fullmatch(
+            r"hierindex: Exploring index at (http://127.0.0.1:\d+/); Ctrl-C stops.\n", said
+        ).groups()
+        with httpx.Client(base_url=url, timeout=PATIENCE) as client:  # keeps its connection
+            assert client.get("/api/index").json()["generation"] == 1
+            os.kill(process.pid, number)
+            process.join(PATIENCE)
+        assert process.exitcode == 0
+        assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
+        assert (tmp_path / "out").read_text() == ""
+    finally:
+        process.kill()
+        process.join()
+
+
+def test_there_must_be_an_index(tmp_path) -> None:
+    with HierarchicalIndex(HierarchyStore(tmp_path / "none")).explore(0) as explorer:
+        answer = httpx.get(f"{explorer.url}api/index")
+    assert answer.status_code == 404
+    assert "holds no index" in answer.json()["error"]

@@ -1,0 +1,140 @@
+"""Only the page itself is answered, on this machine or with the token; nothing is changed."""
+
+import re
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from hierindex import InputError
+from hierindex.serve.inline import PAGE
+
+
+def port_of(client) -> int:
+    return urlsplit(str(client.base_url)).port
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "localhost", "localhost:1", "", "{port}", "a b"]
+)
+@pytest.mark.parametrize("path", ["/", "/assets/index.html", "/api/index"])
+def test_another_host_is_refused(page, path, host) -> None:
+    answer = page.get(path, headers={"Host": host.format(port=port_of(page))})
+    assert answer.status_code in (400, 403)
+    assert "hierindex" not in answer.text
+
+
+@pytest.mark.parametrize("host", ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}"])
+def test_names_of_this_machine_are_answered(page, host) -> None:
+    answer = page.get("/api/index", headers={"Host": host.format(port=port_of(page))})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "https://{host}"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"},
+        {"Sec-Fetch-Site": "same-origin", "Origin": "http://evil.example"},
+    ],
+)
+def test_other_sites_are_refused(page, headers) -> None:
+    host = f"127.0.0.1:{port_of(page)}"
+    given = {name: value.format(host=host) for name, value in headers.items()}
+    answer = page.get("/api/index", headers=given)
+    assert (answer.status_code, [*answer.json()]) == (403, ["error"])
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_the_page_itself_and_links_to_it_are_answered(page) -> None:
+    own = {"Origin": f"http://127.0.0.1:{port_of(page)}", "Sec-Fetch-Site": "same-origin"}
+    assert page.get("/api/index", headers=own).status_code == 200
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"}
+    assert page.get("/", headers=link).status_code == 200
+    assert page.get("/", headers=link | {"Sec-Fetch-Dest": "iframe"}).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/assets/explorer.css", "/api/index", "/api/node", "/none"])
+def test_every_answer_forbids_foreign_script(page, path) -> None:
+    headers = page.get(path).headers
+    policy = headers["content-security-policy"].split("; ")
+    assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} <= {*policy}
+    assert not re.search("unsafe|http|\\*", headers["content-security-policy"])
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("path", sorted(PAGE.iterdir()), ids=lambda path: path.name)
+def test_the_page_is_that_of_the_package(page, path) -> None:
+    answer = page.get(f"/assets/{path.name}")
+    assert answer.content == path.read_bytes()
+    kinds = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
+    assert answer.headers["content-type"].startswith(kinds[path.suffix[1:]])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/assets/../app.py",
+        "/assets/%2e%2e/app.py",
+        "/assets/..%2fapp.py",
+        "/assets//etc/passwd",
+        "/assets/",
+        "/api/",
+        "/api/nodes/x",
+        "/api/__init__",
+        "/favicon.ico",
+    ],
+)
+def test_nothing_else_is_served(page, path) -> None:
+    assert page.get(path).status_code == 404
+    assert page.get(path).json()["error"].startswith("Not Found")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_nothing_can_be_written(page, method) -> None:
+    answer = page.request(method, "/api/index")
+    assert (answer.status_code, [*answer.json()]) == (405, ["error"])
+
+
+def test_other_machines_need_the_token(own) -> None:
+    with own.explore(0, "0.0.0.0") as explorer:
+        url = urlsplit(explorer.url)
+        with httpx.Client(base_url=f"http://127.0.0.1:{url.port}", timeout=60) as client:
+            for path in ("/", "/assets/main.js", "/api/index", "/?token=", "/?token=x"):
+                answer = client.get(path)
+                assert answer.status_code == 403
+                assert "token" in answer.json()["error"]
+            forged = client.get("/api/index", headers={"Cookie": "hierindex-token=x; a=b"})
+            assert forged.status_code == 403
+            assert client.get(f"/api/index?{url.query}").status_code == 403
+            welcome = client.get(f"/?{url.query}")
+            assert (welcome.status_code, welcome.headers["location"]) == (303, "/")
+            assert "HttpOnly" in welcome.headers["set-cookie"]
+            for path in ("/", "/api/index"):
+                assert client.get(path).status_code == 200
+            foreign = client.get("/api/index", headers={"Sec-Fetch-Site": "cross-site"})
+            assert foreign.status_code == 403
+
+
+def test_no_token_is_needed_on_this_machine(own) -> None:
+    for host in ("localhost", "127.0.0.2"):
+        with own.explore(0, host) as explorer:
+            assert "token" not in explorer.url
+
+
+def test_an_address_that_cannot_be_served(own) -> None:
+    with own.explore(0) as explorer:
+        port = urlsplit(explorer.url).port
+        assert repr(explorer) == f"Explorer('http://127.0.0.1:{port}/')"
+        with pytest.raises(InputError, match=f"Nothing can be served at 127.0.0.1:{port}"):
+            own.explore(port)
+    for port, host in ((99999, "127.0.0.1"), (0, "no.such.name.invalid"), (0, "192.0.2.1")):
+        with pytest.raises(InputError, match=f"Nothing can be served at {host}:{port}"):
+            own.explore(port, host)
