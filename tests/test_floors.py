@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
-    {"errors", "record", "progress", "settings", "loading", "timing", "threads", "device"},
+    set("errors record progress settings loading timing threads device unsafe".split()),
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},

@@ -10,7 +10,7 @@ from hierindex.errors import InputError
 from hierindex.export.nodes import NO_NODES
 from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
-from hierindex.plot.style import FONT, beginning, shades
+from hierindex.plot.style import FONT, beginning, counted, shades
 from hierindex.retrieve.reading_order import reading_order
 from hierindex.store.description import overview
 from hierindex.store.snapshot import Snapshot
@@ -80,7 +80,7 @@ def _drawn(snapshot: Snapshot) -> tuple[int, list[str]]:
         nodes[level] += _box(left[level_max], right[level], y, down)
         if down >= LINE:
             texts.append(_text(left[level_max], right[level], y, title))
-    told = f"A tree of {_number(shown['documents'], 'document')} in {_number(n_levels, 'level')}"
+    told = f"A tree of {counted(shown['documents'], 'document')} in {counted(n_levels, 'level')}"
     return len(cells), [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
         f' height="{HEIGHT}" role="img" aria-label="{told}">',
@@ -121,8 +121,4 @@ def _text(left: float, right: float, y: float, text: str) -> str:
 
 def _heads(level: int, nodes: int, tokens: int) -> tuple[str, str]:
     """Return the name of a level, and its number of nodes."""
-    return f"level {level}", _number(nodes, "node" if level else "chunk")
-
-
-def _number(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' * (n != 1)}"
+    return f"level {level}", counted(nodes, "node" if level else "chunk")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hierindex.plot.style import graph_objects, look, name_of, require_nodes, shades
+from hierindex.plot.style import counted, graph_objects, look, name_of, require_chunks, shades
 from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
 from hierindex.store.prefilter import SUMMARIES
@@ -39,7 +39,7 @@ def plot_levels(store: HierarchyStore) -> "Figure":
     from plotly.subplots import make_subplots
 
     snapshot = store.snapshot()
-    require_nodes(snapshot)
+    require_chunks(snapshot)
     shown = wait_for(overview(snapshot))
     numbers = [each["level"] for each in shown["levels"]]
     children = _children(snapshot)
@@ -71,9 +71,9 @@ def plot_levels(store: HierarchyStore) -> "Figure":
             x=drawn.get_subplot(1, column).xaxis.domain[0], xanchor="left", font={"size": 13}
         )
     drawn.update_yaxes(ticklen=8, tickcolor="white", automargin=True)
-    n = shown["documents"]
     layout = look(
-        f"{name_of(snapshot)}: {n:,} document{'s' * (n != 1)} in {len(numbers)} levels",
+        f"{name_of(snapshot)}: {counted(shown['documents'], 'document')} in "
+        f"{counted(len(numbers), 'level')}",
         "Level 0 is the chunks; a node that passed up counts at each of its levels",
         height=200 + 40 * len(numbers),
         bargap=0.25,

@@ -1,22 +1,26 @@
 """The map of an index."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hierindex.core.arguments import is_whole, require
 from hierindex.plot.style import (
     COLOURS,
     GREY,
+    counted,
     graph_objects,
     label,
     lines,
     look,
     name_of,
-    require_nodes,
+    require_chunks,
 )
 from hierindex.retrieve.levels import Level
 from hierindex.retrieve.map import MOST, chunk_map
 from hierindex.store.description import overview
 from hierindex.store.generations import on_newest
+from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -56,40 +60,32 @@ def plot_map(store: HierarchyStore, level: Level | None = None, max_chunks: int 
     See `hierindex.retrieve.map.chunk_map`. The first map of a generation takes seconds.
     """
     go = graph_objects()
+    require(is_whole(max_chunks, 1), "max_chunks", "an integer of at least 1", max_chunks)
     snapshot = store.snapshot()
-    require_nodes(snapshot)
+    require_chunks(snapshot)
     if level is None:
         level = _coloured(wait_for(overview(snapshot))["levels"])
     found = wait_for(chunk_map(snapshot, level, max_chunks))
     points, parents = found["points"], found["parents"]
-    read = wait_for(snapshot.columns("id", "title", "text", node_ids=[p["id"] for p in points]))
-    texts = {each[0]: each[1:] for each in zip(*(read[k] for k in read), strict=True)}
-    groups: dict[int, list[dict[str, Any]]] = {}
-    for point in points:
-        above = NAMED if point["parent"] is None else min(point["parent"], NAMED)
-        groups.setdefault(above, []).append(point)
-
-    def hover(point: dict[str, Any]) -> str:
-        title, text = texts[point["id"]]
-        under = "" if point["parent"] is None else parents[point["parent"]]["title"]
-        heads = [f"<b>{label(title)}</b>", *([f"under {label(under)}"] if under else [])]
-        return "<br>".join([*heads, lines(text)])
-
-    others = max(0, len(parents) - NAMED)
+    groups = defaultdict[int, list[dict[str, Any]]](list)
+    for point, text in zip(points, _texts(snapshot, points, parents), strict=True):
+        group = NAMED if point["parent"] is None else min(point["parent"], NAMED)
+        groups[group].append({**point, "text": text})
+    names = [label(parent["title"], 36) for parent in parents[:NAMED]]
     traces = [
         go.Scatter(
             x=[point["x"] for point in group],
             y=[point["y"] for point in group],
             mode="markers",
-            name=_name(number, group, parents, others),
-            hovertext=[hover(point) for point in group],
+            name=f"{names[number] if number < NAMED else 'others'} ({len(group):,})",
+            hovertext=[point["text"] for point in group],
             hoverinfo="text",
             marker=_marker(number),
             legendrank=number,
         )
-        for number, group in sorted(groups.items(), key=lambda each: (each[0] < NAMED, each[0]))
+        for number, group in sorted(groups.items(), reverse=True)  # the largest on top
     ]
-    shown = f"{len(points):,} chunks"
+    shown = counted(len(points), "chunk")
     if len(points) < found["chunks"]:
         shown = f"{len(points):,} of {found['chunks']:,} chunks, a sample,"
     layout = look(
@@ -99,22 +95,28 @@ def plot_map(store: HierarchyStore, level: Level | None = None, max_chunks: int 
         xaxis={"visible": False, "constrain": "domain"},
         yaxis={"visible": False, "scaleanchor": "x"},
         legend={"title": {"text": f"Nodes of level {level} (chunks)"}, "itemsizing": "constant"},
+        showlegend=True,
     )
     return go.Figure(traces, layout)
+
+
+def _texts(
+    snapshot: Snapshot, points: Sequence[Mapping[str, Any]], parents: Sequence[Mapping[str, str]]
+) -> Iterator[str]:
+    """Yield what is shown above each point: its title, its parent's title and its text."""
+    read = wait_for(snapshot.columns("id", "title", "text", node_ids=[p["id"] for p in points]))
+    of = dict(zip(read["id"], zip(read["title"], read["text"], strict=True), strict=True))
+    for point in points:
+        title, text = of[point["id"]]
+        under = [parents[point["parent"]]["title"]] if point["parent"] is not None else []
+        above = [f"<b>{label(title)}</b>", *(f"under {label(each)}" for each in under)]
+        yield "<br>".join([*above, lines(text)])
 
 
 def _coloured(levels: Sequence[Mapping[str, int]]) -> int:
     """Return the lowest level whose nodes can all have a colour, or the highest."""
     few = (each["level"] for each in levels if each["nodes"] <= NAMED)
     return next(few, levels[-1]["level"])
-
-
-def _name(
-    number: int, group: list[dict[str, Any]], parents: list[dict[str, Any]], others: int
-) -> str:
-    if number < NAMED:
-        return f"{label(parents[number]['title'], 36)} ({len(group):,})"
-    return f"{others:,} other nodes ({len(group):,})" if others else f"no parent ({len(group):,})"
 
 
 def _marker(number: int) -> dict[str, Any]:

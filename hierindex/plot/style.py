@@ -1,14 +1,15 @@
 """What all figures have in common: Plotly, colours, and text that is shown as it is."""
 
 import html
-import re
 from pathlib import PurePath
 from textwrap import wrap
 from typing import Any
 
 from hierindex.errors import InputError
+from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
+from hierindex.unsafe import UNSAFE
 
 # Of M. Okabe and K. Ito, which people with any colour vision tell apart, without the yellow.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
@@ -18,10 +19,6 @@ LEVELS = ("#C3D8EC", "#08416F")  # of the chunks and of the top level
 TITLE = 60  # characters of a label
 TEXT = 240  # characters of a text
 LINE = 70  # characters of a line of it
-# Control characters, bidirectional marks, line separators, lone surrogates, no characters at all.
-UNSAFE = re.compile(
-    "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]+"
-)
 
 
 def graph_objects() -> Any:
@@ -75,7 +72,7 @@ def name_of(snapshot: Snapshot) -> str:
     return label(PurePath(snapshot.uri).name)
 
 
-def require_nodes(snapshot: Snapshot) -> None:
+def require_chunks(snapshot: Snapshot) -> None:
     """Raise an error if there is no index or it is empty.
 
     Raises
@@ -83,8 +80,17 @@ def require_nodes(snapshot: Snapshot) -> None:
     IndexNotFoundError, InputError
     """
     snapshot.require()
-    if not wait_for(snapshot.n_rows()):
+    if not wait_for(snapshot.count(CHUNKS)):
         raise InputError("The index is empty: there is nothing to plot.")
+
+
+def counted(n: int, what: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "node"), counted(2000, "node")
+    ('1 node', '2,000 nodes')
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def shades(n: int, ends: tuple[str, str] = LEVELS) -> list[str]:
