@@ -5,10 +5,15 @@ READY := .venv/.ready
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test types test-core test-rest test-browser test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses soak
+.PHONY: demo picture test types test-core test-rest test-browser test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
+
+picture: $(READY)  ## draws the demo's tree for README
+	$(BIN)/hierindex demo
+	rm -f notebooks/tree.svg
+	$(BIN)/hierindex export svg --index hierindex-demo --to notebooks/tree.svg
 
 test: $(READY)  ## everything that CI checks
 	$(BIN)/ruff check .
@@ -85,5 +90,5 @@ soak: $(READY)  ## kills writers at KILLS=500 random moments, fills disks, sets 
 $(READY): pyproject.toml $(wildcard constraints.txt)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate,office,serve]' --group dev
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate,office,serve,plot]' --group dev
 	touch $@

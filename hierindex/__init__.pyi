@@ -23,6 +23,7 @@ from .export.langchain import to_langchain_documents as to_langchain_documents
 from .export.langchain import to_langchain_retriever as to_langchain_retriever
 from .export.parquet import to_parquet as to_parquet
 from .export.report import to_html as to_html
+from .export.svg import to_svg as to_svg
 from .export.tree_json import to_json as to_json
 from .export.tree_json import to_tree as to_tree
 from .hierarchy.transforms import DocumentHierarchy as DocumentHierarchy

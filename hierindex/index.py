@@ -1,6 +1,6 @@
 """The managed index: build, update, open and ask a tree in one folder."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,11 +13,14 @@ from hierindex.store.vector_store import HierarchyStore
 if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
     from llama_index.core.schema import Document
+    from plotly.graph_objects import Figure
 
     from hierindex.hierarchy.hierarchy import Hierarchy
     from hierindex.indexing.estimate import Estimate
     from hierindex.indexing.revisions import Source
+    from hierindex.plot.evaluation import Reported
     from hierindex.progress import Progress
+    from hierindex.retrieve.levels import Level
     from hierindex.serve.explorer import Explorer
     from hierindex.verify.report import Verification
 
@@ -182,6 +185,31 @@ class HierarchicalIndex(RevisableTree):
                 raise
             raise InputError("The explorer needs `pip install 'hierindex[serve]'`.") from error
         return Explorer(self, port, host)
+
+    def plot_tree(self, node_id: str | None = None, max_nodes: int = 1000) -> "Figure":
+        """Draw the tree, or a node and what is under it, as an icicle; see `plot.tree`."""
+        from hierindex.plot.tree import plot_tree
+
+        return plot_tree(self.store, node_id, max_nodes)
+
+    def plot_map(self, level: "Level | None" = None, max_chunks: int = 5000) -> "Figure":
+        """Draw the chunks as points, coloured by their parents at a level; see `plot.map`."""
+        from hierindex.plot.map import plot_map
+
+        return plot_map(self.store, level, max_chunks)
+
+    def plot_levels(self) -> "Figure":
+        """Draw the nodes, tokens and children of each level; see `plot.levels`."""
+        from hierindex.plot.levels import plot_levels
+
+        return plot_levels(self.store)
+
+    @staticmethod
+    def plot_evaluation(report: "Reported | Mapping[str, Any]") -> "Figure":
+        """Draw the report of `evaluate`, or its JSON, with intervals; see `plot.evaluation`."""
+        from hierindex.plot.evaluation import plot_evaluation
+
+        return plot_evaluation(report)
 
     def insert(self, document: "Document", **options: Any) -> None:
         """Add a LlamaIndex document, or replace the one with its id; see `update`."""

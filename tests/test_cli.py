@@ -664,7 +664,7 @@ def test_what_cannot_be_streamed_is_printed_at_once(hierindex, index) -> None:
         assert hierindex(*question, *llm, "--stream") == hierindex(*question, *llm)
 
 
-@pytest.mark.parametrize("form", ["document-summary", "parquet", "json"])
+@pytest.mark.parametrize("form", ["document-summary", "parquet", "json", "svg"])
 def test_export(hierindex, index, form) -> None:
     command = ("export", form, "--index", index)
     status, out, err = hierindex(*command, "--to", "out/one", "--json")

@@ -99,16 +99,17 @@ def outline(
 
 def export(
     form: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="document-summary, parquet or json.")
+        str, typer.Argument(metavar="FORMAT", help="document-summary, parquet, json or svg.")
     ],
     index: options.Index,
     to: Annotated[Path, typer.Option(help="File to create; for document-summary, a folder.")],
     as_json: options.AsJson = False,
 ) -> None:
-    """Export the tree for other programs."""
+    """Export the tree for other programs, or a picture of it."""
     from hierindex.cli.text import exported
     from hierindex.export.document_summary import persist_document_summary_index
     from hierindex.export.parquet import to_parquet
+    from hierindex.export.svg import to_svg
     from hierindex.export.tree_json import to_json
     from hierindex.index import HierarchicalIndex
 
@@ -116,6 +117,7 @@ def export(
         "document-summary": persist_document_summary_index,
         "parquet": to_parquet,
         "json": to_json,
+        "svg": to_svg,
     }
     if form not in writers:
         raise InputError(f"FORMAT must be one of {', '.join(writers)}, got {form!r}.")

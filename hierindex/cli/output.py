@@ -12,13 +12,12 @@ import typer
 
 from hierindex.errors import without_password
 from hierindex.read.files import quoted
+from hierindex.unsafe import UNSAFE
 
 WITH_LINES = {"text", "answer", "before", "after"}
 """Keys of a result whose values keep their line breaks."""
 OF_NAMES = {"path", "document", "added", "changed", "removed", "renamed", "moved"}
 """Keys of a result whose values are names of files, or lists of them."""
-# Control characters, bidirectional marks, line separators and lone surrogates.
-UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str, *, lines: bool = False) -> str:

@@ -1,0 +1,124 @@
+"""Export of a tree as a picture."""
+
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from hierindex.errors import InputError
+from hierindex.export.nodes import NO_NODES
+from hierindex.export.target import new
+from hierindex.index import HierarchicalIndex
+from hierindex.plot.style import FONT, beginning, counted, shades
+from hierindex.retrieve.reading_order import reading_order
+from hierindex.store.description import overview
+from hierindex.store.snapshot import Snapshot
+from hierindex.threads import wait_for
+
+WIDTH, HEIGHT = 800, 528  # pixels
+HEAD = 32  # pixels above the nodes, for the names of levels
+LEAST = 1.5  # pixels; lower nodes are left out
+LINE = 13  # pixels of a line of text
+LETTER, PAD = 6.5, 4  # pixels: wider than most letters, and before a text
+COLOURS = {  # of the chunks and of the top level, of text, and of what is behind
+    "light": (("#DFEAF5", "#8DB8DE"), "#10263C", "#FFFFFF"),
+    "dark": (("#1D3550", "#2C5F92"), "#E4EDF6", "#0D1117"),
+}
+
+
+def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
+    """Draw the tree into a new SVG file, with a column for each level and the chunks at the right.
+
+    A node is as high as the number of chunks under it, in reading order, and stands in the columns
+    of all levels that it belongs to. Colours follow the reader's light or dark theme. Nodes
+    that are lower than 1.5 pixels are left out, so the file has some 10 kB a level at most.
+
+    Returns
+    -------
+    int
+        Number of nodes that are drawn.
+
+    Raises
+    ------
+    IndexNotFoundError, InputError
+        If there is no index, it is empty, or the file exists or cannot be written.
+    """
+    snapshot = index.store.snapshot()
+    snapshot.require()
+    with new(path) as partial:
+        n_nodes, lines = _drawn(snapshot)
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return n_nodes
+
+
+def _drawn(snapshot: Snapshot) -> tuple[int, list[str]]:
+    """Return the number of nodes in the picture, and its lines."""
+    if not wait_for(snapshot.n_rows()):
+        raise InputError(NO_NODES)
+    shown, order = wait_for(overview(snapshot)), wait_for(reading_order(snapshot))
+    icicle, levels = order.icicle, shown["levels"]
+    n_levels = 1 + levels[-1]["level"]
+    scale = (HEIGHT - HEAD) / max(1, icicle.span(None)[1])
+    cells = np.flatnonzero((icicle.x1 - icicle.x0) * scale >= LEAST).tolist()
+    ids = order.ids_at(cells)
+    read = wait_for(snapshot.columns("id", "title", "level_max", node_ids=ids))
+    of = dict(zip(read["id"], zip(read["title"], read["level_max"], strict=True), strict=True))
+    share = WIDTH / max(1, n_levels - 1 / 2)  # of a column; that of the chunks has half of it
+    left = [(n_levels - 1 - level) * share for level in range(n_levels)]
+    right = [WIDTH, *left]  # by level
+    columns = [_box(left[n], right[n], HEAD, HEIGHT - HEAD) for n in range(n_levels)]
+    texts = [
+        _text(left[each["level"]], right[each["level"]], line * LINE, text)
+        for each in levels
+        for line, text in enumerate(_heads(**each))
+    ]
+    nodes = [""] * n_levels
+    for cell, node_id in zip(cells, ids, strict=True):
+        level, (title, level_max) = int(icicle.level[cell]), of[node_id]
+        y, down = HEAD + icicle.x0[cell] * scale, (icicle.x1[cell] - icicle.x0[cell]) * scale
+        nodes[level] += _box(left[level_max], right[level], y, down)
+        if down >= LINE:
+            texts.append(_text(left[level_max], right[level], y, title))
+    told = f"A tree of {counted(shown['documents'], 'document')} in {counted(n_levels, 'level')}"
+    return len(cells), [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
+        f' height="{HEIGHT}" role="img" aria-label="{told}">',
+        f"<title>{told}</title>",
+        "<style>",
+        f"text{{font:11px {FONT}}}",
+        "path{stroke-width:.5}",
+        *_colours("light", n_levels),
+        "@media(prefers-color-scheme:dark){",
+        *_colours("dark", n_levels),
+        "}",
+        "</style>",
+        f'<rect class="behind" width="{WIDTH}" height="{HEIGHT}"/>',
+        *(f'<path class="l{n}" d="{d}"/>' for part in (columns, nodes) for n, d in enumerate(part)),
+        *texts,
+        "</svg>",
+    ]
+
+
+def _colours(scheme: str, n_levels: int) -> Iterator[str]:
+    """Yield the rules of a colour scheme."""
+    ends, text, behind = COLOURS[scheme]
+    yield f".behind{{fill:{behind}}}path{{stroke:{behind}}}text{{fill:{text}}}"
+    for level, colour in enumerate(shades(n_levels, ends)):
+        yield f".l{level}{{fill:{colour}}}"
+
+
+def _box(left: float, right: float, y: float, down: float) -> str:
+    """Return a part of a path around a box."""
+    return f"M{left:.4g} {y:.4g}H{right:.4g}v{down:.4g}H{left:.4g}z"
+
+
+def _text(left: float, right: float, y: float, text: str) -> str:
+    """Return as much of a text as fits into a box, at its top."""
+    fitting = beginning(text, max(2, int((right - left - PAD) / LETTER)))
+    return f'<text x="{left + PAD:.4g}" y="{y + LINE - 2:.4g}">{escape(fitting)}</text>'
+
+
+def _heads(level: int, nodes: int, tokens: int) -> tuple[str, str]:
+    """Return the name of a level, and its number of nodes."""
+    return f"level {level}", counted(nodes, "node" if level else "chunk")

@@ -1,0 +1,112 @@
+"""The picture of a tree: a column for each level, filled by the nodes that belong to it."""
+
+import re
+from collections import defaultdict
+from xml.etree import ElementTree
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document, TextNode
+
+from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHierarchy, to_svg
+from hierindex.errors import IndexNotFoundError
+from hierindex.export import svg
+
+BOX = re.compile(r"M([\d.]+) ([\d.]+)H([\d.]+)v([\d.]+)H[\d.]+z")
+NAMES = {"svg": "http://www.w3.org/2000/svg"}
+PIXEL = 0.2  # of what is rounded
+
+
+def drawn(index, path):
+    """The root element, and the boxes of columns and of nodes as x0, y0, x1, y1, by level."""
+    to_svg(index, path)
+    root = ElementTree.fromstring(path.read_text("utf-8"))
+    paths = root.findall("svg:path", NAMES)
+    boxes = [
+        [(x0, y, x1, y + down) for x0, y, x1, down in (map(float, b) for b in BOX.findall(d))]
+        for d in (each.get("d") for each in paths)
+    ]
+    n = len(paths) // 2
+    assert [each.get("class") for each in paths] == 2 * [f"l{level}" for level in range(n)]
+    return root, boxes[:n], boxes[n:]
+
+
+def test_a_level_is_a_column_that_its_nodes_fill(any_index, tmp_path) -> None:
+    _, columns, boxes = drawn(any_index, tmp_path / "tree.svg")
+    levels = any_index.info()["levels"]
+    assert len(columns) == len(levels)
+    for (column,), each in zip(columns, levels, strict=True):
+        x = (column[0] + column[2]) / 2
+        inside = sorted(box for of in boxes for box in of if box[0] < x < box[2])
+        inside.sort(key=lambda box: box[1])
+        assert len(inside) == each["nodes"]
+        ends = [column[1], *(box[3] for box in inside)]
+        assert [box[1] for box in inside] == pytest.approx(ends[:-1], abs=PIXEL)
+        assert ends[-1] == pytest.approx(column[3], abs=PIXEL)
+    lefts = [column[0] for (column,) in columns]
+    assert lefts == sorted(lefts, reverse=True)
+
+
+def test_a_node_has_the_height_of_its_chunks_and_its_title(any_index, tmp_path) -> None:
+    root, _, boxes = drawn(any_index, tmp_path / "tree.svg")
+    sizes, titles = defaultdict(list), defaultdict(list)
+
+    def walk(nodes):
+        for node in nodes:
+            sizes[node["level"]].append(node["chunks"])
+            titles[node["level"]].append(node["title"])
+            walk(node["nodes"])
+
+    walk(any_index.tree(depth=99)["nodes"])
+    n_chunks = len(sizes[0])
+    for level, of in enumerate(boxes):
+        heights = sorted((y1 - y0) * n_chunks / (svg.HEIGHT - svg.HEAD) for _, y0, _, y1 in of)
+        assert heights == pytest.approx(sorted(sizes[level]), abs=0.05)
+    texts = {each.text for each in root.findall("svg:text", NAMES)}
+    shown = [text for text in texts if not text.startswith("level ")]
+    beginnings = [title for of in titles.values() for title in of]
+    assert any(title in shown for title in beginnings)
+    for text in shown:
+        start = text.removesuffix("…")
+        assert any(title.startswith(start) for title in beginnings) or start[0].isdecimal()
+
+
+def test_hostile_titles_are_text(tmp_path) -> None:
+    title = "</text><script>alert('\"&')</script>\x00\x1b\u202e\ufffe"
+    index = HierarchicalIndex.build(
+        [Document(text="A bridge. " * 3, id_=str(i), metadata={"title": title}) for i in range(3)],
+        tmp_path / "index",
+        hierarchy=SemanticHierarchy(embed_model=HashingEmbedding()),
+    )
+    root, *_ = drawn(index, tmp_path / "tree.svg")
+    assert {each.tag.partition("}")[2] for each in root.iter()} == {
+        "svg",
+        "title",
+        "style",
+        "rect",
+        "path",
+        "text",
+    }
+    texts = [each.text for each in root.findall("svg:text", NAMES)]
+    assert any(text.startswith("</text><script>") for text in texts)
+
+
+def test_low_nodes_are_left_out(tmp_path, monkeypatch) -> None:
+    store = HierarchyStore(tmp_path / "index")
+    nodes = [TextNode(text=f"Text {i}.", embedding=[1.0, i]) for i in range(400)]
+    store.add(nodes)
+    assert to_svg(HierarchicalIndex(store), tmp_path / "low.svg") == 0
+    monkeypatch.setattr(svg, "LEAST", 1)
+    assert to_svg(HierarchicalIndex(store), tmp_path / "all.svg") == 400
+    assert (tmp_path / "all.svg").stat().st_size < 15_000
+
+
+def test_there_is_nothing_to_draw(tmp_path) -> None:
+    with pytest.raises(IndexNotFoundError):
+        to_svg(HierarchicalIndex(HierarchyStore(tmp_path / "none")), tmp_path / "a.svg")
+    store = HierarchyStore(tmp_path / "index")
+    store.add([TextNode(text="Text.", id_="a", embedding=[1.0])])
+    store.delete_nodes(["a"])
+    with pytest.raises(InputError, match="The index is empty"):
+        to_svg(HierarchicalIndex(store), tmp_path / "a.svg")
+    assert [*tmp_path.glob("*.svg")] == []

@@ -1,0 +1,268 @@
+"""Figures show what an index holds, whatever its titles are."""
+
+import sys
+from html import unescape
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document
+from store.trees import HIERARCHIES, record, tree
+
+from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHierarchy
+from hierindex.errors import IndexNotFoundError, LevelError
+from hierindex.plot import evaluation, style
+from hierindex.plot import map as maps
+
+pytest.importorskip("plotly")
+
+HOSTILE = (
+    '<img src=x onerror=alert(1)><a href="javascript:alert(1)">a</a> & $x$ \u202eabc\x00\n%{y}'
+)
+PLOTS = ["plot_tree", "plot_map", "plot_levels"]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """An index of each hierarchy, with its nodes by id."""
+
+    def made(hierarchy):
+        store = HierarchyStore(tmp_path_factory.mktemp(hierarchy.__name__))
+        store.add(tree(hierarchy))
+        return HierarchicalIndex(store), {n.node_id: n for n in store.get_nodes()}
+
+    return {hierarchy: made(hierarchy) for hierarchy in HIERARCHIES}
+
+
+def built(folder, *texts, title=None):
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), max_children=4)
+    documents = [
+        Document(text=text, id_=f"{i}.txt", metadata={} if title is None else {"title": title})
+        for i, text in enumerate(texts)
+    ]
+    return HierarchicalIndex.build(documents, folder, hierarchy=hierarchy)
+
+
+def strings(value):
+    """All strings of a figure."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from strings(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from strings(each)
+
+
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_an_icicle_has_each_node_once_in_its_parent(stored, hierarchy):
+    index, nodes = stored[hierarchy]
+    (drawn,) = index.plot_tree().data
+    assert sorted(drawn.ids) == sorted(nodes)
+    places = zip(drawn.ids, drawn.parents, drawn.values, drawn.marker.colors, strict=True)
+    chunks = dict(zip(drawn.ids, drawn.values, strict=True))
+    for node_id, parent, value, level in places:
+        of = record(nodes[node_id])
+        assert parent == next((each for each, _ in of.parents), "")
+        assert level == of.level
+        below = [chunks[i] for i, up in zip(drawn.ids, drawn.parents, strict=True) if up == node_id]
+        assert value == (sum(below) if of.level else 1)
+
+
+def test_an_icicle_is_bounded_by_chunks_and_says_so(stored):
+    index, nodes = stored[SemanticHierarchy]
+    n_summaries = sum(record(node).level > 0 for node in nodes.values())
+    figure = index.plot_tree(max_nodes=len(nodes) - 1)  # one too few for the chunks
+    assert len(figure.data[0].ids) == n_summaries  # each of several chunks here
+    drawn = f"{n_summaries} of {len(nodes)} nodes with {min(figure.data[0].values)} chunks or more"
+    assert drawn in figure.layout.title.text
+    one = index.plot_tree(max_nodes=1)
+    assert [*one.data[0].parents] == [""]
+    part = index.plot_tree(figure.data[0].ids[1][:12])
+    assert part.data[0].parents[0] == ""
+    assert {*part.data[0].ids} < {*nodes}
+
+
+@pytest.mark.parametrize("level", [None, 0, 1, "top"])
+def test_a_map_has_each_chunk_once(stored, level):
+    index, nodes = stored[SemanticHierarchy]
+    figure = index.plot_map(level)
+    n_chunks = sum(record(node).level == 0 for node in nodes.values())
+    assert sum(len(trace.x) for trace in figure.data) == n_chunks
+    assert len({*zip(*([*trace.x] for trace in figure.data), strict=False)}) > 0
+    assert f"{n_chunks} chunks" in figure.layout.title.text
+    counts = [int(trace.name.rpartition("(")[2].strip(")")) for trace in figure.data]
+    assert counts == [len(trace.x) for trace in figure.data]
+
+
+def test_the_level_of_a_map_is_the_lowest_whose_parents_all_have_a_colour(stored, monkeypatch):
+    index, _ = stored[SemanticHierarchy]
+    sizes = {each["level"]: each["nodes"] for each in index.info()["levels"]}
+    for most in (100, sizes[1], sizes[1] - 1, 1, 0):
+        monkeypatch.setattr(maps, "NAMED", most)
+        level = next((n for n, size in sizes.items() if size <= most), max(sizes))
+        assert f"level {level} " in index.plot_map().layout.legend.title.text
+
+
+def test_parents_without_a_colour_are_counted(stored, monkeypatch):
+    index, _ = stored[SemanticHierarchy]
+    monkeypatch.setattr(maps, "NAMED", 3)
+    figure = index.plot_map(1)
+    others, *named = figure.data
+    sizes = [len(trace.x) for trace in named]
+    assert len(named) == 3
+    assert sizes == sorted(sizes)  # the largest is drawn last
+    assert len({(trace.marker.color, trace.marker.symbol) for trace in figure.data}) == 4
+    assert others.name == f"others ({len(others.x)})"
+    few = index.plot_map(1, max_chunks=5)
+    assert sum(len(trace.x) for trace in few.data) == 5
+    assert "5 of" in few.layout.title.text
+    assert "sample" in few.layout.title.text
+
+
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_levels_are_those_of_info(stored, hierarchy):
+    index, nodes = stored[hierarchy]
+    sizes, tokens, children = index.plot_levels().data
+    levels = index.info()["levels"]
+    assert [*sizes.x] == [each["nodes"] for each in levels]
+    assert [*tokens.x] == [each["tokens"] for each in levels]
+    assert children.x[0] is None
+    for each in levels[1:]:
+        of = [len(n.child_nodes or ()) for n in nodes.values() if record(n).level == each["level"]]
+        if of:
+            assert children.x[each["level"]] == pytest.approx(sum(of) / len(of))
+            assert str(max(of)) in children.text[each["level"]]
+
+
+def test_text_is_shown_as_it_is(tmp_path):
+    folder = tmp_path / "<b>index<b>"
+    texts = [f"{HOSTILE} {word}. " * 3 for word in ("bridge", "river", "tower")]
+    index = built(folder, *texts, title=HOSTILE)
+    report = {
+        "part": HOSTILE,
+        "against": HOSTILE,
+        "rows": [row(HOSTILE, data=HOSTILE, kind=HOSTILE, measure=HOSTILE)],
+    }
+    figures = [getattr(index, name)() for name in PLOTS] + [index.plot_evaluation(report)]
+    for figure in figures:
+        for text in strings(figure.to_dict()):
+            own = text.replace("<br>", "").replace("<b>", "").replace("</b>", "")
+            assert not {*own} & {*"<>$\u202e\x00\n"}, text
+        for trace in figure.data:  # a template would fill in what texts look like
+            assert not {key for key in trace.to_plotly_json() if key.endswith("template")}
+    labels = [unescape(each) for each in figures[0].data[0].labels]
+    assert any(each.startswith("<img src=x onerror") for each in labels)
+
+
+def test_an_index_of_one_chunk(tmp_path):
+    index = built(tmp_path, "A bridge was closed.")
+    assert [*index.plot_tree().data[0].values] == [1] * len(index.plot_tree().data[0].ids)
+    assert sum(len(trace.x) for trace in index.plot_map().data) == 1
+    assert index.plot_levels().data[0].x[0] == 1
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_there_is_nothing_to_plot(tmp_path, plot):
+    with pytest.raises(IndexNotFoundError):
+        getattr(HierarchicalIndex(HierarchyStore(tmp_path / "none")), plot)()
+    index = built(tmp_path / "one", "A bridge was closed.")
+    index.store.delete("0.txt")
+    with pytest.raises(InputError, match="The index is empty: there is nothing to plot"):
+        getattr(index, plot)()
+
+
+def test_what_does_not_exist_is_named(stored):
+    index, _ = stored[SemanticHierarchy]
+    with pytest.raises(LevelError, match="got level 99"):
+        index.plot_map(99)
+    with pytest.raises(InputError, match="begins with 'zz'"):
+        index.plot_tree("zz")
+    with pytest.raises(InputError, match="max_nodes must be an integer of at least 1, got 0"):
+        index.plot_tree(max_nodes=0)
+    with pytest.raises(InputError, match="max_chunks must be"):
+        index.plot_map(max_chunks=0)
+    with pytest.raises(InputError, match="The report has no figures"):
+        index.plot_evaluation({"rows": [], "against": "dense"})
+
+
+def test_plotly_is_asked_for_in_one_sentence(stored, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    index, _ = stored[SemanticHierarchy]
+    for plot in (*(getattr(index, name) for name in PLOTS), lambda: index.plot_evaluation({})):
+        with pytest.raises(InputError, match=r"^Figures need `pip install 'hierindex\[plot\]'`\.$"):
+            plot()
+
+
+def row(way, mean=0.5, apart=None, *, data="set", kind="", measure="hit@1", budget=None):
+    low, high = mean - 0.1, mean + 0.1
+    difference = dict.fromkeys(("difference", "difference_low", "difference_high"))
+    if apart is not None:
+        difference = dict(zip(difference, (sum(apart) / 2, *apart), strict=True))
+    return {
+        "data": data,
+        "kind": kind,
+        "measure": measure,
+        "budget": budget,
+        "way": way,
+        "questions": 10,
+        "groups": 5,
+        "mean": mean,
+        "low": low,
+        "high": high,
+        **difference,
+    }
+
+
+def test_an_evaluation_shows_means_intervals_and_what_is_beyond_chance():
+    rows = [
+        row("dense"),
+        row("better", 0.7, (0.1, 0.3)),
+        row("worse", 0.3, (-0.3, -0.1)),
+        row("alike", 0.52, (-0.1, 0.14)),
+        row("dense", measure="held", budget=500),
+        row("dense", data="other"),
+    ]
+    figure = evaluation.plot_evaluation({"part": "all", "against": "dense", "rows": rows})
+    first, *others = figure.data
+    assert len(others) == 2
+    assert [*first.y] == ["dense", "better", "worse", "alike"]
+    assert [*first.x] == [0.5, 0.7, 0.3, 0.52]
+    assert [*first.error_x.array] == pytest.approx([0.1] * 4)
+    grey, blue, orange, other = first.marker.color
+    assert (blue, orange) == (evaluation.BETTER, evaluation.WORSE)
+    assert grey == other not in (blue, orange)
+    titles = [each.text for each in figure.layout.annotations]
+    assert titles == ["set<br>hit@1", "set<br>held at 500 tokens", "other<br>hit@1"]
+    assert "dense" in figure.layout.title.subtitle.text
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown"),
+    [
+        ("a  b\nc", 9, "a b c"),
+        ("abcdef", 6, "abcdef"),
+        ("abcdefg", 6, "abcde…"),
+        ("abc defg", 5, "abc…"),
+        ("&lt;", 9, "&amp;lt;"),
+        ('"it\'s"', 9, '"it\'s"'),
+        ("$x$", 9, "&#36;x&#36;"),
+        ("\u202eab\u2066c\x1b[2J", 9, "ab c [2J"),
+        ("", 9, ""),
+    ],
+)
+def test_labels(text, most, shown):
+    assert style.label(text, most) == shown
+
+
+def test_lines_are_short():
+    shown = style.lines("many words " * 1000)
+    assert all(len(line) <= style.LINE for line in shown.split("<br>"))
+    assert len(shown) < 2 * style.TEXT
+    assert style.lines("x" * 10_000).count("<br>") == 3
+
+
+def test_shades_go_from_pale_to_dark():
+    assert style.shades(1) == [style.LEVELS[0]]
+    assert style.shades(2) == [*style.LEVELS]
+    assert len({*style.shades(9)}) == 9
