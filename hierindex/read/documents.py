@@ -142,9 +142,8 @@ def read_files(
 ) -> tuple[list[Document], list[Skipped]]:
     """Read files by document id, as `read_documents` does; there may be nothing to read."""
     found = dict(each_file(files, progress=progress, memory=memory))
-    in_order = [found[document_id] for document_id in files]
-    documents = [each for each in in_order if isinstance(each, Document)]
-    return documents, [each for each in in_order if isinstance(each, Skipped)]
+    each = [found[document_id] for document_id in files]
+    return [d for d in each if isinstance(d, Document)], [s for s in each if isinstance(s, Skipped)]
 
 
 def each_file(
@@ -270,8 +269,7 @@ def _document(
         text, read, headings = read_text(file)
     if not text.strip():
         raise UnreadableError("is empty" if not text else "contains only white space")
-    longest = max(map(len, text.splitlines()))
-    if longest > MAX_LINE:
+    if (longest := max(map(len, text.splitlines()))) > MAX_LINE:
         raise UnreadableError(
             f"has a line of {longest:,} characters, more than {MAX_LINE:,}; divide it into lines"
         )
