@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo picture test types test-core test-rest test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses soak
+.PHONY: demo picture test types test-core test-rest test-browser test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -28,6 +28,12 @@ test-core: $(READY)  ## apart, as tracing branches makes all else slow
 
 test-rest: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
+
+test-browser: $(READY)  ## the explorer's page in a real Chromium; its pictures are left in SCREENSHOTS
+	@$(BIN)/python -c 'import os, shutil, sys; sys.exit(not (os.environ.get("CHROMIUM") or any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))))' \
+		|| { echo "Chromium is missing. On Debian: apt-get install chromium; or set CHROMIUM=path"; exit 2; }
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group browser
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m slow tests/browser
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

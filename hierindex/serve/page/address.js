@@ -15,7 +15,9 @@ export function readAddress() {
 
 /** Return the link to an address. */
 export function linkTo(address) {
-  const given = Object.entries(address).filter(([, value]) => value !== undefined && value !== null);
+  const given = Object.entries(address).filter(
+    ([, value]) => value !== undefined && value !== null,
+  );
   return `#${new URLSearchParams(given)}`;
 }
 

@@ -67,7 +67,15 @@ function sourcesOf({ sources, refused }) {
       "li",
       {},
       share,
-      element("a", { href: link, dir: "auto", "aria-label": `${source.title}, score ${source.score.toFixed(2)}` }, shown(source.title)),
+      element(
+        "a",
+        {
+          href: link,
+          dir: "auto",
+          "aria-label": `${source.title}, score ${source.score.toFixed(2)}`,
+        },
+        shown(source.title),
+      ),
       element("span", { class: "quiet", dir: "auto" }, shown(`level ${source.level} · ${place}`)),
     );
   });
@@ -78,7 +86,9 @@ function sourcesOf({ sources, refused }) {
 function costOf({ why, usage = {}, seconds = {} }) {
   const spent = Object.values(seconds).reduce((sum, each) => sum + each, 0);
   const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
-  const model = usage.llm_calls ? `, ${counted(usage.llm_calls, "prompt")}, ${counted(tokens, "token")}` : "";
+  const model = usage.llm_calls
+    ? `, ${counted(usage.llm_calls, "prompt")}, ${counted(tokens, "token")}`
+    : "";
   return `${spent.toFixed(2)} s${model}${why ? `. ${why}` : ""}`;
 }
 

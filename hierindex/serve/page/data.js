@@ -79,7 +79,10 @@ export class Served {
       reply = await response.json();
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Failure("The explorer does not answer; start it again with hierindex explore.", true);
+      throw new Failure(
+        "The explorer does not answer; start it again with hierindex explore.",
+        true,
+      );
     }
     if (!response.ok) throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
     return reply;
@@ -90,8 +93,9 @@ export class Served {
  * The data of a report.
  *
  * @param {object} data `index`, as the server returns it; `nodes`, a list of them depth-first in
- *     reading order, each with `id`, `parent` (null for a root), `title`, `level`, `document`,
- *     `documents`, `chunks`, `text` and `quotes`; and `titles` of documents by their ids.
+ *     reading order, each with `id`, `parent` (null for the first ones), `title`, `level`,
+ *     `document`, `documents`, `chunks`, `text` and `quotes`, these empty if there was no room;
+ *     `titles` of documents by their ids; and `left_out`, a sentence on what had no room, or null.
  */
 export class Embedded {
   constructor(data) {
@@ -105,21 +109,27 @@ export class Embedded {
     }
     this.chunks = new Map(); // by document, in the order of its text
     for (const node of data.nodes) {
-      const place = this.children(node.id).length ? null : node.quotes?.[0];
-      if (!place?.verbatim || !place.document) continue;
+      const place = node.level ? null : node.quotes[0];
+      if (!place?.verbatim || !node.text) continue;
       if (!this.chunks.has(place.document)) this.chunks.set(place.document, []);
-      this.chunks.get(place.document).push({ start: place.start - place.at, place, text: node.text });
+      this.chunks
+        .get(place.document)
+        .push({ start: place.start - place.at, place, text: node.text });
     }
     for (const chunks of this.chunks.values()) chunks.sort((a, b) => a.start - b.start);
   }
 
   async index() {
-    return this.data.index;
+    return { ...this.data.index, left_out: this.data.left_out };
   }
 
   async nodes(of, start, n) {
     const all = this.children(of);
-    return { of, nodes: all.slice(start, start + n).map((node) => this.brief(node)), total: all.length };
+    return {
+      of,
+      nodes: all.slice(start, start + n).map((node) => this.brief(node)),
+      total: all.length,
+    };
   }
 
   async node(id) {
@@ -199,6 +209,8 @@ export class Embedded {
 
   path(node) {
     const above = this.byId.get(node.parent);
-    return above ? [...this.path(above), { id: above.id, title: above.title, level: above.level }] : [];
+    return above
+      ? [...this.path(above), { id: above.id, title: above.title, level: above.level }]
+      : [];
   }
 }

@@ -52,14 +52,18 @@ export function closeMenus() {
   document.addEventListener("pointerdown", (event) => {
     for (const menu of open()) if (!menu.contains(event.target)) menu.open = false;
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    for (const menu of open()) {
-      menu.open = false;
-      menu.querySelector("summary").focus();
-      event.stopImmediatePropagation();
-    }
-  }, true);
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Escape") return;
+      for (const menu of open()) {
+        menu.open = false;
+        menu.querySelector("summary").focus();
+        event.stopImmediatePropagation();
+      }
+    },
+    true,
+  );
 }
 
 /** Say a sentence to those who listen to the page. */

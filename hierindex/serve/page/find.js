@@ -11,7 +11,10 @@ const BEFORE = 40; // characters of a text before the first word that is found
 export class Find {
   constructor({ input, list, count, tree }, data, actions) {
     Object.assign(this, { input, list, count, tree, data, actions, found: [], at: -1 });
-    input.addEventListener("input", settled(() => this.search(), WAIT));
+    input.addEventListener(
+      "input",
+      settled(() => this.search(), WAIT),
+    );
     input.addEventListener("keydown", (event) => this.press(event));
     list.addEventListener("click", (event) => {
       const row = event.target.closest(".row");
@@ -21,17 +24,18 @@ export class Find {
 
   async search() {
     const words = this.input.value.trim();
-    if (!words) return this.show([], false);
+    if (!words) return this.show([]);
     try {
       const { nodes } = await this.data.search(words, MOST);
-      if (words === this.input.value.trim()) this.show(nodes, true);
+      if (words === this.input.value.trim()) this.show(nodes, words);
     } catch (error) {
       this.actions.fail(error);
     }
     return undefined;
   }
 
-  show(nodes, isOpen) {
+  show(nodes, words = "") {
+    const isOpen = nodes.length > 0;
     this.found = nodes;
     this.at = -1;
     this.list.hidden = !isOpen;
@@ -39,9 +43,10 @@ export class Find {
     this.input.setAttribute("aria-expanded", String(isOpen));
     this.input.removeAttribute("aria-activedescendant");
     const n = nodes.length;
-    this.count.textContent = !isOpen ? "" : n < MOST ? `${n} found` : `first ${counted(n, "node")}`;
-    const words = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    this.list.replaceChildren(...nodes.map((node, i) => this.rowOf(node, i, words)));
+    const some = n < MOST ? `${n || "nothing"} found` : `first ${counted(n, "node")}`;
+    this.count.textContent = words ? some : "";
+    const each = words.toLowerCase().split(/\s+/).filter(Boolean);
+    this.list.replaceChildren(...nodes.map((node, i) => this.rowOf(node, i, each)));
     this.list.scrollTop = 0;
   }
 
@@ -81,7 +86,7 @@ export class Find {
   /** Go back to the outline, with what was selected. */
   close() {
     this.input.value = "";
-    this.show([], false);
+    this.show([]);
     this.actions.close();
   }
 }
@@ -102,7 +107,10 @@ function marked(text, words) {
     const next = words.map((word) => [lower.indexOf(word, from), word.length]);
     const [at, n] = next.filter(([place]) => place >= 0).sort((a, b) => a[0] - b[0])[0] ?? [-1];
     if (at < 0) break;
-    fragment.append(shown(text.slice(from, at)), element("mark", {}, shown(text.slice(at, at + n))));
+    fragment.append(
+      shown(text.slice(from, at)),
+      element("mark", {}, shown(text.slice(at, at + n))),
+    );
     from = at + n;
   }
   fragment.append(shown(text.slice(from)));

@@ -7,7 +7,9 @@ import { counted, shown } from "./text.js";
 export function showHealth(card, info) {
   const { usage = {}, fan_out: fanOut, stale = 0 } = info;
   const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
-  const spent = usage.llm_calls ? `${counted(tokens, "token")} in ${counted(usage.llm_calls, "prompt")}` : "none";
+  const spent = usage.llm_calls
+    ? `${counted(tokens, "token")} in ${counted(usage.llm_calls, "prompt")}`
+    : "none";
   const facts = {
     Documents: info.documents.toLocaleString("en"),
     Children: fanOut?.max ? `${fanOut.mean.toFixed(1)} per node, at most ${fanOut.max}` : "",
@@ -16,22 +18,38 @@ export function showHealth(card, info) {
     "Embedding model": info.embed_model,
     Summaries: info.summarizer,
     "Tokens spent": spent,
-    Fallbacks: usage.fallbacks ? counted(usage.fallbacks, "summary").replace("summarys", "summaries") : "",
+    Fallbacks: usage.fallbacks
+      ? counted(usage.fallbacks, "summary").replace("summarys", "summaries")
+      : "",
+    "Left out": info.left_out?.replace(/^Left out, t/, "T"),
     Stale: stale ? `${counted(stale, "node")}; run hierindex update` : "nothing",
   };
-  const pairs = Object.entries(facts).filter(([, value]) => value !== "" && value !== undefined && value !== null);
+  const pairs = Object.entries(facts).filter(
+    ([, value]) => value !== "" && value !== undefined && value !== null,
+  );
   card.replaceChildren(
     element("h2", {}, "Index"),
     levelsOf(info.levels ?? []),
-    element("dl", { class: "pairs" }, ...pairs.map(([name, value]) =>
-      element("div", {}, element("dt", {}, name), element("dd", { dir: "auto" }, shown(String(value)))),
-    )),
+    element(
+      "dl",
+      { class: "pairs" },
+      ...pairs.map(([name, value]) =>
+        element(
+          "div",
+          {},
+          element("dt", {}, name),
+          element("dd", { dir: "auto" }, shown(String(value))),
+        ),
+      ),
+    ),
   );
 }
 
 function levelsOf(levels) {
   const most = Math.max(1, ...levels.map(({ nodes }) => nodes));
-  const head = ["Level", "Nodes", "", "Tokens"].map((name) => element(name ? "th" : "td", name ? { scope: "col" } : {}, name));
+  const head = ["Level", "Nodes", "", "Tokens"].map((name) =>
+    element(name ? "th" : "td", name ? { scope: "col" } : {}, name),
+  );
   const rows = [...levels].reverse().map(({ level, nodes, tokens }) => {
     const bar = element("i", { class: "bar-of" });
     bar.style.width = `${Math.max(2, (Math.log1p(nodes) / Math.log1p(most)) * 100)}%`;
@@ -44,5 +62,10 @@ function levelsOf(levels) {
       element("td", {}, tokens?.toLocaleString("en") ?? ""),
     );
   });
-  return element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
+  return element(
+    "table",
+    {},
+    element("thead", {}, element("tr", {}, ...head)),
+    element("tbody", {}, ...rows),
+  );
 }

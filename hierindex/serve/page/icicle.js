@@ -39,26 +39,37 @@ export class Icicle {
   select(path) {
     this.path = path;
     this.describe();
+    const { selected, range } = this;
+    if (selected && (selected.x1 <= range[0] || selected.x0 >= range[1])) this.zoom([0, 1]);
     this.picture.soon();
   }
 
   /** Colour what a question has found; see `Outline.light`. */
   light(marks) {
     this.marks = marks;
-    this.picture.soon();
+    this.zoom([0, 1]);
   }
 
   get selected() {
-    return [...this.path].reverse().map((id) => this.cells.get(id)).find(Boolean) ?? null;
+    return (
+      [...this.path]
+        .reverse()
+        .map((id) => this.cells.get(id))
+        .find(Boolean) ?? null
+    );
   }
 
   draw(context, width, height) {
-    const { picture, range: [from, to], selected } = this;
+    const {
+      picture,
+      range: [from, to],
+      selected,
+    } = this;
     const column = width / (this.depth + 1);
     const gap = column > 6 ? 1 : 0;
     const scale = height / (to - from);
     const onPath = new Set(this.path);
-    context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+    context.font = picture.font;
     context.textBaseline = "middle";
     const seen = [...this.cells.values()].filter((cell) => cell.x1 > from && cell.x0 < to);
     const lit = seen.filter((cell) => this.marks.has(cell.id));
@@ -68,9 +79,17 @@ export class Icicle {
       const inset = bottom - y > 3 ? 1 : bottom - y > 1.5 ? 0.5 : 0;
       const mark = this.marks.get(cell.id);
       const box = [x, y, column - gap, Math.max(mark ? 2 : 0.5, bottom - y - inset)];
-      const kind = mark ? (mark.score === undefined ? "warm" : "accent") : onPath.has(cell.id) ? "cell-path" : "cell";
+      const kind = mark
+        ? mark.score === undefined
+          ? "warm"
+          : "accent"
+        : onPath.has(cell.id)
+          ? "cell-path"
+          : "cell";
       context.fillStyle = picture.colour(cell === this.hovered ? "cell-hover" : kind);
+      context.globalAlpha = kind === "accent" ? glow(mark.score) : 1;
       context.fillRect(...box);
+      context.globalAlpha = 1;
       if (column >= NARROWEST && bottom - y >= 14) this.name(context, cell, box, kind);
     }
     if (!selected) return;
@@ -87,7 +106,8 @@ export class Icicle {
     context.beginPath();
     context.rect(x, y, width - 2, height);
     context.clip();
-    context.fillStyle = picture.colour(kind === "accent" && cell !== this.hovered ? "paper" : "ink");
+    const isBright = kind === "accent" && glow(this.marks.get(cell.id).score) > 0.7;
+    context.fillStyle = picture.colour(isBright && cell !== this.hovered ? "paper" : "ink");
     const middle = Math.max(y, 0) + Math.min(height, picture.height - Math.max(y, 0)) / 2;
     context.fillText(shown(cell.title).textContent, x + 4, middle);
     context.restore();
@@ -132,7 +152,8 @@ export class Icicle {
   /** Show the part that is around the one that is seen now. */
   zoomOut() {
     const [from, to] = this.range;
-    const wider = (cell) => cell.x0 <= from && cell.x1 >= to && cell.x1 - cell.x0 > (to - from) * 1.001;
+    const wider = (cell) =>
+      cell.x0 <= from && cell.x1 >= to && cell.x1 - cell.x0 > (to - from) * 1.001;
     const around = this.find(wider);
     this.zoom(around ? [around.x0, around.x1] : [0, 1]);
   }
@@ -143,7 +164,9 @@ export class Icicle {
     const step = (now) => {
       const part = isStill.matches ? 1 : Math.min(1, Math.max(0, (now - start) / GLIDE));
       const eased = 1 - (1 - part) ** 3;
-      this.range = range.map((end, i) => (part === 1 ? end : before[i] + (end - before[i]) * eased));
+      this.range = range.map((end, i) =>
+        part === 1 ? end : before[i] + (end - before[i]) * eased,
+      );
       this.picture.now();
       if (part < 1) this.gliding = requestAnimationFrame(step);
     };
@@ -175,9 +198,11 @@ export class Icicle {
       row.sort((a, b) => a.x0 - b.x0);
       return row[row.indexOf(cell) + step] ?? cell;
     };
-    const within = (each) => each.depth === cell.depth + 1 && each.x0 >= cell.x0 - 1e-9 && each.x1 <= cell.x1 + 1e-9;
+    const within = (each) =>
+      each.depth === cell.depth + 1 && each.x0 >= cell.x0 - 1e-9 && each.x1 <= cell.x1 + 1e-9;
     const first = () => [...this.cells.values()].filter(within).sort((a, b) => a.x0 - b.x0)[0];
-    const above = (each) => each.depth === cell.depth - 1 && each.x0 <= cell.x0 + 1e-9 && each.x1 >= cell.x1 - 1e-9;
+    const above = (each) =>
+      each.depth === cell.depth - 1 && each.x0 <= cell.x0 + 1e-9 && each.x1 >= cell.x1 - 1e-9;
     const acts = {
       ArrowDown: () => this.hover(beside(1)),
       ArrowUp: () => this.hover(beside(-1)),
@@ -195,4 +220,9 @@ export class Icicle {
     event.stopPropagation();
     acts[event.key]();
   }
+}
+
+/** Return how strongly a source of this score is coloured. */
+function glow(score) {
+  return 0.35 + 0.65 * Math.max(0, Math.min(1, score));
 }

@@ -24,23 +24,45 @@ class Explorer {
     const select = (id) => this.select(id, false);
     const read = (id) => this.read(id);
     this.state = { hasAnswer: false, read: "summary", selected: null, first: null };
-    this.outline = new Outline(byId("tree"), data, { select: (id, isRun) => this.select(id, isRun), read, fail });
+    this.outline = new Outline(byId("tree"), data, {
+      select: (id, isRun) => this.select(id, isRun),
+      read,
+      fail,
+    });
     this.find = new Find(
       { input: byId("find"), list: byId("found"), count: byId("find-count"), tree: byId("tree") },
       data,
       { select: (id, isRun) => this.select(id, isRun), close: () => this.outline.focus(), fail },
     );
-    this.icicle = new Icicle({ canvas: byId("icicle"), caption: byId("icicle-caption"), out: byId("zoom-out") }, data, { select, fail });
+    this.icicle = new Icicle(
+      { canvas: byId("icicle"), caption: byId("icicle-caption"), out: byId("zoom-out") },
+      data,
+      { select, fail },
+    );
     this.map = new CorpusMap(
-      { canvas: byId("points"), caption: byId("map-caption"), legend: byId("legend"), levels: byId("map-level") },
+      {
+        canvas: byId("points"),
+        caption: byId("map-caption"),
+        legend: byId("legend"),
+        levels: byId("map-level"),
+      },
       data,
       { select, fail },
     );
     this.summary = new Summary(byId("summary"));
     this.answer = new Answer(byId("answer"));
-    this.source = new Source({ bar: byId("source-bar"), block: byId("passage") }, data, { follow: (passage) => this.follow(passage), fail });
+    this.source = new Source({ bar: byId("source-bar"), block: byId("passage") }, data, {
+      follow: (passage) => this.follow(passage),
+      fail,
+    });
     this.question = new Question(
-      { form: byId("question"), input: byId("asked"), submit: byId("ask"), fields: byId("option-fields"), count: byId("options-set") },
+      {
+        form: byId("question"),
+        input: byId("asked"),
+        submit: byId("ask"),
+        fields: byId("option-fields"),
+        count: byId("options-set"),
+      },
       data,
       { asked: (question, answer) => this.asked(question, answer), fail },
     );
@@ -51,21 +73,23 @@ class Explorer {
   async start() {
     closeMenus();
     this.listen();
-    const info = await this.data.index();
+    const loads = [this.data.index(), this.outline.start(), this.icicle.load()];
+    const [info] = await Promise.all(loads);
+    this.state.generation = info.generation;
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
     showHealth(byId("health-card"), info);
     this.question.start(info.levels);
     this.map.start(info.levels);
     if (!info.documents) {
-      byId("empty").textContent = "This index holds no documents yet; add some with hierindex update.";
+      byId("empty").textContent =
+        "This index holds no documents yet; add some with hierindex update.";
       return;
     }
-    await this.outline.start();
     byId("empty").hidden = true;
     this.state.first = this.outline.root.children[0];
     if (this.outline.root.total === 1) await this.outline.toggle(this.state.first, true);
-    await Promise.all([this.show(), this.icicle.load()]);
+    await this.show();
   }
 
   listen() {
@@ -77,8 +101,22 @@ class Explorer {
     addEventListener("address", () => this.showSoon());
     document.addEventListener("click", (event) => this.click(event));
     document.addEventListener("keydown", (event) => this.press(event));
+    document.addEventListener("visibilitychange", () => this.compare());
     NARROW.addEventListener("change", () => this.pane(document.body.dataset.pane));
     this.pane("outline");
+  }
+
+  /** Tell the user who comes back that the index has changed. */
+  async compare() {
+    if (document.hidden || !this.state.generation) return;
+    try {
+      const { generation } = await this.data.index();
+      if (generation !== this.state.generation) {
+        this.notice("The index has changed; reload the page to see it.");
+      }
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   /** Links within the page, and the buttons of panes. */
@@ -93,7 +131,11 @@ class Explorer {
     const pane = event.target.closest("button[data-pane]");
     if (pane) this.pane(pane.dataset.pane);
     const read = event.target.closest("button[data-read]");
-    if (read) this.goTo({ node: readAddress().node, read: read.dataset.read === "answer" ? "answer" : undefined });
+    if (read)
+      this.goTo({
+        node: readAddress().node,
+        read: read.dataset.read === "answer" ? "answer" : undefined,
+      });
   }
 
   press(event) {
@@ -162,7 +204,11 @@ class Explorer {
     }
     if (readAddress().node !== address.node) return;
     const reader = isAnswer ? this.answer : this.summary;
-    const span = address.document ? spanOf(address) : reader.passages[0] ? spanOf(reader.passages[0]) : null;
+    const span = address.document
+      ? spanOf(address)
+      : reader.passages[0]
+        ? spanOf(reader.passages[0])
+        : null;
     reader.mark(span);
     await this.source.show(span, reader.passages);
   }
@@ -175,8 +221,10 @@ class Explorer {
     this.summary.show(node);
     this.icicle.select(path);
     this.map.select(path);
-    if (this.outline.current?.id !== id) await this.outline.reveal(path);
     this.notice("");
+    if (this.outline.chosen !== id) {
+      this.outline.reveal(path).catch((error) => this.fail(error));
+    }
   }
 
   readTab(isAnswer) {
@@ -201,7 +249,11 @@ class Explorer {
     const best = marks.size ? answer.sources[0].id : this.state.selected;
     this.goTo({ node: best, read: "answer" }, "reading");
     const n = answer.sources.length;
-    say(answer.refused ? "The index does not answer this." : `An answer from ${counted(n, "source")}.`);
+    say(
+      answer.refused
+        ? "The index does not answer this."
+        : `An answer from ${counted(n, "source")}.`,
+    );
   }
 
   /** Say what went wrong in one sentence. */

@@ -20,7 +20,9 @@ export class CorpusMap {
     this.picture = new Picture(canvas, (...given) => this.draw(...given));
     this.nameSoon = settled((point) => this.name(point).catch(actions.fail), WAIT);
     levels.addEventListener("change", () => this.load());
-    canvas.addEventListener("pointermove", (event) => this.hover(this.nearest(event.offsetX, event.offsetY)));
+    canvas.addEventListener("pointermove", (event) =>
+      this.hover(this.nearest(event.offsetX, event.offsetY)),
+    );
     canvas.addEventListener("pointerleave", () => this.hover(null));
     canvas.addEventListener("click", (event) => {
       const point = this.nearest(event.offsetX, event.offsetY);
@@ -33,7 +35,9 @@ export class CorpusMap {
   start(levels) {
     const above = levels.filter(({ level, nodes }) => level > 0 && nodes > 1);
     for (const { level, nodes } of [...above].reverse()) {
-      this.levels.append(element("option", { value: level }, `level ${level} (${counted(nodes, "node")})`));
+      this.levels.append(
+        element("option", { value: level }, `level ${level} (${counted(nodes, "node")})`),
+      );
     }
     const fit = [...above].reverse().find(({ nodes }) => nodes >= 4) ?? above.at(-1);
     this.levels.value = String(fit?.level ?? "");
@@ -48,10 +52,12 @@ export class CorpusMap {
   }
 
   async load() {
+    this.caption.textContent = "Placing the chunks by their meaning …";
     try {
       const { points, parents, chunks } = await this.data.map(this.levels.value || 0, MOST);
       Object.assign(this, { points, parents, chunks, only: null, hovered: null });
     } catch (error) {
+      this.caption.textContent = "The map cannot be shown.";
       return this.actions.fail(error);
     }
     this.rank();
@@ -77,12 +83,18 @@ export class CorpusMap {
     const entries = this.big.map((parent, rank) => {
       const sign = element("canvas", { width: 28, height: 28, "aria-hidden": "true" });
       const name = element("bdi", {}, shown(this.parents[parent].title));
-      const entry = button(sign, () => this.show(parent), { class: "plain", "aria-pressed": "false" });
+      const entry = button(sign, () => this.show(parent), {
+        class: "plain",
+        "aria-pressed": "false",
+      });
       entry.append(name, element("span", { class: "quiet" }, String(this.sizes[parent])));
       return element("li", { "data-rank": rank }, entry);
     });
     const rest = this.parents.length - this.big.length;
-    if (rest > 0) entries.push(element("li", { class: "quiet" }, `and ${counted(rest, "smaller one")}, in grey`));
+    if (rest > 0)
+      entries.push(
+        element("li", { class: "quiet" }, `and ${counted(rest, "smaller one")}, in grey`),
+      );
     this.legend.replaceChildren(...entries);
   }
 
@@ -108,7 +120,8 @@ export class CorpusMap {
   place({ x, y }) {
     const [left, right, low, high] = this.bounds;
     const { width, height } = this.picture;
-    const across = (value, from, to, room) => MARGIN + ((value - from) / (to - from || 1)) * (room - 2 * MARGIN);
+    const across = (value, from, to, room) =>
+      MARGIN + ((value - from) / (to - from || 1)) * (room - 2 * MARGIN);
     return [across(x, left, right, width), height - across(y, low, high, height)];
   }
 
@@ -129,11 +142,15 @@ export class CorpusMap {
     for (const point of this.points) {
       const isLit = this.marks.get(point.id)?.score !== undefined;
       if (!isLit && point.id !== selected && point !== this.hovered) continue;
-      context.strokeStyle = picture.colour(point.id === selected || point === this.hovered ? "ink" : "accent");
+      context.strokeStyle = picture.colour(
+        point.id === selected || point === this.hovered ? "ink" : "accent",
+      );
       circle(context, ...this.place(point), size + 3);
       context.stroke();
     }
-    this.big?.forEach((_, rank) => this.sign(this.legend.children[rank].querySelector("canvas"), rank));
+    this.big?.forEach((_, rank) =>
+      this.sign(this.legend.children[rank].querySelector("canvas"), rank),
+    );
   }
 
   rankAt({ parent }) {
@@ -141,7 +158,12 @@ export class CorpusMap {
   }
 
   dot(context, [x, y], rank, size) {
-    (rank < NAMED ? SHAPES[rank % SHAPES.length] : circle)(context, x, y, rank < NAMED ? size : size * 0.8);
+    (rank < NAMED ? SHAPES[rank % SHAPES.length] : circle)(
+      context,
+      x,
+      y,
+      rank < NAMED ? size : size * 0.8,
+    );
     context.fill();
   }
 
@@ -173,8 +195,13 @@ export class CorpusMap {
   describe(title = "") {
     const parent = this.hovered && this.parents[this.hovered.parent];
     const n = this.points.length;
-    const sample = n < this.chunks ? `${n.toLocaleString("en")} of ${counted(this.chunks, "chunk")}` : counted(n, "chunk");
-    const said = this.hovered ? [title || "…", parent && `in ${parent.title}`].filter(Boolean).join(" · ") : `${sample}; near ones are similar`;
+    const sample =
+      n < this.chunks
+        ? `${n.toLocaleString("en")} of ${counted(this.chunks, "chunk")}`
+        : counted(n, "chunk");
+    const said = this.hovered
+      ? [title || "…", parent && `in ${parent.title}`].filter(Boolean).join(" · ")
+      : `${sample}; near ones are similar`;
     this.caption.replaceChildren(shown(said));
   }
 
@@ -186,7 +213,8 @@ export class CorpusMap {
   /** Move to the nearest point in a direction, or select it. */
   press(event) {
     const steps = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    const from = this.hovered ?? this.points.find(({ id }) => id === this.path.at(-1)) ?? this.points[0];
+    const from =
+      this.hovered ?? this.points.find(({ id }) => id === this.path.at(-1)) ?? this.points[0];
     if (!from || !(event.key in steps || event.key === "Enter")) return;
     event.preventDefault();
     if (event.key === "Enter") return void this.actions.select(from.id);
@@ -197,7 +225,8 @@ export class CorpusMap {
       const [px, py] = this.place(point);
       const ahead = (px - x) * dx + (py - y) * dy;
       const aside = Math.abs((px - x) * dy) + Math.abs((py - y) * dx);
-      if (ahead > 0.5 && aside <= ahead * 1.5 && ahead + 2 * aside < least) [best, least] = [point, ahead + 2 * aside];
+      if (ahead > 0.5 && aside <= ahead * 1.5 && ahead + 2 * aside < least)
+        [best, least] = [point, ahead + 2 * aside];
     }
     this.hover(best);
   }

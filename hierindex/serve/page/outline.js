@@ -3,8 +3,8 @@
 import { element } from "./elements.js";
 import { counted, shown, sizeOf } from "./text.js";
 
-const MORE = 200; // children to load at a time
-const MOST_LOADED = 50; // times, to reach a node among its siblings
+const MORE = 100; // children to load at a time
+const MANY = 1000; // the same, to reach one of them
 const PAGE_ROWS = 10; // rows that PageUp and PageDown move by
 const TYPED = 700; // milliseconds that letters of one word are apart
 
@@ -21,9 +21,12 @@ export class Outline {
     this.ofRow = new WeakMap();
     this.root = { id: null, depth: 0, children: [], total: 1, isOpen: true, row: null };
     this.current = null;
+    this.chosen = null; // id of the node that was selected last, though its row may be loading
     tree.addEventListener("keydown", (event) => this.press(event));
     tree.addEventListener("click", (event) => this.click(event));
-    tree.addEventListener("dblclick", (event) => this.onEntry(event, (entry) => this.toggle(entry)));
+    tree.addEventListener("dblclick", (event) =>
+      this.onEntry(event, (entry) => this.toggle(entry)),
+    );
   }
 
   /** Load the first rows; returns how many roots there are. */
@@ -33,10 +36,10 @@ export class Outline {
     return this.root.total;
   }
 
-  /** Load the next children of an entry. */
-  load(entry) {
+  /** Load the next n children of an entry. */
+  load(entry, n = MORE) {
     entry.loading ??= this.data
-      .nodes(entry.id, entry.children.length, MORE)
+      .nodes(entry.id, entry.children.length, n)
       .then(({ nodes, total }) => {
         entry.total = nodes.length ? total : entry.children.length;
         for (const brief of nodes) entry.children.push(this.entryOf(brief, entry));
@@ -71,28 +74,32 @@ export class Outline {
     const { parent } = more;
     const n = parent.children.length;
     await this.load(parent);
+    const hadFocus = more.row === document.activeElement;
     this.refresh(parent);
-    if (this.current === more) this.move(parent.children[n] ?? parent.children[n - 1]);
+    if (this.current === more) this.go((parent.children[n] ?? parent.children[n - 1]).row);
+    if (hadFocus) this.focus();
   }
 
-  /** Put the rows under an entry into the page anew. */
+  /** Add the rows under an entry that are missing, and remove those that are to be hidden. */
   refresh(entry) {
-    let row = entry.row ? entry.row.nextElementSibling : this.tree.firstElementChild;
-    while (row && this.ofRow.get(row).depth > entry.depth) {
-      const next = row.nextElementSibling;
-      row.remove();
-      row = next;
-    }
-    const rows = document.createDocumentFragment();
+    let next = entry.row ? entry.row.nextElementSibling : this.tree.firstElementChild;
+    const put = (row) => {
+      if (row === next) next = next.nextElementSibling;
+      else this.tree.insertBefore(row, next);
+    };
     const add = (above) => {
       for (const child of above.isOpen ? above.children : []) {
-        rows.append(this.rowOf(child));
+        put(this.rowOf(child));
         add(child);
       }
-      if (above.isOpen && above.children.length < above.total) rows.append(this.moreOf(above));
+      if (above.isOpen && above.children.length < above.total) put(this.moreOf(above));
     };
     add(entry);
-    this.tree.insertBefore(rows, row);
+    while (next && this.ofRow.get(next).depth > entry.depth) {
+      const after = next.nextElementSibling;
+      next.remove();
+      next = after;
+    }
   }
 
   rowOf(entry) {
@@ -113,7 +120,7 @@ export class Outline {
       element("span", { class: "lit" }),
       sizeOf(brief),
     );
-    entry.row.style.setProperty("--depth", Math.min(depth - 1, 24));
+    indent(entry);
     this.ofRow.set(entry.row, entry);
     this.dress(entry);
     return entry.row;
@@ -125,10 +132,16 @@ export class Outline {
     const label = `Show ${Math.min(MORE, total - children.length)} more of ${counted(total, "row")}`;
     entry.row = element(
       "div",
-      { role: "treeitem", class: "row more", tabindex: -1, "aria-level": depth + 1, "aria-selected": "false" },
+      {
+        role: "treeitem",
+        class: "row more",
+        tabindex: -1,
+        "aria-level": depth + 1,
+        "aria-selected": "false",
+      },
       label,
     );
-    entry.row.style.setProperty("--depth", Math.min(depth, 24));
+    indent(entry);
     this.ofRow.set(entry.row, entry);
     return entry.row;
   }
@@ -145,7 +158,9 @@ export class Outline {
     const lit = row.querySelector(".lit");
     row.dataset.lit = mark ? (mark.score === undefined ? "under" : "source") : "";
     lit.textContent = mark?.under ?? "";
-    const said = mark?.score === undefined ? `${mark?.under} sources below` : "a source of the answer";
+    lit.style.opacity = mark?.score === undefined ? 1 : 0.35 + 0.65 * mark.score;
+    const said =
+      mark?.score === undefined ? `${mark?.under} sources below` : "a source of the answer";
     if (mark) lit.setAttribute("aria-label", said);
     else lit.removeAttribute("aria-label");
     if (mark) lit.setAttribute("role", "img");
@@ -158,6 +173,8 @@ export class Outline {
    * @param {string[]} path ids from the root down to the node
    */
   async reveal(path) {
+    const chosen = path.at(-1);
+    this.chosen = chosen;
     let entry = this.root;
     for (const id of path) {
       await this.toggle(entry, true);
@@ -165,18 +182,15 @@ export class Outline {
       if (!child) break;
       entry = child;
     }
-    if (entry !== this.root) this.move(entry);
+    if (entry !== this.root && chosen === this.chosen) this.move(entry);
   }
 
   async child(entry, id) {
     const n = entry.children.length;
-    for (let i = 0; i < MOST_LOADED && entry.children.length < entry.total; i++) {
-      if (this.entries.get(id)?.parent === entry) break;
-      await this.load(entry);
-    }
+    const isThere = () => this.entries.get(id)?.parent === entry;
+    while (!isThere() && entry.children.length < entry.total) await this.load(entry, MANY);
     if (entry.children.length > n) this.refresh(entry);
-    const child = this.entries.get(id);
-    return child?.parent === entry ? child : null;
+    return isThere() ? this.entries.get(id) : null;
   }
 
   /** Make an entry the current row, without any other effect. */
@@ -210,7 +224,7 @@ export class Outline {
       if (event.target.closest(".twist")) return this.toggle(entry);
       this.move(entry);
       entry.row.focus({ preventScroll: true });
-      return this.actions.select(entry.id, false);
+      return this.select(entry, false);
     });
   }
 
@@ -218,7 +232,12 @@ export class Outline {
     const entry = row && this.ofRow.get(row);
     if (!entry) return;
     this.move(entry);
-    if (entry.id) this.actions.select(entry.id, true);
+    if (entry.id) this.select(entry, true);
+  }
+
+  select({ id }, isRun) {
+    this.chosen = id;
+    this.actions.select(id, isRun);
   }
 
   press(event) {
@@ -238,7 +257,8 @@ export class Outline {
       " ": () => (entry.id ? this.toggle(entry) : this.extend(entry)),
       Enter: () => (entry.id ? this.actions.read(entry.id) : this.extend(entry)),
     };
-    const act = acts[event.key] ?? (/^[^/?\s]$/u.test(event.key) ? () => this.type(event.key) : null);
+    const act =
+      acts[event.key] ?? (/^[^/?\s]$/u.test(event.key) ? () => this.type(event.key) : null);
     if (!act) return;
     event.preventDefault();
     this.doing(act());
@@ -254,4 +274,13 @@ export class Outline {
     const begins = (row) => this.ofRow.get(row).brief?.title.toLowerCase().startsWith(this.typed);
     this.go([...rows.slice(from), ...rows.slice(0, from)].find(begins));
   }
+}
+
+/** Indent a row, from the ninth generation on by less, so that there is room for its title. */
+function indent({ row, depth }) {
+  const n = depth - 1;
+  row.style.setProperty(
+    "--indent",
+    `${Math.min(n, 8) * 1.05 + Math.max(0, Math.min(n, 40) - 8) * 0.25}rem`,
+  );
 }

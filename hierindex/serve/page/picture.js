@@ -8,7 +8,11 @@ export class Picture {
    */
   constructor(canvas, draw) {
     Object.assign(this, { canvas, draw, frame: 0, colours: new Map(), width: 0, height: 0 });
-    new ResizeObserver(() => this.soon()).observe(canvas);
+    new ResizeObserver(([{ contentRect }]) => {
+      Object.assign(this, { width: contentRect.width, height: contentRect.height });
+      this.now(); // as setting the size clears the canvas
+    }).observe(canvas);
+    this.font = `11px ${getComputedStyle(canvas).fontFamily}`;
     for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
       matchMedia(query).addEventListener("change", () => {
         this.colours.clear();
@@ -28,11 +32,10 @@ export class Picture {
   now() {
     const { canvas } = this;
     const ratio = devicePixelRatio || 1;
-    this.width = canvas.clientWidth;
-    this.height = canvas.clientHeight;
     if (!this.width || !this.height) return;
     const [width, height] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    if (canvas.width !== width || canvas.height !== height)
+      Object.assign(canvas, { width, height });
     const context = canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);

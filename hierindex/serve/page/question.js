@@ -5,11 +5,24 @@ import { button, element } from "./elements.js";
 const CHOICES = {
   mode: {
     label: "Mode",
-    values: { "": "chosen by the question", auto: "auto", collapsed: "all levels", level: "one level", traversal: "from the roots down", document: "documents, then their chunks" },
+    values: {
+      "": "chosen by the question",
+      auto: "auto",
+      collapsed: "all levels",
+      level: "one level",
+      traversal: "from the roots down",
+      document: "documents, then their chunks",
+    },
   },
   by: {
     label: "Search by",
-    values: { "": "as the mode does", dense: "meaning (dense)", text: "words (text)", hybrid: "both (hybrid)", context: "both, and neighbours (context)" },
+    values: {
+      "": "as the mode does",
+      dense: "meaning (dense)",
+      text: "words (text)",
+      hybrid: "both (hybrid)",
+      context: "both, and neighbours (context)",
+    },
   },
 };
 const NUMBERS = { token_budget: ["Tokens at most", "2000"], top_k: ["Nodes at most", "10"] };
@@ -29,9 +42,22 @@ export class Question {
   /** Make the fields of the options for an index of these levels. */
   start(levels) {
     const { mode, by } = CHOICES;
-    const numbers = levels.map(({ level }) => [level, level ? `level ${level}` : "level 0 (chunks)"]);
-    const level = { "": "as the mode chooses", top: "top", documents: "documents", sections: "sections", ...Object.fromEntries(numbers) };
-    const where = element("textarea", { rows: 2, placeholder: "file_name=report.pdf\nsection~Results", spellcheck: "false" });
+    const numbers = levels.map(({ level }) => [
+      level,
+      level ? `level ${level}` : "level 0 (chunks)",
+    ]);
+    const level = {
+      "": "as the mode chooses",
+      top: "top",
+      documents: "documents",
+      sections: "sections",
+      ...Object.fromEntries(numbers),
+    };
+    const where = element("textarea", {
+      rows: 2,
+      placeholder: "file_name=report.pdf\nsection~Results",
+      spellcheck: "false",
+    });
     const clear = button("Clear options", () => {
       for (const input of Object.values(this.inputs)) input.value = "";
       this.tally();
@@ -51,7 +77,8 @@ export class Question {
 
   field(name, label, input) {
     this.inputs[name] = input;
-    return element("label", {}, element("span", {}, label), input);
+    input.id = `option-${name}`;
+    return element("div", { class: "field" }, element("label", { for: input.id }, label), input);
   }
 
   tally() {
@@ -71,7 +98,7 @@ export class Question {
     this.asking = asking;
     this.busy(true);
     try {
-      this.actions.asked(q, await this.data.ask(given, asking.signal));
+      await this.actions.asked(q, await this.data.ask(given, asking.signal));
     } catch (error) {
       if (error.name !== "AbortError") this.actions.fail(error);
     } finally {
@@ -88,7 +115,8 @@ export class Question {
 
 function choice(values) {
   const made = element("select");
-  for (const [value, label] of Object.entries(values)) made.append(element("option", { value }, label));
+  for (const [value, label] of Object.entries(values))
+    made.append(element("option", { value }, label));
   made.value = "";
   return made;
 }

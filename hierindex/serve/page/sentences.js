@@ -38,7 +38,11 @@ function partOf({ text, passage, mark }, address) {
   const title = isFree ? "Rewritten; follow it to what supports it best" : null;
   const label = mark ? `Citation ${text}` : null;
   const kind = mark ? "citation" : "sentence";
-  const made = element("a", { class: kind, href: link, title: mark === undefined ? title : null, "aria-label": label }, shown(text));
+  const made = element(
+    "a",
+    { class: kind, href: link, title: mark === undefined ? title : null, "aria-label": label },
+    shown(text),
+  );
   made.passage = passage;
   return made;
 }

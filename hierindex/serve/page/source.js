@@ -23,7 +23,7 @@ export class Source {
   async show(span, passages, context = CONTEXT) {
     const isNew = !this.span || !span || !isSameSpan(this.span, span);
     Object.assign(this, { span, passages });
-    if (!span) return this.say("Follow a sentence to see where it stands in its document.");
+    if (!span) return this.say("No sentence of this text leads to a source.");
     try {
       const found = await this.data.source(span, context);
       if (this.span === span) this.fill(found, context, isNew);
@@ -45,14 +45,31 @@ export class Source {
     this.title(found);
     const text = found.text.slice(0, MOST);
     const cited = element("mark", { id: "cited" }, shown(text));
-    const cut = found.text.length > MOST ? element("p", { class: "hint" }, `The first ${MOST.toLocaleString("en")} of ${found.text.length.toLocaleString("en")} characters of the passage.`) : "";
-    const wider = (label) => button(label, () => this.show(this.span, this.passages, context * WIDER), { class: "plain wider" });
+    const cut =
+      found.text.length > MOST
+        ? element(
+            "p",
+            { class: "hint" },
+            `The first ${MOST.toLocaleString("en")} of ${found.text.length.toLocaleString("en")} characters of the passage.`,
+          )
+        : "";
+    const wider = (label) =>
+      button(label, () => this.show(this.span, this.passages, context * WIDER), {
+        class: "plain wider",
+      });
     const hasBefore = found.before_start > 0 && found.before.length >= context / 2;
     const hasAfter = found.after.length >= context / 2;
     const from = block.scrollHeight - block.scrollTop;
     block.replaceChildren(
       hasBefore ? wider("More before") : "",
-      element("div", { class: "document", dir: "auto" }, shown(found.before), cited, cut, shown(found.after)),
+      element(
+        "div",
+        { class: "document", dir: "auto" },
+        shown(found.before),
+        cited,
+        cut,
+        shown(found.after),
+      ),
       hasAfter ? wider("More after") : "",
     );
     if (isNew) this.seek();
@@ -70,15 +87,27 @@ export class Source {
     const at = this.passages.findIndex((passage) => isSameSpan(passage, this.span));
     const step = (by, label, sign) => {
       const next = this.passages[at + by];
-      return button(sign, () => this.actions.follow(next), { class: "plain", "aria-label": label, disabled: !next });
+      return button(sign, () => this.actions.follow(next), {
+        class: "plain",
+        "aria-label": label,
+        disabled: !next,
+      });
     };
-    const steps = at < 0 ? [] : [
-      step(-1, "Previous passage", "‹"),
-      element("span", { class: "quiet" }, `${at + 1} of ${this.passages.length}`),
-      step(1, "Next passage", "›"),
-    ];
+    const steps =
+      at < 0
+        ? []
+        : [
+            step(-1, "Previous passage", "‹"),
+            element("span", { class: "quiet" }, `${at + 1} of ${this.passages.length}`),
+            step(1, "Next passage", "›"),
+          ];
     this.bar.replaceChildren(
-      element("h2", {}, element("span", { class: "of" }, "Source: "), element("bdi", {}, shown(found.title || found.document))),
+      element(
+        "h2",
+        {},
+        element("span", { class: "of" }, "Source: "),
+        element("bdi", {}, shown(found.title || found.document)),
+      ),
       element("span", { class: "place quiet", dir: "auto" }, shown(placeOf(found))),
       element("span", { class: "steps" }, ...steps),
     );

@@ -20,8 +20,14 @@ export class Summary {
   /** @param {object} node as the server describes it */
   show(node) {
     const pieces = quoted(node);
-    const block = element("div", { class: "text", dir: "auto", "data-kind": node.level ? "summary" : "chunk" });
+    const block = element("div", {
+      class: "text",
+      dir: "auto",
+      "data-kind": node.level ? "summary" : "chunk",
+    });
     showPieces(block, pieces, { node: node.id });
+    if (!node.text)
+      block.append(element("p", { class: "hint" }, "This report leaves out the text."));
     this.passages = pieces.map((piece) => piece.passage).filter(Boolean);
     this.article.replaceChildren(
       pathOf(node),

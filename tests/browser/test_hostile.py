@@ -1,0 +1,119 @@
+"""Documents that hold script, marks of direction or a megabyte are shown as text."""
+
+import pytest
+from browser.actions import cited, of_documents, until
+from llama_index.core.schema import Document
+
+SCRIPT = (
+    "<script>document.title = 'taken'</script> <img src=x onerror=alert(1)> "
+    '"><svg onload=alert(2)> <a href="javascript:alert(3)">here</a> '
+    "</script><style>body { display: none }</style> &lt;b&gt; {{7*7}} ${7*7}."
+)
+NAME = "<img src=x onerror=alert(4)>"
+MARKS = (
+    "The file \u202eexe.gpj\u202c is shown. \u2066Isolated\u2069 words. Null \x01 and \x1b[31m red."
+)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    long = "x" * 500_000 + " " + "long " * 120_000
+    return of_documents(
+        tmp_path_factory.mktemp("hostile") / "<i>index",
+        Document(text=SCRIPT, id_=NAME, metadata={"title": NAME}),
+        Document(text=MARKS, id_="marks\u202e"),
+        Document(text=long, id_="megabyte"),
+        Document(text="עברית עם English ומספרים 123. العربية.", id_="right-to-left"),
+        Document(text="💡 astral 🧪 characters. The second 🧪 sentence.", id_="astral"),
+    )
+
+
+@pytest.fixture
+def page(look, serve, hostile):
+    page = look(serve(hostile))
+    page.wait_for_selector("#cited")
+    return page
+
+
+def open_row(page, text):
+    """Open the chunk whose text begins so."""
+    for _ in range(20):
+        closed = page.locator("#tree .row[aria-expanded=false] .twist")
+        if not closed.count():
+            break
+        n = page.locator("#tree .row").count()
+        closed.first.click()
+        until(lambda n=n: page.locator("#tree .row").count() > n)
+    page.locator("#tree .row:not([aria-expanded])").filter(has_text=text).first.click()
+    until(lambda: text in "".join(page.locator("#summary [data-kind=chunk]").all_inner_texts()))
+
+
+def test_script_in_texts_titles_and_names_is_text(page):
+    open_row(page, "<script>")
+    shown = page.locator("#summary .text").inner_text()
+    assert " ".join(shown.split()) == SCRIPT
+    assert NAME in page.locator("#source-bar").inner_text()
+    assert page.evaluate("document.querySelectorAll('main img, main svg, main script').length") == 0
+    assert page.title() == "<i>index · hierindex"
+    assert page.locator("#name").inner_text() == "<i>index"
+
+
+def test_script_in_a_question_and_a_search_is_text(page):
+    page.fill("#find", NAME)
+    until(lambda: page.locator("#find-count").inner_text().endswith("found"))
+    page.press("#find", "Escape")
+    page.fill("#asked", f"{NAME} taken")
+    page.press("#asked", "Enter")
+    until(lambda: page.locator("#answer h2").count() or page.locator("#notice").is_visible())
+    assert page.locator("#answer h2").inner_text() == f"{NAME} taken"
+
+
+def test_addresses_that_are_made_up_show_a_sentence(page, look):
+    for bad in (
+        "#node=<script>",
+        "#node=zz&document=x&start=1&end=2",
+        "#start=-1&end=x",
+        "#&&=%zz",
+    ):
+        other = look(page.url.partition("#")[0] + bad)
+        other.wait_for_selector("#tree .row")
+        until(lambda other=other: other.locator("#passage").inner_text().strip())
+
+
+def test_marks_of_direction_are_written_out(page):
+    open_row(page, "The file")
+    shown = page.locator("#summary .text").inner_text()
+    assert "U+202Eexe.gpjU+202C" in shown
+    assert "U+001B" in shown
+    for block in ("#summary", "#passage", "#tree", "#source-bar"):
+        assert not set(page.locator(block).inner_text()) & set("\u202e\u202c\u2066\u2069\x01\x1b")
+
+
+def test_right_to_left_text_is_set_so(page):
+    open_row(page, "עברית")
+    direction = "(e) => getComputedStyle(e).direction"
+    assert page.locator("#summary .text").evaluate(direction) == "rtl"
+    assert page.locator("#passage .document").evaluate(direction) == "rtl"
+    assert page.locator("body").evaluate(direction) == "ltr"
+
+
+def test_passages_after_characters_beyond_16_bits_are_right(page):
+    open_row(page, "astral")
+    sentences = page.locator("#summary a.sentence")
+    sentences.last.click()
+    until(lambda: cited(page) == "The second 🧪 sentence.")
+    assert sentences.last.inner_text() == "The second 🧪 sentence."
+
+
+def test_a_megabyte_is_shown_a_part_at_a_time(page):
+    open_row(page, "xxx")
+    text = page.locator("#summary .text")
+    assert len(text.inner_text()) < 30_000
+    assert "The first 20,000 of " in text.inner_text()
+    text.get_by_role("button").click()
+    until(lambda: len(text.inner_text()) > 70_000)
+    page.wait_for_selector("#cited")
+    page.keyboard.press("Escape")
+    before = page.url
+    page.keyboard.press("Home")
+    until(lambda: page.url != before)

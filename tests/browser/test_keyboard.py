@@ -1,0 +1,152 @@
+"""All that the mouse does, by keyboard alone."""
+
+import pytest
+from browser.actions import cited, flat, of_documents, read, selected, until
+from llama_index.core.schema import Document
+
+
+@pytest.fixture
+def page(look, serve, library):
+    page = look(serve(library))
+    page.wait_for_selector("#cited")
+    return page
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def tab_to(page, selector, most=40):
+    for _ in range(most):
+        if page.evaluate("(s) => document.activeElement.matches(s)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{selector} is not reached by Tab")
+
+
+def titles(page):
+    return page.locator("#tree .row .title").all_inner_texts()
+
+
+def test_the_outline_is_a_tree_of_one_stop(page):
+    tab_to(page, "#tree .row")
+    assert page.locator("#tree [tabindex='0']").count() == 1
+    rows = titles(page)
+    press(page, "ArrowDown")
+    until(lambda: selected(page) == rows[1])
+    press(page, "ArrowRight")
+    until(lambda: len(titles(page)) > len(rows))
+    below = titles(page)[2]
+    press(page, "ArrowRight")
+    until(lambda: selected(page) == below)
+    press(page, "ArrowLeft")
+    until(lambda: selected(page) == rows[1])
+    press(page, "ArrowLeft")
+    until(lambda: titles(page) == rows)
+    press(page, "End")
+    until(lambda: selected(page) == rows[-1])
+    press(page, "Home")
+    until(lambda: selected(page) == rows[0] and read(page) == rows[0])
+    assert page.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+
+
+def test_more_rows_are_loaded_and_the_first_is_selected(look, serve, tmp_path):
+    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
+    page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))
+    page.wait_for_selector("#cited")
+    tab_to(page, "#tree .row")
+    for _ in range(2):
+        n = page.locator("#tree .row").count()
+        press(page, "End", "Enter")
+        until(lambda n=n: page.locator("#tree .row").count() > n)
+    until(lambda: "Report 200 " in page.locator("#summary .text").inner_text())
+    press(page, "ArrowUp")
+    until(lambda: "Report 199 " in page.locator("#summary .text").inner_text())
+    press(page, "Home", "ArrowLeft")
+    until(lambda: page.locator("#tree .row").count() == 1)
+
+
+def test_typing_goes_to_the_next_title(page):
+    tab_to(page, "#tree .row")
+    press(page, *"gard")
+    until(lambda: selected(page) == "Gardens" and read(page) == "Gardens")
+
+
+def test_a_run_of_moves_is_one_entry_of_the_history(page):
+    tab_to(page, "#tree .row")
+    first = page.url
+    press(page, "ArrowDown", "ArrowDown")
+    until(lambda: read(page) == selected(page) == titles(page)[2])
+    page.go_back()
+    until(lambda: page.url == first and selected(page) == titles(page)[0])
+
+
+def test_a_sentence_is_followed_to_its_passage_and_back(page):
+    tab_to(page, "#tree .row")
+    press(page, "ArrowDown", "Enter")
+    until(lambda: page.evaluate("document.activeElement.matches('#summary a.sentence')"))
+    press(page, "Tab")
+    said = flat(page.evaluate("document.activeElement.textContent"))
+    press(page, "Enter")
+    until(lambda: cited(page) == said)
+    press(page, "Escape")
+    assert page.evaluate("document.activeElement.matches('#tree .row[aria-selected=true]')")
+
+
+def test_search_and_return(page):
+    tab_to(page, "#tree .row")
+    press(page, "/")
+    assert page.evaluate("document.activeElement.id") == "find"
+    page.keyboard.type("honey")
+    page.wait_for_selector("#found .row")
+    press(page, "ArrowDown")
+    found = page.locator("#found [aria-selected=true]")
+    assert page.locator("#find").get_attribute("aria-activedescendant") == found.get_attribute("id")
+    title = found.locator(".title").inner_text()
+    until(lambda: read(page) == title)
+    press(page, "Enter")
+    until(lambda: selected(page) == title)
+    assert page.evaluate("document.activeElement.matches('#tree .row')")
+
+
+def test_ask_at_a_level_and_follow_the_citation(page):
+    tab_to(page, "#asked")
+    page.keyboard.type("Why was the bridge at Harlow closed in 1963?")
+    tab_to(page, "#options summary")
+    press(page, "Enter")
+    tab_to(page, "#option-level")
+    page.keyboard.type("level 1")
+    press(page, "Escape")
+    assert page.evaluate("document.activeElement.matches('#options summary')")
+    press(page, "Tab", "Enter")
+    page.wait_for_selector("#answer:not([hidden]) a.citation")
+    tab_to(page, "a.citation")
+    press(page, "Enter")
+    until(lambda: "start=" in page.url and "Harlow" in cited(page))
+
+
+def test_the_icicle_moves_zooms_and_comes_back(page):
+    tab_to(page, "#icicle")
+    caption = page.locator("#icicle-caption")
+    root = caption.inner_text()
+    press(page, "ArrowRight")
+    until(lambda: caption.inner_text() != root)
+    press(page, "ArrowDown")
+    title = caption.inner_text().rpartition(" (")[0]
+    press(page, "Enter")
+    until(lambda: read(page) == title and selected(page) == title)
+    until(page.locator("#zoom-out").is_enabled)
+    assert page.evaluate("document.activeElement.id") == "icicle"
+    press(page, "Backspace")
+    until(page.locator("#zoom-out").is_disabled)
+
+
+def test_menus_open_and_close(page):
+    for menu in ("#health", "#keys"):
+        tab_to(page, f"{menu} summary")
+        press(page, "Enter")
+        assert page.locator(f"{menu} .card").is_visible()
+        press(page, "Escape")
+        assert page.locator(f"{menu} .card").is_hidden()
+        assert page.evaluate("(s) => document.activeElement.matches(s)", f"{menu} summary")

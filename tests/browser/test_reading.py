@@ -1,0 +1,208 @@
+"""Reading, searching and asking with the mouse; and going back."""
+
+import re
+
+import pytest
+from browser.actions import (
+    QUESTION,
+    apart,
+    ask,
+    cited,
+    flat,
+    of_documents,
+    read,
+    row,
+    selected,
+    until,
+)
+from llama_index.core.schema import Document
+
+
+@pytest.fixture
+def page(look, serve, library):
+    page = look(serve(library))
+    page.wait_for_selector("#tree .row")
+    return page
+
+
+def test_opens_at_the_root_with_its_summary_and_a_source(page):
+    assert page.title() == "library · hierindex"
+    assert selected(page) == page.locator("#summary h2").inner_text()
+    assert cited(page) in flat(page.locator("#summary .text").inner_text())
+
+
+def test_rows_expand_and_collapse(page):
+    n = page.locator("#tree .row").count()
+    bridges = row(page, "Bridges")
+    assert bridges.get_attribute("aria-expanded") == "false"
+    bridges.locator(".twist").click()
+    until(lambda: page.locator("#tree .row").count() > n)
+    assert bridges.get_attribute("aria-expanded") == "true"
+    levels = page.locator("#tree .row").evaluate_all(
+        "rows => rows.map((row) => [Number(row.ariaLevel), Number(row.ariaPosInSet)])"
+    )
+    place: dict[int, int] = {}
+    for level, position in levels:
+        place = {above: n for above, n in place.items() if above <= level}
+        assert position == place.get(level, 0) + 1
+        place[level] = position
+    bridges.locator(".twist").click()
+    assert page.locator("#tree .row").count() == n
+
+
+def test_each_sentence_of_a_summary_leads_to_itself_in_its_document(page):
+    row(page, "Bridges").click()
+    until(lambda: read(page) == "Bridges")
+    sentences = page.locator("#summary a.sentence")
+    assert sentences.count() > 2
+    for i in range(sentences.count()):
+        sentences.nth(i).click()
+        said = flat(sentences.nth(i).inner_text())
+        until(lambda said=said: cited(page) == said)
+        assert sentences.nth(i).get_attribute("aria-current") == "true"
+    assert "section" not in page.locator("#source-bar").inner_text()
+
+
+def test_a_citation_is_followed_and_back_returns(page):
+    row(page, "Bridges").click()
+    until(lambda: "node=" in page.url and read(page) == "Bridges")
+    of_node = page.url
+    ask(page)
+    assert "sunk by 40 centimetres" in page.locator("#answer .answer").inner_text()
+    page.locator("#answer a.citation").first.click()
+    until(lambda: "start=" in page.url and "Harlow was closed in 1963" in cited(page))
+    assert "Closures" in page.locator("#source-bar .place").inner_text()
+    page.go_back()
+    until(lambda: "start=" not in page.url)
+    assert page.locator("#answer").is_visible()
+    page.go_back()
+    page.wait_for_selector("#summary:not([hidden])")
+    assert page.url == of_node
+    until(lambda: selected(page) == "Bridges")
+    page.go_forward()
+    page.wait_for_selector("#answer:not([hidden])")
+
+
+def test_a_link_opens_the_same_node_and_passage(page, look):
+    row(page, "Gardens").click()
+    until(lambda: read(page) == "Gardens")
+    sentence = page.locator("#summary a.sentence").nth(1)
+    sentence.click()
+    until(lambda: cited(page) == flat(sentence.inner_text()))
+    said, title = cited(page), selected(page)
+    other = look(page.url)
+    other.wait_for_selector("#tree .row[aria-selected=true]")
+    until(lambda: (cited(other), selected(other)) == (said, title))
+
+
+@pytest.mark.parametrize("level", ["0", "1", "documents"])
+def test_a_question_at_a_level_lights_up_its_sources(page, level):
+    ask(page, Level=level)
+    page.wait_for_selector("#tree [data-lit=source]")
+    links = page.locator("#answer .sources a")
+    titles = {links.nth(i).inner_text() for i in range(links.count())}
+    lit = set(page.locator("#tree [data-lit=source] .title").all_inner_texts())
+    assert titles == lit
+    if level.isdigit():
+        assert all(
+            text.startswith(f"level {level} ")
+            for text in page.locator("#answer .sources .quiet").all_inner_texts()
+        )
+    assert page.locator("#tree .row").first.get_attribute("data-lit") in ("under", "source")
+    assert page.locator("#options-set").inner_text().strip() == "(1)"
+
+
+def test_a_question_without_an_answer_is_refused_in_words(page):
+    ask(page, "What is the boiling point of tungsten hexafluoride?")
+    assert page.locator("#answer .refused").inner_text()
+    assert page.locator("#answer a.citation").count() == 0
+    assert page.locator("#tree [data-lit=source]").count() == 0
+
+
+def test_a_wrong_filter_is_named_in_one_sentence(page):
+    page.click("#options summary")
+    page.get_by_label("Only where").fill("no filter")
+    page.keyboard.press("Escape")
+    page.fill("#asked", QUESTION)
+    page.press("#asked", "Enter")
+    page.wait_for_selector("#notice:not([hidden])")
+    assert "no filter" in page.locator("#notice").inner_text()
+
+
+def test_search_in_place_finds_selects_and_returns(page):
+    page.fill("#find", "compost")
+    page.wait_for_selector("#found .row")
+    assert page.locator("#tree").is_hidden()
+    assert page.locator("#found mark").first.inner_text().lower() == "compost"
+    page.locator("#found .row").first.click()
+    title = page.locator("#found .row .title").first.inner_text()
+    until(lambda: read(page) == title)
+    page.press("#find", "Escape")
+    assert page.locator("#found").is_hidden()
+    until(lambda: selected(page) == title)
+
+
+def test_words_that_are_nowhere_leave_the_outline(page):
+    page.fill("#find", "xylophone")
+    until(lambda: page.locator("#find-count").inner_text() == "nothing found")
+    assert page.locator("#tree").is_visible()
+    page.press("#find", "Escape")
+    assert page.locator("#find-count").is_hidden()
+
+
+def test_the_icicle_zooms_in_and_out(page):
+    canvas = page.locator("#icicle")
+    box = canvas.bounding_box()
+    assert page.locator("#zoom-out").is_disabled()
+    before = canvas.screenshot()
+    canvas.click(position={"x": box["width"] * 0.35, "y": box["height"] * 0.8})
+    until(page.locator("#zoom-out").is_enabled)
+    until(lambda: canvas.screenshot() != before)
+    until(lambda: selected(page) == read(page))
+    assert selected(page) in page.locator("#icicle-caption").inner_text()
+    while page.locator("#zoom-out").is_enabled():
+        page.click("#zoom-out")
+        page.wait_for_timeout(300)
+    assert page.locator("#zoom-out").is_disabled()
+
+
+def test_the_map_names_and_selects_chunks(page):
+    page.click("#panes [data-pane=map]")
+    page.wait_for_selector("#legend button")
+    page.focus("#points")
+    page.keyboard.press("ArrowRight")
+    caption = page.locator("#map-caption")
+    until(lambda: not re.search("…|similar", caption.inner_text()))
+    title = caption.inner_text().split(" · ")[0]
+    page.keyboard.press("Enter")
+    until(lambda: read(page) == title)
+    legend = page.locator("#legend button").first
+    legend.click()
+    assert legend.get_attribute("aria-pressed") == "true"
+
+
+def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
+    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
+    page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))
+    rows, more = page.locator("#tree .row"), page.locator("#tree .more")
+    until(lambda: rows.count() == 1 + 100 + 1)
+    more.click()
+    until(lambda: rows.count() == 1 + 200 + 1)
+    for n in (300, 400):
+        more.click()
+        until(lambda n=n: rows.count() == 1 + n + 1)
+    assert more.text_content() == "Show 50 more of 450 rows"
+    more.click()
+    until(lambda: rows.count() == 1 + 450)
+    assert rows.last.get_attribute("aria-posinset") == "450"
+
+
+def test_a_link_to_a_node_far_down_a_list_reveals_it(look, serve, tmp_path):
+    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
+    index = of_documents(tmp_path / "many", Document(text=text, id_="archive"))
+    url = serve(index)
+    last = apart(lambda: index.describe(index.info()["roots"][0])["children"][-1])
+    page = look(f"{url}#node={last}")
+    until(lambda: page.locator("#tree .row[aria-selected=true]").count() == 1)
+    until(lambda: "Report 449" in page.locator("#tree [aria-selected=true] .excerpt").inner_text())
+    assert "Report 449" in cited(page)

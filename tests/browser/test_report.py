@@ -1,0 +1,77 @@
+"""A report is the same page in one file, which opens without a server."""
+
+import pytest
+from browser.actions import apart, cited, flat, read, row, selected, until, violations
+
+from hierindex.export.report import to_html
+
+
+@pytest.fixture(scope="module")
+def file(library, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    apart(lambda: to_html(library, path))
+    return path.as_uri()
+
+
+@pytest.fixture
+def page(look, file):
+    page = look(file, offline=True)
+    page.wait_for_selector("#cited")
+    return page
+
+
+def test_a_report_is_read_as_the_explorer_is(page, screenshots):
+    row(page, "Bridges").click()
+    until(lambda: read(page) == "Bridges")
+    sentence = page.locator("#summary a.sentence").nth(1)
+    sentence.click()
+    until(lambda: cited(page) == flat(sentence.inner_text()))
+    page.screenshot(path=screenshots / "report.png")
+    page.go_back()
+    until(lambda: "start=" not in page.url)
+    canvas = page.locator("#icicle")
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    until(page.locator("#zoom-out").is_enabled)
+
+
+def test_a_report_finds_words_in_place(page):
+    page.fill("#find", "honey")
+    page.wait_for_selector("#found .row")
+    page.press("#find", "Enter")
+    until(lambda: selected(page) == read(page))
+    assert "honey" in page.locator("#summary .text").inner_text()
+
+
+def test_a_report_asks_nothing(page):
+    assert page.locator("#question").is_hidden()
+    assert page.locator("#panes [data-pane=map]").is_hidden()
+    assert violations(page) == []
+
+
+def test_every_passage_is_the_servers(look, serve, library, page):
+    """Both show the same passages, places and neighbours."""
+    other = look(serve(library))
+    other.wait_for_selector("#cited")
+    for title in ("Bridges", "Gardens"):
+        said = []
+        for each in (page, other):
+            row(each, title).click()
+            until(lambda each=each, title=title: read(each) == title)
+            n = each.locator("#summary a.sentence").count()
+            each.locator("#summary a.sentence").last.click()
+            until(lambda each=each, n=n: f"{n} of {n}" in each.locator("#source-bar").inner_text())
+            bar, beside = each.locator("#source-bar"), each.locator("#summary .beside")
+            said.append((cited(each), bar.inner_text(), beside.inner_text()))
+        assert said[0] == said[1]
+
+
+def test_a_small_report_says_what_it_leaves_out(library, look, tmp_path):
+    whole, small = tmp_path / "whole.html", tmp_path / "small.html"
+    size = apart(lambda: to_html(library, whole)).bytes
+    apart(lambda: to_html(library, small, max_bytes=size - 3000))
+    page = look(small.as_uri())
+    page.wait_for_selector("#tree .row")
+    page.click("#health summary")
+    assert "texts of low levels" in page.locator("#health .card").inner_text()
