@@ -1,6 +1,7 @@
 """A tree as an icicle."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hierindex.core.membership import Ints1d
 from hierindex.errors import InputError
 from hierindex.plot.style import (
     DARK,
+    GREY,
     counted,
     graph_objects,
     label,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 MOST = 1_000  # nodes; more are slow, and too small to see
 READ = 480  # characters of a node's text
 WIDTH = 120  # characters of labels in a row
-ABOVE = {"id": ""}  # what Plotly takes for the parent of the first boxes
+ALL = "all"  # the box of several roots
 
 
 @on_newest
@@ -75,20 +77,28 @@ def plot_tree(store: HierarchyStore, node_id: str | None = None, max_nodes: int 
     if not cells:
         raise InputError(f"No chunk is under node {node_id!r}: there is nothing to plot.")
     nodes = wait_for(entries(snapshot, order, cells, READ))
-    of = dict(zip(cells, nodes, strict=True))
-    depth = icicle.depth[cells]
+    of = {cell: node["id"] for cell, node in zip(cells, nodes, strict=True)}
+    parents = [of.get(int(parent), "") for parent in icicle.parent[cells]]
+    title = label(nodes[0]["title"]) if first is not None else name_of(snapshot)
+    drawn = _drawn(nodes, len(icicle.row[icicle.part(first)]))
+    n_columns = 1 + int(np.ptp(icicle.depth[cells]))
+    if parents.count("") > 1:  # Plotly needs one box
+        whole = {"id": ALL, "title": PurePath(snapshot.uri).name, "chunks": end - start}
+        nodes, n_columns = [whole, *nodes], 1 + n_columns
+        parents = ["", *(parent or ALL for parent in parents)]
     trace = go.Icicle(
         ids=[node["id"] for node in nodes],
-        parents=[of.get(int(parent), ABOVE)["id"] for parent in icicle.parent[cells]],
+        parents=parents,
         values=[node["chunks"] for node in nodes],
-        **_texts(nodes, WIDTH // int(1 + depth.max() - depth.min())),
-        **_colours([node["level"] for node in nodes]),
+        labels=[label(node["title"], WIDTH // n_columns) for node in nodes],
+        hovertext=[*map(_told, nodes)],
+        hoverinfo="text",
         branchvalues="total",
         sort=False,
+        **_colours([node.get("level") for node in nodes]),
     )
     layout = look(
-        f"{name_of(snapshot) if first is None else label(nodes[0]['title'])}: "
-        + _drawn(nodes, len(icicle.row[icicle.part(first)])),
+        f"{title}: {drawn}",
         f"The height of a box is its number of chunks, of {end - start:,} in reading order",
         height=800,
         uniformtext={"minsize": 10, "mode": "hide"},
@@ -106,37 +116,37 @@ def _broadest(icicle: Icicle, cells: Ints1d, most: int) -> list[int]:
     return kept
 
 
-def _texts(nodes: Sequence[Mapping[str, Any]], fitting: int) -> dict[str, Any]:
-    """Return the labels of boxes, of so many characters, and what is shown above them."""
-    return {
-        "labels": [label(node["title"], fitting) for node in nodes],
-        "hoverinfo": "text",
-        "hovertext": [
-            f"<b>{label(node['title'])}</b><br>level {node['level']}, "
-            f"{counted(node['chunks'], 'chunk')} of {counted(node['documents'], 'document')}"
-            f"<br>{lines(node['text'])}"
-            for node in nodes
-        ],
-    }
+def _told(node: Mapping[str, Any]) -> str:
+    """Return what is shown when the pointer is over a box."""
+    heading = f"<b>{label(node['title'])}</b><br>"
+    if "level" not in node:
+        return heading + counted(node["chunks"], "chunk")
+    chunks, documents = (counted(node[f"{what}s"], what) for what in ("chunk", "document"))
+    return f"{heading}level {node['level']}, {chunks} of {documents}<br>{lines(node['text'])}"
 
 
-def _colours(levels: list[int]) -> dict[str, Any]:
-    """Return the colours of boxes by level, of their labels, and their scale."""
-    colours = shades(1 + max(levels))
-    n = len(colours)
+def _colours(levels: Sequence[int | None]) -> dict[str, Any]:
+    """Return the colours of boxes by level, of their labels, and their scale; None is for all."""
+    n = 1 + max(level for level in levels if level is not None)
+    colours, ticks = shades(n), [*map(str, range(n))]
+    numbers = [n if level is None else level for level in levels]
+    if n in numbers:
+        colours, ticks = [*colours, GREY], [*ticks, ALL]
+    steps, dark = len(colours), range((n + 1) // 2, n)
     return {
-        "textfont": {"color": [DARK if 2 * level < n else "white" for level in levels]},
+        "textfont": {"color": ["white" if number in dark else DARK for number in numbers]},
         "marker": {
-            "colors": levels,
-            "colorscale": [(end / n, c) for i, c in enumerate(colours) for end in (i, i + 1)],
+            "colors": numbers,
+            "colorscale": [(x / steps, c) for i, c in enumerate(colours) for x in (i, i + 1)],
             "cmin": -0.5,
-            "cmax": n - 0.5,
+            "cmax": steps - 0.5,
             "colorbar": {
                 "title": {"text": "level", "font": {"size": 13}},
-                "tickvals": [*range(n)],
+                "tickvals": [*range(steps)],
+                "ticktext": ticks,
                 "outlinewidth": 0,
                 "thickness": 16,
-                "len": min(1, 0.08 * n),
+                "len": min(1, 0.08 * steps),
                 "yanchor": "top",
                 "y": 1,
             },

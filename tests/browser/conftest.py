@@ -2,21 +2,14 @@
 
 import os
 import shutil
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from fakes import HashingEmbedding
-from llama_index.core.node_parser import NodeParser
-from llama_index.core.node_parser.node_utils import build_nodes_from_splits
-from llama_index.core.schema import BaseNode, Document
+from browser.actions import apart
 
-from hierindex import DocumentHierarchy, HierarchicalIndex, SemanticHierarchy
+from hierindex import HierarchicalIndex, SemanticHierarchy
 
-T = TypeVar("T")
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -31,23 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slow)
-
-
-def apart(function: Callable[[], T]) -> T:
-    """Call a function in a thread of its own, as Playwright's event loop runs in this one."""
-    with ThreadPoolExecutor(1) as executor:
-        return executor.submit(function).result()
-
-
-class Paragraphs(NodeParser):
-    """Makes a chunk of each paragraph, however long."""
-
-    def _parse_nodes(self, nodes: list[BaseNode], **options: Any) -> list[BaseNode]:
-        return [
-            chunk
-            for node in nodes
-            for chunk in build_nodes_from_splits(node.get_content().split("\n\n"), node)
-        ]
 
 
 @pytest.fixture(scope="session")
@@ -87,14 +63,6 @@ def look(chromium):
         context.close()
     assert not errors
     assert not any(refusals)
-
-
-def until(passes: Callable[[], Any], seconds: float = 10) -> None:
-    """Wait until a function returns something true."""
-    end = time.monotonic() + seconds
-    while not passes():
-        assert time.monotonic() < end, f"not within {seconds} s"
-        time.sleep(0.02)
 
 
 def is_bad(message: Any) -> bool:
@@ -162,15 +130,5 @@ def library(tmp_path_factory, embed_model):
     return apart(
         lambda: HierarchicalIndex.build(
             folder, tmp_path_factory.mktemp("index") / "library", hierarchy=hierarchy, chunk_size=40
-        )
-    )
-
-
-def of_documents(uri: Path, *documents: Document) -> HierarchicalIndex:
-    """Build an index with a summary of each document, and a chunk of each paragraph."""
-    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
-    return apart(
-        lambda: HierarchicalIndex.build(
-            documents, uri, hierarchy=hierarchy, splitter=Paragraphs(include_metadata=False)
         )
     )

@@ -1,8 +1,7 @@
 """Documents that hold script, marks of direction or a megabyte are shown as text."""
 
 import pytest
-from browser.conftest import of_documents, until
-from browser.test_reading import cited
+from browser.actions import cited, of_documents, until
 from llama_index.core.schema import Document
 
 SCRIPT = (

@@ -1,8 +1,7 @@
 """All that the mouse does, by keyboard alone."""
 
 import pytest
-from browser.conftest import of_documents, until
-from browser.test_reading import cited, flat, read, selected
+from browser.actions import cited, flat, of_documents, read, selected, until
 from llama_index.core.schema import Document
 
 

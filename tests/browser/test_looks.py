@@ -1,22 +1,11 @@
 """How the page looks: pictures, contrast, and room on narrow screens."""
 
 import pytest
-from browser.conftest import until
+from browser.actions import until, violations
 
 WIDE = {"width": 1400, "height": 900}
 NARROW = {"width": 400, "height": 800}
 PANES = "outline reading source overview map".split()
-
-
-def violations(page):
-    """What axe-core finds, as text."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    found = axe.run(page)
-    return [
-        (each["id"], node["html"][:200], node["failureSummary"])
-        for each in found.response["violations"]
-        for node in each["nodes"]
-    ]
 
 
 def opened(look, url, **options):

@@ -3,43 +3,19 @@
 import re
 
 import pytest
-from browser.conftest import apart, of_documents, until
+from browser.actions import (
+    QUESTION,
+    apart,
+    ask,
+    cited,
+    flat,
+    of_documents,
+    read,
+    row,
+    selected,
+    until,
+)
 from llama_index.core.schema import Document
-
-QUESTION = "Why was the bridge at Harlow closed in 1963?"
-
-
-def row(page, title):
-    return page.locator("#tree .row", has=page.get_by_text(title, exact=True)).first
-
-
-def selected(page):
-    return page.locator("#tree .row[aria-selected=true] .title").inner_text()
-
-
-def read(page):
-    """The title of the node whose text is shown."""
-    return page.locator("#summary h2").inner_text()
-
-
-def cited(page):
-    page.wait_for_selector("#cited")
-    return flat(page.locator("#cited").inner_text())
-
-
-def flat(text):
-    return " ".join(text.split())
-
-
-def ask(page, question=QUESTION, **options):
-    if options:
-        page.click("#options summary")
-        for label, value in options.items():
-            page.get_by_label(label, exact=True).select_option(value)
-        page.keyboard.press("Escape")
-    page.fill("#asked", question)
-    page.click("#ask")
-    page.wait_for_selector("#answer:not([hidden]) h2")
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """A report is the same page in one file, which opens without a server."""
 
 import pytest
-from browser.conftest import apart, until
-from browser.test_looks import violations
-from browser.test_reading import cited, flat, read, row, selected
+from browser.actions import apart, cited, flat, read, row, selected, until, violations
 
 from hierindex.export.report import to_html
 

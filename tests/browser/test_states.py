@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from browser.conftest import apart, of_documents, until
+from browser.actions import apart, of_documents, until
 from llama_index.core.schema import Document
 
 

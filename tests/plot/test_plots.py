@@ -83,6 +83,22 @@ def test_an_icicle_is_bounded_by_chunks_and_says_so(stored):
     assert {*part.data[0].ids} < {*nodes}
 
 
+def test_several_roots_are_in_one_box(tmp_path):
+    store = HierarchyStore(tmp_path / "index")
+    store.add(tree(SemanticHierarchy, max_levels=1))
+    index = HierarchicalIndex(store)
+    roots = index.info()["roots"]
+    (drawn,) = index.plot_tree().data
+    first, *others = zip(drawn.ids, drawn.parents, drawn.labels, drawn.values, strict=True)
+    n_chunks = sum(value for _, parent, _, value in others if parent == first[0])
+    assert first[1:] == ("", "index", n_chunks)
+    assert {node_id for node_id, parent, *_ in others if parent == first[0]} == {*roots}
+    assert [*drawn.marker.colorbar.ticktext] == ["0", "1", "all"]
+    assert max(drawn.marker.colors) == drawn.marker.colors[0] == 2
+    assert f"{len(others)} nodes" in index.plot_tree().layout.title.text
+    assert index.plot_tree(roots[0]).data[0].ids[0] == roots[0]
+
+
 @pytest.mark.parametrize("level", [None, 0, 1, "top"])
 def test_a_map_has_each_chunk_once(stored, level):
     index, nodes = stored[SemanticHierarchy]

@@ -1,0 +1,97 @@
+"""What the tests do with pages and indexes."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.node_parser.node_utils import build_nodes_from_splits
+from llama_index.core.schema import BaseNode, Document
+
+from hierindex import DocumentHierarchy, HierarchicalIndex
+
+T = TypeVar("T")
+QUESTION = "Why was the bridge at Harlow closed in 1963?"
+
+
+def apart(function: Callable[[], T]) -> T:
+    """Call a function in a thread of its own, as Playwright's event loop runs in this one."""
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(function).result()
+
+
+class Paragraphs(NodeParser):
+    """Makes a chunk of each paragraph, however long."""
+
+    def _parse_nodes(self, nodes: list[BaseNode], **options: Any) -> list[BaseNode]:
+        return [
+            chunk
+            for node in nodes
+            for chunk in build_nodes_from_splits(node.get_content().split("\n\n"), node)
+        ]
+
+
+def until(passes: Callable[[], Any], seconds: float = 10) -> None:
+    """Wait until a function returns something true."""
+    end = time.monotonic() + seconds
+    while not passes():
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.02)
+
+
+def of_documents(uri: Path, *documents: Document) -> HierarchicalIndex:
+    """Build an index with a summary of each document, and a chunk of each paragraph."""
+    hierarchy = DocumentHierarchy(embed_model=HashingEmbedding())
+    return apart(
+        lambda: HierarchicalIndex.build(
+            documents, uri, hierarchy=hierarchy, splitter=Paragraphs(include_metadata=False)
+        )
+    )
+
+
+def row(page, title):
+    return page.locator("#tree .row", has=page.get_by_text(title, exact=True)).first
+
+
+def selected(page):
+    return page.locator("#tree .row[aria-selected=true] .title").inner_text()
+
+
+def read(page):
+    """The title of the node whose text is shown."""
+    return page.locator("#summary h2").inner_text()
+
+
+def cited(page):
+    page.wait_for_selector("#cited")
+    return flat(page.locator("#cited").inner_text())
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def ask(page, question=QUESTION, **options):
+    if options:
+        page.click("#options summary")
+        for label, value in options.items():
+            page.get_by_label(label, exact=True).select_option(value)
+        page.keyboard.press("Escape")
+    page.fill("#asked", question)
+    page.click("#ask")
+    page.wait_for_selector("#answer:not([hidden]) h2")
+
+
+def violations(page):
+    """What axe-core finds, as text."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(page)
+    return [
+        (each["id"], node["html"][:200], node["failureSummary"])
+        for each in found.response["violations"]
+        for node in each["nodes"]
+    ]
