@@ -192,7 +192,7 @@ class HierarchicalIndex(RevisableTree):
 
         return plot_tree(self.store, node_id, max_nodes)
 
-    def plot_map(self, level: "Level | None" = None, max_chunks: int = 5000) -> "Figure":
+    def plot_map(self, level: "Level | None" = None, max_chunks: int = 2000) -> "Figure":
         """Draw the chunks as points, coloured by their parents at a level; see `plot.map`."""
         from hierindex.plot.map import plot_map
 

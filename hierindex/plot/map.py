@@ -42,7 +42,7 @@ def plot_map(store: HierarchyStore, level: Level | None = None, max_chunks: int 
         Of the parents, of which the 18 with most points have a colour and a symbol; by default,
         the lowest that has no more.
     max_chunks : int
-        Points to draw, at most 5,000.
+        Points to draw, at most 2,000.
 
     Returns
     -------

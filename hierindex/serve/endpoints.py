@@ -132,7 +132,7 @@ class Map(Endpoint):
 
     alone = Lock()
     level: int = Field(default=1, ge=0)
-    n: int = Field(default=5000, ge=1, le=5000)
+    n: int = Field(default=2000, ge=1, le=2000)
 
     async def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `chunk_map`."""

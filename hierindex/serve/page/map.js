@@ -4,7 +4,7 @@ import { button, element, settled } from "./elements.js";
 import { Picture } from "./picture.js";
 import { counted, shown } from "./text.js";
 
-const MOST = 5000; // points
+const MOST = 2000; // points
 const NAMED = 8; // parents with a colour and a shape
 const REACH = 14; // pixels from the pointer to a point
 const WAIT = 60; // milliseconds until the name of a point is asked for
