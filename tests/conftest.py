@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import warnings
+from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -32,6 +33,25 @@ settings.load_profile("quick")
 CORPORA = Path(
     os.environ.get("HIERINDEX_CORPORA", Path(__file__).parents[2] / "shared" / "corpora")
 )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave combinations of parameters to `make test-slow`, where a test is marked `spread`."""
+    tests = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("spread") and not item.get_closest_marker("slow"):
+            values = [(name, repr(value)) for name, value in item.callspec.params.items()]
+            tests[item.nodeid.partition("[")[0]].append((item, values))
+    for cases in tests.values():
+        met = Counter()
+        while cases:
+            least = [sorted(met[value] for value in values) for _, values in cases]
+            if min(least)[0]:
+                break
+            met.update(cases.pop(least.index(min(least)))[1])
+        for item, _ in cases:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +101,7 @@ def embed_model():
     return hierindex.load_embed_model()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def models_read_once(monkeypatch):
     """Each model that was exported is read from its folder once for all tests, not each time."""
     monkeypatch.setattr("hierindex.embed.load.OpenVinoEmbedding", _read_once)

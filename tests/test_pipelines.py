@@ -12,7 +12,6 @@ from loopback import LoopbackServer, names_words
 
 from hierindex.respond.compare import ANSWERING
 
-pytestmark = pytest.mark.usefixtures("models_read_once")
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "pipelines").glob("*.py"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -52,6 +52,7 @@ def bundled(embed_model):
     return embed_model, HuggingFaceEmbedding(path, device="cpu")
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("pair", ["models", "bundled"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_vectors_are_those_of_torch(request, pair, precision):

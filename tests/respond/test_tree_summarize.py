@@ -136,6 +136,7 @@ ENDLESS = {
 SAY_NOTHING = {"nothing", "blanks", "the prompt", "the prompt and more"}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("window", [600, 1500])
 @pytest.mark.parametrize("name", ENDLESS)
 def test_whatever_the_model_answers_it_ends(name, window):
