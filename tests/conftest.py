@@ -14,6 +14,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import certifi
 import huggingface_hub.constants
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -103,13 +104,22 @@ def embed_model():
 
 @pytest.fixture(autouse=True)
 def models_read_once(monkeypatch):
-    """Each model that was exported is read from its folder once for all tests, not each time."""
+    """Models that were exported are read, and their texts embedded, once for all tests."""
     monkeypatch.setattr("hierindex.embed.load.OpenVinoEmbedding", _read_once)
 
 
 @cache
 def _read_once(**options):
-    return hierindex.OpenVinoEmbedding(**options)
+    model, vectors = hierindex.OpenVinoEmbedding(**options), {}
+    results = model._exported.results
+
+    def remembered(texts):
+        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        vectors.update(zip(new, np.float32(results(new)), strict=True))
+        return [vectors[text].tolist() for text in texts]
+
+    model._exported.results = remembered
+    return model
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The recipes and the notebooks, run as a reader runs them."""
 
+import ast
+import asyncio
 import importlib.util
 import inspect
 import re
@@ -109,8 +111,24 @@ def test_recipe_is_short_and_says_how_to_run_it(path) -> None:
     assert f"python pipelines/{path.name}" in inspect.cleandoc(source.split('"""')[1])
 
 
-def test_notebooks_run() -> None:
-    """In one kernel, which forgets the names of each."""
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run(path, capsys) -> None:
+    """Cell by cell, in an event loop as in a kernel, and the values of last lines are shown."""
+
+    async def run_cells() -> None:
+        names = {"__name__": path.stem}
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code":
+                source = ast.Interactive(ast.parse(cell.source).body)
+                exec(compile(source, path.name, "single"), names)
+
+    asyncio.run(run_cells())
+    assert SHOWN[path.stem] in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_notebooks_run_in_a_kernel() -> None:
+    """In one, which forgets the names of each."""
     code = nbformat.v4.new_code_cell
     notebooks = {
         path.stem: [
