@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import warnings
+from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import certifi
 import huggingface_hub.constants
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -32,6 +34,25 @@ settings.load_profile("quick")
 CORPORA = Path(
     os.environ.get("HIERINDEX_CORPORA", Path(__file__).parents[2] / "shared" / "corpora")
 )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave combinations of parameters to `make test-slow`, where a test is marked `spread`."""
+    tests = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("spread") and not item.get_closest_marker("slow"):
+            values = [(name, repr(value)) for name, value in item.callspec.params.items()]
+            tests[item.nodeid.partition("[")[0]].append((item, values))
+    for cases in tests.values():
+        met = Counter()
+        while cases:
+            least = [sorted(met[value] for value in values) for _, values in cases]
+            if min(least)[0]:
+                break
+            met.update(cases.pop(least.index(min(least)))[1])
+        for item, _ in cases:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
@@ -81,15 +102,24 @@ def embed_model():
     return hierindex.load_embed_model()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def models_read_once(monkeypatch):
-    """Each model that was exported is read from its folder once for all tests, not each time."""
+    """Models that were exported are read, and their texts embedded, once for all tests."""
     monkeypatch.setattr("hierindex.embed.load.OpenVinoEmbedding", _read_once)
 
 
 @cache
 def _read_once(**options):
-    return hierindex.OpenVinoEmbedding(**options)
+    model, vectors = hierindex.OpenVinoEmbedding(**options), {}
+    results = model._exported.results
+
+    def remembered(texts):
+        new = [text for text in dict.fromkeys(texts) if text not in vectors]
+        vectors.update(zip(new, np.float32(results(new)), strict=True))
+        return [vectors[text].tolist() for text in texts]
+
+    model._exported.results = remembered
+    return model
 
 
 @pytest.fixture

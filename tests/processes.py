@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable
 from multiprocessing import forkserver
@@ -42,6 +43,8 @@ def started(arguments: list[str], folder: Path) -> BaseProcess:
 
 def _run(arguments: list[str], folder: Path) -> None:
     os.chdir(folder)
+    # As from a terminal, also where the tests run in the background, with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for descriptor, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), descriptor)
     sys.argv = ["hierindex", *arguments]

@@ -38,7 +38,6 @@ from hierindex.retrieve.retriever import N_DOCUMENTS, TOP_K
 from hierindex.settings import Settings
 from hierindex.store.filters import holds
 
-pytestmark = pytest.mark.usefixtures("models_read_once")
 SOURCE = {"id", "level", "score", "raw_score", "text", "citations", "path", "title"}
 TEXT = "\n\n".join(
     f"On day {i} the keeper of the lighthouse wrote to {name}. The storm had broken {what}."
@@ -1126,6 +1125,7 @@ def test_where_is_asked_of_every_chunk_under_a_summary(hierindex, index) -> None
     assert {c["document"] for c in found["citations"]} == {"storm.txt", "calm.md"}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("command", ["query Who?", "compare Who?", "outline"])
 @pytest.mark.parametrize(
     ("conditions", "note"),

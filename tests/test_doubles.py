@@ -16,7 +16,6 @@ import torch
 from fakes import HashingEmbedding
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.schema import TextNode
-from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 from llama_index.llms.openai_like import OpenAILike
 from loopback import (
     CUT_OFF,
@@ -36,6 +35,7 @@ from loopback import (
 )
 from tiny_models import (
     SENTENCES,
+    on_torch,
     save_tiny_bart,
     save_tiny_bert,
     save_tiny_sentence_transformer,
@@ -416,7 +416,7 @@ def test_sentence_transformer(tmp_path, transformers_log):
     np.testing.assert_array_equal(*model.encode(["salt " * 30, "salt " * 30 + "ice"]))
     assert np.ptp(model.encode(["salt " * 29, "salt " * 29 + "ice"]), axis=0).max() > 1e-3
 
-    llama = HuggingFaceEmbedding(model_name=str(tmp_path), device="cpu")
+    llama = on_torch(tmp_path)
     assert llama.max_length == 32
     np.testing.assert_allclose(llama.get_text_embedding(shorter), X[-1], rtol=1e-5)
     assert not transformers_log.records

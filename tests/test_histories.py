@@ -102,6 +102,7 @@ def check_history(folder: Path, seed: int, *hierarchies: Hierarchy, n_edits: int
     assert as_plain(nodes) == as_plain(apart)
 
 
+@pytest.mark.spread
 @KINDS
 @pytest.mark.parametrize(
     "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))]

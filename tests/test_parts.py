@@ -40,9 +40,9 @@ def given(texts):
     return [Document(text=text, id_=name) for name, text in texts.items()]
 
 
-@pytest.mark.parametrize(
-    ("options", "most"), [*((each, 1) for each in OPTIONS), (OPTIONS[0], 20)], ids=str
-)
+@pytest.mark.spread
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("most", [1, 20])
 def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, most):
     indices, texts = {}, documents(0)
     for size in (build.PART, most):

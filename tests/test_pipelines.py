@@ -1,18 +1,18 @@
 """The recipes and the notebooks, run as a reader runs them."""
 
+import ast
+import asyncio
 import importlib.util
 import inspect
 import re
 from pathlib import Path
 
-import nbclient
 import nbformat
 import pytest
 from loopback import LoopbackServer, names_words
 
 from hierindex.respond.compare import ANSWERING
 
-pytestmark = pytest.mark.usefixtures("models_read_once")
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "pipelines").glob("*.py"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -110,8 +110,26 @@ def test_recipe_is_short_and_says_how_to_run_it(path) -> None:
     assert f"python pipelines/{path.name}" in inspect.cleandoc(source.split('"""')[1])
 
 
-def test_notebooks_run() -> None:
-    """In one kernel, which forgets the names of each."""
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run(path, capsys) -> None:
+    """Cell by cell, in an event loop as in a kernel, and the values of last lines are shown."""
+
+    async def run_cells() -> None:
+        names = {"__name__": path.stem}
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code":
+                source = ast.Interactive(ast.parse(cell.source).body)
+                exec(compile(source, path.name, "single"), names)
+
+    asyncio.run(run_cells())
+    assert SHOWN[path.stem] in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_notebooks_run_in_a_kernel() -> None:
+    """In one, which forgets the names of each."""
+    import nbclient
+
     code = nbformat.v4.new_code_cell
     notebooks = {
         path.stem: [

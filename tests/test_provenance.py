@@ -74,6 +74,7 @@ def check(node: TextNode, source: dict[str, Document]) -> None:
         assert source[span.document].text[span.start : span.end] == sentence.text
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", HIERARCHIES)
 @pytest.mark.parametrize(
     "splitter",

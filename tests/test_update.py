@@ -741,6 +741,7 @@ def test_a_splitter_of_other_settings_is_refused(tmp_path, folder):
     assert index.update(splitter=same).changed == 1
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("splitter", [SentenceSplitter, EditedSplitter])
 @KINDS
 def test_chunks_of_any_splitter_are_kept_as_they_are(tmp_path, splitter, kind):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import torch
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
@@ -24,6 +25,9 @@ from transformers import (
     T5Config,
     T5ForConditionalGeneration,
 )
+
+if TYPE_CHECKING:
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
 torch.set_num_threads(1)  # two on small tensors spend their time waiting for each other
 
@@ -195,6 +199,13 @@ def save_tiny_sentence_transformer(folder: Path, window: int = 32) -> None:
     pooling = Pooling(transformer.get_embedding_dimension(), "mean")
     model = SentenceTransformer(modules=[transformer, pooling, Normalize()], device="cpu")
     model.save(str(folder), create_model_card=False)
+
+
+def on_torch(folder: Path | str, **options: Any) -> "HuggingFaceEmbedding":
+    """Load a sentence-transformers model as LlamaIndex does."""
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding  # takes seconds
+
+    return HuggingFaceEmbedding(str(folder), device="cpu", **options)
 
 
 def _tokenizer(

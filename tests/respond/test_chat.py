@@ -68,6 +68,7 @@ def answers_of(index, mode, way):
         return answers, engine, [request.prompt for request in server.requests]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("mode", CHAT_ENGINES)
 def test_each_engine_knows_what_was_said_before(index, mode, way):

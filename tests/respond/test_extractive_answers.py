@@ -224,6 +224,7 @@ TICKETS = [
 WHY = "Why did the pump at station {} fail?"
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("joined", [False, True], ids=["one of each", "one of all"])
 @pytest.mark.parametrize(("n", "ticket"), [(12, 0), (15, 1), (23, 2)])
 def test_a_number_of_the_question_decides_between_paragraphs(joined, n, ticket):

@@ -48,6 +48,7 @@ PASSING = [
 ways = pytest.mark.parametrize("way", WAYS)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     ("mode", "way"),
     [(m, w) for m in sorted(NEED_LLM) for w in WAYS if m in STREAMING or "stream" not in w],
@@ -66,6 +67,7 @@ def test_one_failure_is_not_noticed(retriever, embed_model, mode, way):
         assert [call.completion for call in calls.made if call.fault] == [""]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("way", ["plain", "async"])
 @pytest.mark.parametrize("mode", ["tree_summarize", "accumulate", "refine"])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])

@@ -68,6 +68,7 @@ class Verdict(BaseModel):
     words: str
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("fits", [True, False], ids=WINDOWS)
 @pytest.mark.parametrize("mode", sorted(NEED_LLM))
 def test_what_is_written_down_is_the_servers_log_however_it_is_asked(
@@ -120,6 +121,7 @@ def test_an_answer_may_be_streamed(index, mode):
     assert plain.calls
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("mode", sorted(NEED_LLM))
 @pytest.mark.parametrize("reply", [lambda prompt: "", lambda prompt: prompt], ids=["", "echo"])
 def test_an_answer_of_nothing_or_of_the_prompt_is_none(index, mode, reply):
@@ -199,6 +201,7 @@ def satisfied(words):
     return reply
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("tools", [False, True], ids=["text", "tools"])
 @pytest.mark.parametrize("way", ["plain", "async"])
 @pytest.mark.parametrize("mode", ["refine", "compact"])
@@ -230,6 +233,7 @@ def fill_in(prompt):
     return json.dumps({"met": "lantern" in prompt, "words": "Forty-two falcons."})
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("tools", [False, True], ids=["text", "tools"])
 @pytest.mark.parametrize("way", ["plain", "async"])
 @pytest.mark.parametrize("mode", ["tree_summarize", "compact"])

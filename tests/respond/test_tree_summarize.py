@@ -136,6 +136,7 @@ ENDLESS = {
 SAY_NOTHING = {"nothing", "blanks", "the prompt", "the prompt and more"}
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("window", [600, 1500])
 @pytest.mark.parametrize("name", ENDLESS)
 def test_whatever_the_model_answers_it_ends(name, window):
@@ -571,11 +572,11 @@ class TestWhatGoesIn:
 
 
 @pytest.mark.parametrize("mode", ["tree_summarize", "compact", "extractive"])
-def test_fifty_questions_at_once_are_as_one_by_one(store, embed_model, mode):
+def test_many_questions_at_once_are_as_one_by_one(store, embed_model, mode):
     """One engine: the same answers, the same prompts, the same calls written down."""
     questions = [
         f"Did the {word} meet a falcon on day {i}?"
-        for i in range(25)
+        for i in range(10)
         for word in ("saddle", "violin")
     ]
     retriever = retriever_of(store, embed_model, level=0, top_k=4)
@@ -602,6 +603,6 @@ def test_fifty_questions_at_once_are_as_one_by_one(store, embed_model, mode):
         assert told(asyncio.run(at_once(server))) == one_by_one
         before, after = prompts_of(server)[:n_requests], prompts_of(server, n_requests)
     assert Counter(before) == Counter(after)
-    assert 50 < n_requests < 100 or (mode, n_requests) == ("extractive", 0)
+    assert 20 < n_requests < 40 or (mode, n_requests) == ("extractive", 0)
     if mode == "tree_summarize":
         assert sum((calls for *_, calls in one_by_one), Counter()).total() == n_requests

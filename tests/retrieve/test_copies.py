@@ -61,6 +61,7 @@ def ask(index, question=QUESTION, **way):
     return index.as_retriever(**way).retrieve(question)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("way", WITHOUT_FILTERS, ids=str)
 @pytest.mark.parametrize("top_k", [1, 4])
 def test_equal_texts_are_one_result_with_all_places(index, alone, way, top_k):

@@ -196,6 +196,7 @@ def citations(node):
     return NodeRecord.from_metadata(node.metadata).citations
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_no_character_of_what_is_left_out_is_returned(tmp_path, kind, seed):
@@ -281,6 +282,7 @@ WIDE = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("parts", WIDE.values(), ids=WIDE)
 @pytest.mark.parametrize("condition", list(FilterCondition))
 def test_filters_of_many_parts(two_tenants, parts, condition):

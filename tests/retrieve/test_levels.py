@@ -138,6 +138,7 @@ def test_a_section_is_one_node_and_what_is_in_none_is_found(index) -> None:
         assert sorted(under) == sorted(i for i in meant.by_id if meant.is_chunk[i]), word
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("by", ["dense", "hybrid", "text", "context"])
 @pytest.mark.parametrize("word", ["top", "documents", "sections", "chunks"])
 def test_the_first_are_the_best_of_all(index, word, by) -> None:

@@ -45,6 +45,7 @@ def by_author(name):
     return MetadataFilters(filters=[MetadataFilter(key="author", value=name)])
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("question", [None, QUESTION])
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_no_node_is_above_another(index, budget, question):
@@ -161,6 +162,7 @@ def test_of_nothing(index):
         index.outline(of=["a.txt", "z.txt"])
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("of", [None, "a.txt"])
 def test_filters(index, nodes, budget, of):
@@ -308,6 +310,7 @@ def test_a_tree_without_a_root_and_one_that_has_lost_rows(tmp_path, hierarchy):
     assert not [s for s in gone for each in index.outline(PLENTY) if s in each.text]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("question", [None, QUESTION])
 def test_the_order_of_the_rows_is_of_no_account(index, nodes, tmp_path, question):
     store = HierarchyStore(tmp_path)

@@ -218,6 +218,7 @@ FILTERS = {
 }
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name):
     def found(level):
@@ -235,6 +236,7 @@ def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name
         assert sorted(found(level)) == sorted(expected)
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize(
     "options",
     [
@@ -577,6 +579,7 @@ class Reverse(BaseNodePostprocessor):
         return nodes[::-1]
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("options", [{"level": 0}, {}, {"level": 0, "mmr": 0.5}], ids=str)
 @pytest.mark.parametrize("question", [QUESTION, WHOLE])
 def test_postprocessors_get_the_selected_nodes(store, embed_model, question, options):

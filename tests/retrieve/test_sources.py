@@ -54,7 +54,7 @@ def check(index: HierarchicalIndex, texts: dict[str, str], context: int = 60) ->
             )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1))])
 def test_passages_are_those_of_the_documents_after_any_history(tmp_path, seed):
     for texts in history(seed, 3):
         check(built(documents(texts), tmp_path), texts)

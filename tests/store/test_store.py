@@ -150,6 +150,7 @@ def test_a_document_is_stored_as_a_text_node(store):
     assert store.get_nodes() == []
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
 @pytest.mark.parametrize("gone", ["a.txt", "c.txt", "d.txt"])
 def test_nothing_derived_from_a_deleted_document_survives(store, hierarchy, gone):

@@ -60,6 +60,7 @@ def letters(text):
     return "".join(text.lower().replace(".", "").split())
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("batch_size", [2, 8])
 def test_a_rewrite_for_each_text_in_order(folder, batch_size):
     texts = [*SENTENCES, LONG, SENTENCES[0]]
@@ -129,6 +130,7 @@ def test_the_prefix_of_a_model_is_part_of_its_window(tmp_path):
     assert len(rewriters["t5"]._parts(f"{fits} salt")) == 2
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("max_tokens", [4, 12, 1000])
 @pytest.mark.parametrize("text", [SENTENCES[0], LONG])
 def test_a_rewrite_is_of_at_most_so_many_tokens(rewriter, max_tokens, text):
@@ -302,6 +304,7 @@ def test_a_model_is_in_float32_on_a_cpu_however_it_was_saved(folder, tmp_path):
     assert Seq2SeqRewriter(str(tmp_path), device="cpu")._model.dtype == torch.float32
 
 
+@pytest.mark.spread
 @pytest.mark.parametrize("num_beams", [1, 4])
 def test_nothing_is_logged(folder, transformers_log, num_beams):
     rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, device="cpu")
