@@ -1,21 +1,23 @@
 """The passages of documents that a node cites, with the text around them."""
 
-import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.errors import InputError
-from hierindex.record import NodeRecord, Span, quotes_of
+from hierindex.record import NodeRecord, Span
 from hierindex.retrieve.question import cuts, of_documents
+from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot
 
+MOST_KNOWN = 16  # documents
 COLUMNS = ("id", "next_id", "documents", "text", "record")
 # The end of a line or of a sentence.
 BOUNDARY = re.compile("\\s*\n\\s*|[.!?\u2026]['\")\\]]*\\s+|[\u3002\uff01\uff1f]\\s*")
@@ -48,11 +50,10 @@ class SourcePassage:
 
 
 class Stretch(NamedTuple):
-    """A part of a document's text that the index holds, from character `start`, in chunks."""
+    """A part of a document's text that the index holds, from character `start`."""
 
     start: int
     text: str
-    chunks: "tuple[Chunk, ...]" = ()
 
     @property
     def end(self) -> int:
@@ -86,11 +87,10 @@ class Chunk(NamedTuple):
     @classmethod
     def of(cls, row: dict[str, Any]) -> Self | None:
         """Return the chunk of a row; None if its place is unknown or its text was edited."""
-        quotes = quotes_of(json.loads(row["record"])["quotes"]) if row["record"] else ()
-        for quote in quotes[:1]:
+        for quote in quotes_in(row["record"])[:1]:
             if quote.source is not None and quote.verbatim:
                 start = quote.source.start - quote.at
-                return cls(start, row["text"], row["id"], row["next_id"], quote.source)
+                return cls(start, row.get("text", ""), row["id"], row["next_id"], quote.source)
         return None
 
 
@@ -115,11 +115,11 @@ async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> l
     record = NodeRecord.from_metadata(node.metadata)
     order = {document: i for i, document in enumerate(record.documents)}
     spans = sorted(record.citations, key=lambda span: (order.get(span.document, -1), span.start))
-    held = await held_texts(snapshot, {span.document for span in spans})
+    chunks = await _chunks(snapshot, {span.document for span in spans}, *COLUMNS)
     passages = [
         stretch.around(span, context)
         for document, cited in groupby(spans, key=lambda span: span.document)
-        for span, stretch in _joined(cited, held[document])
+        for span, stretch in _joined(cited, [*_stretches(chunks[document])])
     ]
     if not passages:
         raise InputError(
@@ -129,52 +129,72 @@ async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> l
     return passages
 
 
-async def held_texts(snapshot: Snapshot, documents: Collection[str]) -> dict[str, list[Stretch]]:
-    """Return the parts of documents' texts that the index holds, in the order of the texts."""
-    filters = MetadataFilters(filters=[cuts([0]), of_documents([*documents])])
-    rows = await snapshot.rows(filters=filters, columns=COLUMNS) if documents else []
-    found: dict[str, list[Chunk]] = {document: [] for document in documents}
-    for row in rows:
-        if chunk := Chunk.of(row):
-            for document in found.keys() & row["documents"]:
-                found[document].append(chunk)
-    return {document: [*_stretches(sorted(chunks))] for document, chunks in found.items()}
-
-
 async def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePassage:
     """Return a passage of a document with the page, section and anchor of the chunk it begins in.
+
+    Only the texts of the chunks that are shown are read.
 
     Raises
     ------
     InputError
         If the index does not hold it.
     """
-    for stretch in (await held_texts(snapshot, [span.document]))[span.document]:
+    places = await _places(snapshot, span.document)
+    first = bisect_right(places, span.start - context, key=itemgetter(0)) - 2
+    after = bisect_left(places, span.end + context, key=itemgetter(0)) + 1
+    ids = [node_id for _, node_id in places[max(0, first) : after]]
+    rows = await snapshot.rows(ids, columns=COLUMNS)
+    chunks = sorted(chunk for chunk in map(Chunk.of, rows) if chunk)
+    for stretch in _stretches(chunks):
         if stretch.start <= span.start <= span.end <= stretch.end:
-            before = [chunk.source for chunk in stretch.chunks if chunk.start <= span.start]
-            place = before[-1]._replace(start=span.start, end=span.end)
+            sources = [chunk.source for chunk in chunks if chunk.start <= span.start]
+            place = sources[-1]._replace(start=span.start, end=span.end)
             return stretch.around(place, context)
     raise InputError(
         f"The index does not hold characters {span.start} to {span.end} of {span.document!r}."
     )
 
 
+async def _places(snapshot: Snapshot, document: str) -> list[tuple[int, str]]:
+    """Return where each chunk of a document starts, and its id. Cached: of the last documents."""
+    known: dict[str, list[tuple[int, str]]] = snapshot.known.setdefault("places in documents", {})
+    if document not in known:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        chunks = await _chunks(snapshot, [document], "id", "next_id", "documents", "record")
+        known[document] = [(chunk.start, chunk.id) for chunk in chunks[document]]
+    return known[document]
+
+
+async def _chunks(
+    snapshot: Snapshot, documents: Collection[str], *columns: str
+) -> dict[str, list[Chunk]]:
+    """Return the chunks of documents in the order of the text; without text if it is not read."""
+    filters = MetadataFilters(filters=[cuts([0]), of_documents([*documents])])
+    rows = await snapshot.rows(filters=filters, columns=columns) if documents else []
+    found: dict[str, list[Chunk]] = {document: [] for document in documents}
+    for row in rows:
+        if chunk := Chunk.of(row):
+            for document in found.keys() & row["documents"]:
+                found[document].append(chunk)
+    return {document: sorted(chunks) for document, chunks in found.items()}
+
+
 def _stretches(chunks: Sequence[Chunk]) -> Iterator[Stretch]:
     """Yield the parts of a document between which text is missing; chunks may overlap."""
     parts: list[str] = []
-    joined: list[Chunk] = []
-    end = 0
+    start = end = 0
+    next_id = ""
     for chunk in chunks:
-        if joined and chunk.start > end and chunk.id != joined[-1].next_id:
-            yield Stretch(joined[0].start, "".join(parts), (*joined,))
-            parts, joined = [], []
-        if not joined:
-            end = chunk.start
+        if not parts or (chunk.start > end and chunk.id != next_id):
+            if parts:
+                yield Stretch(start, "".join(parts))
+            parts, start, end = [], chunk.start, chunk.start
         parts += [_white_space(chunk.start - end), chunk.text[max(0, end - chunk.start) :]]
         end = max(end, chunk.start + len(chunk.text))
-        joined.append(chunk)
-    if joined:
-        yield Stretch(joined[0].start, "".join(parts), (*joined,))
+        next_id = chunk.next_id
+    if parts:
+        yield Stretch(start, "".join(parts))
 
 
 def _white_space(n: int) -> str:

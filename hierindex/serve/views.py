@@ -17,16 +17,18 @@ from hierindex.retrieve.sources import passage_at
 from hierindex.store.description import describe, overview
 from hierindex.store.prefilter import prefilter
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.table_snapshot import once
 
 BEGINNING = 300  # characters of a text
 MOST = 1000  # entries of a list
 SHORT = ("id", "title", "level")
 
 
+@once
 async def of_index(snapshot: Snapshot) -> dict[str, Any]:
     """Return the description of an index, its name, the length of ids and the fan-out.
 
-    Only the first 1,000 `roots` and `titles` are returned.
+    Only the first 1,000 `roots` and `titles` are returned. Cached.
     """
     shown, order = await overview(snapshot), await reading_order(snapshot)
     children = order.icicle.n_children[order.icicle.n_children > 0]

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     from lancedb.table import AsyncTable
 
 T = TypeVar("T")
+Read = TypeVar("Read", bound="TableSnapshot")
 BATCH = 8192  # rows
 
 
 def once(
-    read: "Callable[[TableSnapshot], Coroutine[Any, Any, T]]",
-) -> "Callable[[TableSnapshot], Coroutine[Any, Any, T]]":
+    read: "Callable[[Read], Coroutine[Any, Any, T]]",
+) -> "Callable[[Read], Coroutine[Any, Any, T]]":
     """Cache what a function or method returns for all snapshots of one generation."""
 
     @wraps(read)
-    async def cached(snapshot: "TableSnapshot") -> T:
+    async def cached(snapshot: Read) -> T:
         if read.__name__ not in snapshot.known:
             snapshot.known[read.__name__] = await read(snapshot)
         return cast(T, snapshot.known[read.__name__])
@@ -53,8 +54,8 @@ class TableSnapshot:
     known : dict
         Cache shared by the snapshots of one generation. Its values must be small beside the table:
         numbers, the parents of summaries, the summaries of sections, the places of the highest
-        nodes, the tree's rows, the names of documents, the hashes of copied texts, and the places
-        of chunks on the map.
+        nodes, the tree's rows, the names of documents, the hashes of copied texts, the places of
+        chunks on the map and in a few documents, and the reading order.
     """
 
     def __init__(

@@ -1,14 +1,17 @@
 """Milliseconds and bytes of the explorer's requests, and its memory.
 
-The documents and vectors are those of `scale.py`. The server runs in a process of its own. "first"
-is the first request of its kind after the start; the others are the median and the longest of 20,
-each for another node, place or word. "page" are all requests of the first page load, one after the
-other: the page, its files, the index, the outline, the icicle and the first node with a source.
+The tree is made up: documents of 36 passages of FOLDER's texts, in which six nodes that follow each
+other have a parent, up to the root, whose text are the first words of each. Vectors are those of
+`scale.py`. The server runs in a process of its own. "first" is the first request of its kind; the
+others are the median and the longest of 20, each for another node, place or word. "page" are all
+requests of the first page load, one after the other: the page, its files, the index, the outline,
+the icicle, and the first node with a source.
 
-Usage: python tests/benchmarks/explorer.py FOLDER [N_CHUNKS...]   (by default 2000 and 80000)
+Usage: python tests/benchmarks/explorer.py FOLDER [N_NODES...]   (by default 2000 and 100000)
        python tests/benchmarks/explorer.py --index DIR
 """
 
+import hashlib
 import random
 import resource
 import subprocess
@@ -22,14 +25,104 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
-from scale import N_CHUNKS, WordSums, build, write_documents
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from scale import WordSums
 
-from hierindex import HierarchicalIndex
+from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord, Quote, Span
 from hierindex.serve.inline import PAGE
 
-SIZES = 2_000, 80_000
+SIZES = 2_000, 100_000
+MODEL = WordSums.model_fields["model_name"].default
+FAN_OUT = 6
+OF_DOCUMENT = FAN_OUT**2  # chunks; a node of level 2 is the whole of one
+N_WORDS, N_QUOTED = 170, 25  # words of a chunk, and of each child in a summary
 N_REQUESTS = 20
 N_CELLS = 1500
+
+
+Made = tuple[str, tuple[Quote, ...]]  # a text and what it quotes
+
+
+def make(folder: Path, n_nodes: int, at: Path) -> None:
+    """Write an index of about so many nodes."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix in {".txt", ".md", ".rst"})
+    words = "\n".join(path.read_text(encoding="utf-8") for path in paths).split()
+    layers = [chunks(words, n_nodes * (FAN_OUT - 1) // FAN_OUT)]
+    while len(layers[-1]) > 1:
+        below = layers[-1]
+        groups = (below[i : i + FAN_OUT] for i in range(0, len(below), FAN_OUT))
+        layers.append([summary(group) for group in groups])
+    store, model = HierarchyStore(at), WordSums()
+    with store.row_file() as rows:
+        for level in range(len(layers)):
+            for start in range(0, len(layers[level]), 1024):
+                numbers = range(start, min(start + 1024, len(layers[level])))
+                nodes = [node_of(layers, level, i) for i in numbers]
+                vectors = model.get_text_embedding_batch([node.text for node in nodes])
+                for node, vector in zip(nodes, vectors, strict=True):
+                    node.embedding = vector
+                rows.add(nodes)
+        store.replace(rows, {})
+
+
+def chunks(words: list[str], number: int) -> list[Made]:
+    rng, made, start = random.Random(0), list[Made](), 0
+    for i in range(number):
+        first = rng.randrange(len(words) - N_WORDS)
+        text = " ".join(words[first : first + N_WORDS])
+        start = start if i % OF_DOCUMENT else 0
+        span = Span(f"{i // OF_DOCUMENT:05}.txt", start, start + len(text))
+        made.append((text, (Quote(0, len(text), span),)))
+        start += len(text) + 1
+    return made
+
+
+def summary(children: list[Made]) -> Made:
+    texts, quotes, at = list[str](), list[Quote](), 0
+    for text, (first, *_) in children:
+        quoted = " ".join(text[: first.to].split(" ")[:N_QUOTED])
+        texts.append(quoted)
+        quotes.append(first.part(0, len(quoted))._replace(at=at, to=at + len(quoted)))
+        at += len(quoted) + 1
+    return " ".join(texts), tuple(quotes)
+
+
+def node_of(layers: list[list[Made]], level: int, i: int) -> TextNode:
+    (text, quotes), size = layers[level][i], FAN_OUT**level
+    last = min((i + 1) * size, len(layers[0])) - 1
+    names = [f"{n:05}.txt" for n in range(i * size // OF_DOCUMENT, last // OF_DOCUMENT + 1)]
+    record = NodeRecord(
+        level=level,
+        level_max=level,
+        kind="extractive" if level else "chunk",
+        documents=tuple(names),
+        parents=((id_of(level + 1, i // FAN_OUT), 1.0),) if level + 1 < len(layers) else (),
+        quotes=quotes,
+        n_tokens=len(text) // 5,
+        method="semantic",
+        embed_model=MODEL,
+        whole_document=names[0] if level == 2 else "",
+        title=", ".join(sorted({*text.split()}, key=len)[-2:]),
+    )
+    below = range(i * FAN_OUT, min((i + 1) * FAN_OUT, len(layers[level - 1]))) if level else ()
+    beside = {NodeRelationship.PREVIOUS: i - 1, NodeRelationship.NEXT: i + 1} if not level else {}
+    return TextNode(
+        id_=id_of(level, i),
+        text=text,
+        metadata=record.to_metadata(),
+        relationships={
+            NodeRelationship.CHILD: [RelatedNodeInfo(node_id=id_of(level - 1, j)) for j in below],
+            **{
+                kind: RelatedNodeInfo(node_id=id_of(0, j))
+                for kind, j in beside.items()
+                if 0 <= j < len(layers[0]) and j // OF_DOCUMENT == i // OF_DOCUMENT
+            },
+        },
+    )
+
+
+def id_of(level: int, i: int) -> str:
+    return hashlib.blake2b(f"{level} {i}".encode(), digest_size=16).hexdigest()
 
 
 class Client:
@@ -129,7 +222,7 @@ def serve(index: Path) -> None:
 def _model(index: Path) -> WordSums | None:
     """The model of `scale.py`, if the index was made with it."""
     name = HierarchicalIndex.open(index).info()["embed_model"]
-    return WordSums() if name == WordSums().model_name else None
+    return WordSums() if name == MODEL else None
 
 
 def of_index(index: Path) -> None:
@@ -142,10 +235,8 @@ def of_index(index: Path) -> None:
 def main(folder: Path, sizes: list[int]) -> None:
     for size in sizes:
         with TemporaryDirectory() as at:
-            texts, index = Path(at) / "texts", Path(at) / "index"
-            write_documents(folder, texts, size // N_CHUNKS)
-            build("semantic", texts, index)
-            of_index(index)
+            make(folder, size, Path(at))
+            of_index(Path(at))
 
 
 if __name__ == "__main__":
@@ -154,6 +245,8 @@ if __name__ == "__main__":
             serve(Path(index))
         case ["--index", index]:
             of_index(Path(index))
+        case ["--make", folder, number, at]:
+            make(Path(folder), int(number), Path(at))
         case [folder, *numbers] if Path(folder).is_dir():
             main(Path(folder), [int(n) for n in numbers] or [*SIZES])
         case _:

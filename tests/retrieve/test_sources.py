@@ -13,7 +13,7 @@ from pdfs import Typed, typed
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, NodeRecord, SemanticHierarchy
 from hierindex.record import Quote, Span
-from hierindex.retrieve.sources import SourcePassage, Stretch, source_passages
+from hierindex.retrieve.sources import SourcePassage, Stretch, passage_at, source_passages
 from hierindex.threads import wait_for
 
 SENTENCES = [f"The keeper of the lighthouse wrote letter {i} to the harbour." for i in range(12)]
@@ -211,3 +211,30 @@ def test_context_is_bounded_and_beside_the_passage(text, context, data):
     assert text[:start].endswith(passage.before)
     assert text[end:].startswith(passage.after)
     assert max(len(passage.before), len(passage.after)) <= context
+
+
+@pytest.mark.parametrize("overlap", [0, 12])
+def test_a_passage_is_shown_as_in_the_whole_text(tmp_path, overlap):
+    """Although only the chunks around it are read."""
+    splitter = SentenceSplitter(chunk_size=30, chunk_overlap=overlap)
+    document = Document(text="\n\n".join([TEXT] * 3), id_="a")
+    snapshot = built([document], tmp_path, splitter=splitter).store.snapshot()
+    whole = wait_for(passage_at(snapshot, Span("a", 0, len(document.text)), 0)).text
+    assert blank(whole) == blank(document.text)
+    for start in range(0, len(whole), 97):
+        for length, context in ((0, 0), (30, 40), (400, 7), (5, 300), (9, 10**6)):
+            span = Span("a", start, min(start + length, len(whole)))
+            passage = wait_for(passage_at(snapshot, span, context))
+            assert passage == Stretch(0, whole).around(span, context)
+    for start, end in ((0, len(whole) + 1), (5, 4), (-1, 3)):
+        with pytest.raises(InputError, match=f"does not hold characters {start} to {end} of 'a'"):
+            wait_for(passage_at(snapshot, Span("a", start, end), 10))
+
+
+def test_places_in_few_documents_are_cached(tmp_path):
+    texts = {f"{i}.txt": f"{TEXT} This is letter {i}." for i in range(20)}
+    snapshot = built([Document(text=t, id_=i) for i, t in texts.items()], tmp_path).store.snapshot()
+    for _ in range(2):
+        for document, text in texts.items():
+            passage = wait_for(passage_at(snapshot, Span(document, 10, 30), 0))
+            assert passage.text == text[10:30]
