@@ -13,7 +13,7 @@ def opened(look, url, **options):
     page.wait_for_selector("#cited", state="attached")
     page.fill("#asked", "Why was the bridge at Harlow closed in 1963?")
     page.press("#asked", "Enter")
-    page.wait_for_selector("#answer h2", state="attached")
+    page.wait_for_selector("#answer a[aria-current]", state="attached")
     page.wait_for_timeout(400)
     return page
 

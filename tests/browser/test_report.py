@@ -74,4 +74,9 @@ def test_a_small_report_says_what_it_leaves_out(library, look, tmp_path):
     page = look(small.as_uri())
     page.wait_for_selector("#tree .row")
     page.click("#health summary")
-    assert "texts of low levels" in page.locator("#health .card").inner_text()
+    assert "texts of the lowest levels" in page.locator("#health .card").inner_text()
+    without = page.evaluate(
+        "JSON.parse(document.querySelector('#data').textContent).nodes.find((n) => !n.text).id"
+    )
+    page.goto(f"{small.as_uri()}#node={without}")
+    until(lambda: "leaves out the text" in page.locator("#summary").inner_text())
