@@ -272,7 +272,7 @@ def test_a_question_is_answered_from_the_generation_that_it_names(tmp_path, purg
     others = tree(DocumentHierarchy)
     model = Publishing(publish=lambda: store.replace(others, {}, purge=purge))
     for client in client_of(HierarchicalIndex(store, model)):
-        asked = {"q": "Who met a kettle?", "level": [0, 1, 2], "where": "author=Ada"}
+        asked = {"q": "Who met a kettle?", "level": 1, "where": "author!=Nobody"}
         answer = client.get("/api/ask", params=asked)
         assert answer.headers["hierindex-generation"] == ("2" if purge else "1")
         known = {node.node_id for node in (others if purge else tree())}
