@@ -55,8 +55,8 @@ def test_a_node_is_shown_with_its_place(index, client) -> None:
         shown = client.json("node", id=node["id"])
         described = index.describe(node["id"])
         assert shown.items() >= described.items()
-        assert shown["n_documents"] == len(described["documents"])
-        assert shown["n_children"] == len(described["children"])
+        assert shown["chunks"] == node["chunks"]
+        assert not {"n_documents", "n_children"} & shown.keys()
         assert [each["id"] for each in shown["path"]] == path
         for quote in shown["quotes"]:
             source = TEXTS[quote["document"]][quote["start"] : quote["end"]]
@@ -141,8 +141,7 @@ def test_the_index_is_described(index, client) -> None:
     found = client.json("index")
     assert found.items() >= index.info().items()
     assert found["name"] == "letters"
-    ids = columns_of(index.store, "id")["id"]
-    assert len({node_id[: found["id_length"]] for node_id in ids}) == len(ids)
+    assert "id_length" not in found  # which takes seconds for a million nodes
     outline = [node for node, _ in listed(client)]
     assert found["fan_out"]["max"] == max(node["children"] for node in outline)
 
