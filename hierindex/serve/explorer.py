@@ -14,6 +14,7 @@ from hierindex.errors import InputError
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.serve.app import explorer_app
 from hierindex.serve.endpoints import Index
+from hierindex.serve.guard import hosts_of
 from hierindex.threads import started
 
 PORT = 8733
@@ -51,7 +52,7 @@ class Explorer:
         token = None if own else secrets.token_urlsafe(16)
         name = socket.gethostname() if every else f"[{host}]" if ":" in host else host
         names = [name, *(("localhost", "127.0.0.1", "[::1]") if own else ())]
-        hosts = None if every else {f"{each}:{number}" for each in names}
+        hosts = None if every else hosts_of(names, number)
         self.url = f"http://{name}:{number}/" + (f"?token={token}" if token else "")
         config = uvicorn.Config(
             explorer_app(tree, hosts, token),
