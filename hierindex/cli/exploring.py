@@ -1,5 +1,6 @@
 """Commands that show an index in a browser."""
 
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 from hierindex.cli import options
 from hierindex.cli.output import print_note, print_result
 from hierindex.cli.stopping import until_stopped
+from hierindex.errors import InputError
 
 
 def explore(
@@ -53,6 +55,8 @@ def report(
     from hierindex.export.report import to_html
     from hierindex.index import HierarchicalIndex
 
+    if not isfinite(max_mb * 1e6):
+        raise InputError(f"--max-mb must be a finite size, got {max_mb}.")
     written = to_html(HierarchicalIndex.open(index), out, of, max_bytes=round(max_mb * 1e6))
     print_result({"path": str(out), **written.to_json()}, as_json, _written)
 

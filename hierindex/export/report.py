@@ -14,7 +14,7 @@ from hierindex.errors import InputError
 from hierindex.export.nodes import NO_NODES
 from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
-from hierindex.record import Quote
+from hierindex.record import NodeRecord, Quote
 from hierindex.retrieve.reading_order import MANY, ReadingOrder, entries, reading_order
 from hierindex.serve.inline import inlined, json_in_html
 from hierindex.serve.views import of_index, quotes_json, titles_of_documents
@@ -56,7 +56,8 @@ def to_html(
     index : HierarchicalIndex
     path : str or Path
     of : str, optional
-        Id or unique id prefix of a node: only it and the nodes under it are written.
+        Id or unique id prefix of a node: only it, the nodes under it and the titles of their
+        documents are written.
     max_bytes : int
         Maximum size. If all is more, texts are left out: those of the lowest level first, and of
         chunks those that no summary quotes. If titles alone are more, so are the lowest levels.
@@ -87,12 +88,14 @@ async def _report(
     order = await reading_order(snapshot)
     if not len(order.ids):
         raise InputError(NO_NODES)
-    first = None if of is None else order.position(await snapshot.id_beginning(of))
+    top = None if of is None else await snapshot.node_beginning(of)
+    first = None if top is None else order.position(top.node_id)
     nodes = _Nodes(snapshot, order, max_bytes)
-    titles = await titles_of_documents(snapshot)
+    documents = None if top is None else [*NodeRecord.from_metadata(top.metadata).documents]
+    titles = await titles_of_documents(snapshot, documents)
     data: dict[str, Any] = {
-        "of": None if first is None else order.ids_at([first])[0],
-        "index": await of_index(snapshot),
+        "of": None if top is None else top.node_id,
+        "index": await of_index(snapshot) | ({} if top is None else {"roots": [], "titles": []}),
         "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
         "left_out": nodes.left_out(),
     }

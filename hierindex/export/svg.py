@@ -13,6 +13,7 @@ from hierindex.index import HierarchicalIndex
 from hierindex.plot.style import FONT, beginning, counted, shades
 from hierindex.retrieve.reading_order import reading_order
 from hierindex.store.description import overview
+from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
 
@@ -44,10 +45,13 @@ def to_svg(index: HierarchicalIndex, path: str | Path) -> int:
     IndexNotFoundError, InputError
         If there is no index, it is empty, or the file exists or cannot be written.
     """
-    snapshot = index.store.snapshot()
-    snapshot.require()
+
+    @on_newest
+    def drawn() -> tuple[int, list[str]]:
+        return _drawn(index.store.snapshot())
+
     with new(path) as partial:
-        n_nodes, lines = _drawn(snapshot)
+        n_nodes, lines = drawn()
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return n_nodes
 

@@ -19,8 +19,8 @@ from hierindex.store.snapshot import Snapshot
 
 MOST_KNOWN = 16  # documents
 COLUMNS = ("id", "next_id", "documents", "text", "record")
-# The end of a line or of a sentence.
-BOUNDARY = re.compile("\\s*\n\\s*|[.!?\u2026]['\")\\]]*\\s+|[\u3002\uff01\uff1f]\\s*")
+# The end of a line or of a sentence; white space is tried from its first character only.
+BOUNDARY = re.compile("(?<!\\s)\\s*\n\\s*|[.!?\u2026]['\")\\]]*\\s+|[\u3002\uff01\uff1f]\\s*")
 BLANK = re.compile(r"\s+")
 
 

@@ -14,6 +14,7 @@ from hierindex.errors import InputError
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.serve.app import explorer_app
 from hierindex.serve.endpoints import Index
+from hierindex.serve.guard import hosts_of
 from hierindex.threads import started
 
 PORT = 8733
@@ -51,7 +52,7 @@ class Explorer:
         token = None if own else secrets.token_urlsafe(16)
         name = socket.gethostname() if every else f"[{host}]" if ":" in host else host
         names = [name, *(("localhost", "127.0.0.1", "[::1]") if own else ())]
-        hosts = None if every else {f"{each}:{number}" for each in names}
+        hosts = None if every else hosts_of(names, number)
         self.url = f"http://{name}:{number}/" + (f"?token={token}" if token else "")
         config = uvicorn.Config(
             explorer_app(tree, hosts, token),
@@ -69,7 +70,7 @@ class Explorer:
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._server.run, args=([bound],), daemon=True)
         self._thread.start()
-        started(partial(Index().answer, tree))  # so that it is known when a browser asks
+        started(partial(Index().answer, tree, {}))  # so that it is known when a browser asks
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"

@@ -1,11 +1,11 @@
 """Which requests the explorer answers, and with which headers."""
 
 import secrets
-from collections.abc import Collection
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Collection, Iterable
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,7 +21,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-COOKIE = "hierindex-token"
+COOKIE = "hierindex-token-"  # and the port, as a browser sends those of all ports
+DEFAULT_PORT = 80  # which browsers leave out
 
 
 class Guard:
@@ -33,7 +34,8 @@ class Guard:
     ----------
     app : ASGIApp
     hosts : collection of str, optional
-        Values of the header Host that are answered; by default all, which needs a token. A page
+        Values of the header Host that are answered, in lower case, see `hosts_of`; by default all,
+        which needs a token. A page
         of another site whose name was made to stand for this address, by "DNS rebinding", sends
         its own name.
     token : str, optional
@@ -60,31 +62,37 @@ class Guard:
             await answer(scope, receive, with_headers)
 
     def _other_answer(self, scope: Scope, headers: Headers) -> Response | None:
-        host = headers.get("host", "")
+        host = headers.get("host", "").lower()
         if self._hosts is not None and host not in self._hosts:
-            return _refused(f"This is not {host!r}; open the address that was printed.")
+            return _refused(
+                f"The explorer does not answer at {host!r}; open the address that was printed."
+            )
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return _refused("Requests of other sites are not answered.")
         is_page = scope["path"] == "/" and headers.get("sec-fetch-dest") == "document"
         site = headers.get("sec-fetch-site", "none")
         if not is_page and site not in ("same-origin", "none"):
             return _refused("Requests of other sites are not answered.")
-        if self._token is None or _same(_cookie(headers), self._token):
+        cookie = f"{COOKIE}{scope['server'][1]}"
+        cookies = cookie_parser(headers.get("cookie", ""))
+        if self._token is None or _same(cookies.get(cookie, ""), self._token):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"))
         if scope["path"] != "/" or not _same(query.get("token", [""])[0], self._token):
             return _refused("Open the address that was printed, with its token.")
         welcome = RedirectResponse("/", 303)  # so that the token is not in the address bar
-        welcome.set_cookie(COOKIE, self._token, httponly=True, samesite="lax")
+        welcome.set_cookie(cookie, self._token, httponly=True, samesite="lax")
         return welcome
 
 
-def _cookie(headers: Headers) -> str:
-    try:
-        cookie = SimpleCookie(headers.get("cookie")).get(COOKIE)
-    except CookieError:
-        return ""
-    return cookie.value if cookie else ""
+def hosts_of(names: Iterable[str], port: int) -> set[str]:
+    """Return what browsers send as the header Host for names of a server.
+
+    >>> sorted(hosts_of(["Desk"], 80))
+    ['desk', 'desk:80']
+    """
+    names = [name.lower() for name in names]
+    return {f"{name}:{port}" for name in names} | ({*names} if port == DEFAULT_PORT else set())
 
 
 def _same(given: str, token: str) -> bool:

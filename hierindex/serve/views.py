@@ -26,7 +26,7 @@ SHORT = ("id", "title", "level")
 
 @once
 async def of_index(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the description of an index, its name, the length of ids and the fan-out.
+    """Return the description of an index, its name and the fan-out.
 
     Only the first 1,000 `roots` and `titles` are returned. Cached.
     """
@@ -38,7 +38,6 @@ async def of_index(snapshot: Snapshot) -> dict[str, Any]:
         **shown,
         "roots": shown["roots"][:MOST],
         "titles": shown["titles"][:MOST],
-        "id_length": order.id_length(range(len(order.ids))),
         "fan_out": {"mean": mean, "max": int(children.max(initial=0))},
     }
 
@@ -55,8 +54,8 @@ async def of_nodes(snapshot: Snapshot, of: str | None, start: int, n: int) -> di
 async def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
     """Return a node, the path to it, and on which passages its text stands.
 
-    `before` and `after` are the nearest nodes of its level. Only the first 1,000 `documents` and
-    `children` are returned, with their numbers.
+    `chunks` is the number of those under it, `before` and `after` are the nearest nodes of its
+    level. Only the first 1,000 `documents` and `children` are returned.
     """
     order = await reading_order(snapshot)
     position = order.position(node_id)
@@ -69,9 +68,8 @@ async def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
     return {
         **shown,
         "documents": shown["documents"][:MOST],
-        "n_documents": len(shown["documents"]),
         "children": shown["children"][:MOST],
-        "n_children": len(shown["children"]),
+        "chunks": int(order.icicle.x1[position] - order.icicle.x0[position]),
         "path": [{key: by_position[each][key] for key in SHORT} for each in path],
         "quotes": quotes_json(NodeRecord.from_metadata(node.metadata).quotes),
         "before": before,
@@ -135,15 +133,13 @@ async def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
 def quotes_json(quotes: tuple[Quote, ...]) -> list[dict[str, Any]]:
     """Return which characters of a text stand on which passages, those without one left out.
 
-    An entry has `at`, `to`, `verbatim` and the keys of the best passage; `beside` are others.
+    An entry has `at`, `to`, `verbatim` and the keys of the best passage.
     """
-    found = []
-    for quote in quotes:
-        if quote.sources:
-            best, *others = (span.to_json() for span in quote.sources)
-            of_text = {"at": quote.at, "to": quote.to, "verbatim": quote.verbatim}
-            found.append({**of_text, **best, **({"beside": others} if others else {})})
-    return found
+    return [
+        {"at": quote.at, "to": quote.to, "verbatim": quote.verbatim, **best.to_json()}
+        for quote in quotes
+        for best in quote.sources[:1]
+    ]
 
 
 async def titles_of_documents(

@@ -7,10 +7,10 @@ import re
 
 import pytest
 from fakes import HashingEmbedding
-from llama_index.core.schema import TextNode
+from llama_index.core.schema import Document, TextNode
 from store.trees import columns_of
 
-from hierindex import InputError, NodeRecord, Quote, Span
+from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, NodeRecord, Quote, Span
 from hierindex.errors import HierindexError
 from hierindex.export.report import to_html
 from hierindex.serve.inline import PAGE, inlined, modules
@@ -59,6 +59,31 @@ def test_a_part_begins_with_its_node(index, tmp_path) -> None:
     assert data["nodes"][0]["parent"] is None
     ids = {node["id"] for node in data["nodes"]}
     assert all(node["parent"] in ids for node in data["nodes"][1:])
+
+
+def test_a_part_says_nothing_of_other_documents(tmp_path) -> None:
+    texts = {
+        name: f"The {name} is old. It stands by the water. " * 3 for name in "mill barn".split()
+    }
+    index = HierarchicalIndex.build(
+        [
+            Document(id_=name, text=text, metadata={"title": f"Plans of the {name}"})
+            for name, text in texts.items()
+        ],
+        tmp_path / "index",
+        hierarchy=DocumentHierarchy(HashingEmbedding()),
+    )
+    (part,) = (each for each in index.tree()["nodes"][0]["nodes"] if each["document"] == "mill")
+    to_html(index, tmp_path / "part.html", part["id"])
+    page = (tmp_path / "part.html").read_text(encoding="utf-8")
+    assert "Plans of the mill" in page
+    assert "barn" not in page
+    assert not {*index.info()["roots"], *index.info()["titles"]} & {*re.findall('"([^"]*)"', page)}
+    to_html(index, tmp_path / "all.html")
+    assert {*data_of(tmp_path / "all.html")["titles"].values()} == {
+        "Plans of the mill",
+        "Plans of the barn",
+    }
 
 
 @pytest.fixture

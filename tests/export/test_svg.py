@@ -101,6 +101,20 @@ def test_low_nodes_are_left_out(tmp_path, monkeypatch) -> None:
     assert (tmp_path / "all.svg").stat().st_size < 15_000
 
 
+def test_another_generation_is_published_while_it_is_drawn(tmp_path, monkeypatch) -> None:
+    nodes = [TextNode(text=f"Text {i}.", embedding=[1.0]) for i in range(3)]
+    store, read = HierarchyStore(tmp_path / "index"), svg.overview
+    store.replace(nodes[:1], {})
+
+    async def published_first(snapshot):
+        if snapshot.generation == 1:
+            await store.areplace(nodes[1:], {}, purge=True)
+        return await read(snapshot)
+
+    monkeypatch.setattr(svg, "overview", published_first)
+    assert to_svg(HierarchicalIndex(store), tmp_path / "tree.svg") == 2
+
+
 def test_there_is_nothing_to_draw(tmp_path) -> None:
     with pytest.raises(IndexNotFoundError):
         to_svg(HierarchicalIndex(HierarchyStore(tmp_path / "none")), tmp_path / "a.svg")

@@ -213,6 +213,15 @@ def test_context_is_bounded_and_beside_the_passage(text, context, data):
     assert max(len(passage.before), len(passage.after)) <= context
 
 
+def test_a_long_run_of_blanks_is_read_once():
+    """Read from each of its characters, it takes minutes."""
+    blanks = " " * 100_000
+    text = f"{blanks}x. The mill. It ran dry{blanks}x"
+    start = text.index("mill")
+    passage = Stretch(0, text).around(Span("a", start, start + 5), start - 1)
+    assert (passage.before, passage.text, passage.after) == ("The ", "mill.", " It ran dry")
+
+
 @pytest.mark.parametrize("overlap", [0, 12])
 def test_a_passage_is_shown_as_in_the_whole_text(tmp_path, overlap):
     """Although only the chunks around it are read."""

@@ -5,8 +5,11 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
 
 from hierindex import InputError
+from hierindex.serve.guard import Guard, hosts_of
 from hierindex.serve.inline import PAGE
 
 
@@ -111,7 +114,8 @@ def test_other_machines_need_the_token(own) -> None:
                 answer = client.get(path)
                 assert answer.status_code == 403
                 assert "token" in answer.json()["error"]
-            forged = client.get("/api/index", headers={"Cookie": "hierindex-token=x; a=b"})
+            cookies = f"hierindex-token-{url.port}=x; a=b"
+            forged = client.get("/api/index", headers={"Cookie": cookies})
             assert forged.status_code == 403
             assert client.get(f"/api/index?{url.query}").status_code == 403
             welcome = client.get(f"/?{url.query}")
@@ -121,6 +125,44 @@ def test_other_machines_need_the_token(own) -> None:
                 assert client.get(path).status_code == 200
             foreign = client.get("/api/index", headers={"Sec-Fetch-Site": "cross-site"})
             assert foreign.status_code == 403
+
+
+def test_the_token_is_found_among_cookies_of_others(own) -> None:
+    with own.explore(0, "0.0.0.0") as explorer, own.explore(0, "0.0.0.0") as other:
+        with httpx.Client(timeout=60, follow_redirects=True) as browser:
+            ports = [urlsplit(each.url).port for each in (explorer, other)]
+            for port, each in zip(ports, (explorer, other), strict=True):
+                welcome = f"http://127.0.0.1:{port}/?{urlsplit(each.url).query}"
+                assert browser.get(welcome).status_code == 200
+            for port in ports:  # the second explorer's cookie stands beside the first's
+                assert browser.get(f"http://127.0.0.1:{port}/api/index").status_code == 200
+            own_cookies = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+        for odd in ('prefs={"a":1}', "a b", "x[0]=1", 'k="a', "\xe9=1", "="):
+            cookies = f"{odd}; {own_cookies}; {odd}".encode("latin-1")
+            url = f"http://127.0.0.1:{ports[0]}/api/index"
+            assert httpx.get(url, headers={"Cookie": cookies}, timeout=60).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("names", "port", "host", "status"),
+    [
+        (["127.0.0.1"], 80, "127.0.0.1", 200),
+        (["127.0.0.1"], 80, "127.0.0.1:80", 200),
+        (["127.0.0.1"], 81, "127.0.0.1", 403),
+        (["127.0.0.1"], 80, "evil.example", 403),
+        (["MyBox"], 8733, "mybox:8733", 200),
+        (["mybox"], 8733, "MyBox:8733", 200),
+        (["MyBox"], 80, "mybox", 200),
+    ],
+)
+def test_browsers_lower_names_and_leave_out_port_80(names, port, host, status) -> None:
+    guard = Guard(PlainTextResponse("ok"), hosts_of(names, port))
+    headers = {"Host": host, "Origin": f"http://{host.lower()}"}
+    answer = TestClient(guard).get("/", headers=headers)
+    assert answer.status_code == status
+    if status == 403:
+        said = f"The explorer does not answer at {host!r}; open the address that was printed."
+        assert answer.json() == {"error": said}
 
 
 def test_no_token_is_needed_on_this_machine(own) -> None:
