@@ -32,8 +32,11 @@ def explore(
     from hierindex.index import HierarchicalIndex
 
     opened = HierarchicalIndex.open(index)
+    opened.info()  # fails if the index cannot be read
     with until_stopped("Stopped."), opened.explore(port, host) as explorer:
-        print_note(f"Exploring {index} at {explorer.url}; Ctrl-C stops.")
+        if explorer.is_public:
+            print_note("note: Other machines can open this address, which is the key to the index.")
+        print_note(f"Exploring {index} until Ctrl-C, at {explorer.url}")
         if browser:
             explorer.open_browser()
         explorer.wait()

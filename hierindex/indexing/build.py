@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence, Set
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -199,12 +200,11 @@ def build_tree(
     sources = checked(sources)
     with watch("load"):
         model = fingerprint(hierarchy.embedder.embed_model)
-    with (
-        store.writing("build"),
-        open_cache(store.uri, model) as cache,
-        file_reader(store, progress, cache.readings) as read,
-    ):
+    with ExitStack() as opened:
         with watch("load"):
+            opened.enter_context(store.writing("build"))
+            cache = opened.enter_context(open_cache(store.uri, model))
+            read = opened.enter_context(file_reader(store, progress, cache.readings))
             snapshot = held_by(store)
             before, was = held_documents(snapshot), Remembered.of(snapshot)
             if snapshot.exists and not replace:

@@ -1,6 +1,7 @@
 """The explorer's server, in a thread of this process."""
 
 import ipaddress
+import os
 import secrets
 import socket
 import webbrowser
@@ -36,6 +37,8 @@ class Explorer:
     Attributes
     ----------
     url : str
+    is_public : bool
+        Whether other machines may reach it.
 
     Raises
     ------
@@ -53,6 +56,7 @@ class Explorer:
         name = socket.gethostname() if every else f"[{host}]" if ":" in host else host
         names = [name, *(("localhost", "127.0.0.1", "[::1]") if own else ())]
         hosts = None if every else hosts_of(names, number)
+        self.is_public = not own
         self.url = f"http://{name}:{number}/" + (f"?token={token}" if token else "")
         config = uvicorn.Config(
             explorer_app(tree, hosts, token),
@@ -102,8 +106,11 @@ def _bound(host: str, port: int | None) -> socket.socket:
     for number in (PORT, 0) if port is None else (port,):
         try:
             bound = socket.create_server((host, number), family=family)
-        except (OSError, OverflowError) as error:
-            reason = error
+        except OSError as error:
+            code = error.errno or 0
+            reason = os.strerror(code) if code > 0 else str(error.strerror)
+        except OverflowError:
+            reason = "a port is a number from 0 to 65535"
         else:  # asyncio sees that the socket is of TCP by its number only, and waits 40 ms
             bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return bound

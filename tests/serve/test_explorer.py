@@ -61,7 +61,7 @@ def test_the_command_serves_until_it_is_stopped(own, tmp_path, number) -> None:
             assert time.monotonic() < until
             time.sleep(0.02)
         (url,) = re.fullmatch(
-            r"hierindex: Exploring index at (http://127.0.0.1:\d+/); Ctrl-C stops.\n", said
+            r"hierindex: Exploring index until Ctrl-C, at (http://127.0.0.1:\d+/)\n", said
         ).groups()
         with httpx.Client(base_url=url, timeout=PATIENCE) as client:  # keeps its connection
             assert client.get("/api/index").json()["generation"] == 1

@@ -42,7 +42,7 @@ def test_read_files_are_not_kept_in_memory(tmp_path, folder):
     with reading.file_reader(store, lambda *_: None, None) as read:
         found, skipped = read(files)
         gc.collect()
-        alive = [each for each in gc.get_objects() if isinstance(each, Document)]
+        alive = [each for each in gc.get_objects() if type(each) is Document]
         assert not [each for each in alive if each.doc_id in files]
         documents, _ = read_files(files)
         assert [each.doc_id for each in found] == [*files]
