@@ -5,7 +5,8 @@ import { element } from "./elements.js";
 // Marks that turn the direction of what follows, and control characters.
 const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
 const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
-const SHORTENED = /(?<![\p{L}\p{N}])(?:\p{Lu}|Mr|Mrs|Ms|Dr|St|No|Jr|Sr|vs|e\.g|i\.e)\.[ \n]*$/u;
+const WINDOW = 1000; // characters to look for the end of a sentence in
+const SHORTENED = /(?<![\p{L}\p{N}])(?:\p{Lu}|Mr|Mrs|Ms|Dr|St|No|Jr|Sr|vs|e\.g|i\.e)\. *\n?$/u;
 const CITED = /\[(\d+)\??\]/g;
 
 /**
@@ -76,13 +77,24 @@ export function unwrapped(text) {
  * in "John F. Kennedy", ends none.
  */
 export function sentencesIn(text) {
+  const lines = unwrapped(text);
   const sentences = [];
-  for (const { segment, index } of SENTENCES.segment(unwrapped(text))) {
-    const part = text.slice(index, index + segment.length);
-    if (SHORTENED.test(sentences.at(-1) ?? "")) sentences.push(sentences.pop() + part);
-    else sentences.push(part);
+  for (let start = 0, end = 0; start < text.length; ) {
+    end = sentenceEnd(lines, end);
+    const isShortened = SHORTENED.test(lines.slice(Math.max(start, end - 12), end));
+    if (isShortened && end < text.length) continue;
+    sentences.push(text.slice(start, end));
+    start = end;
   }
   return sentences;
+}
+
+/** Return where a sentence ends; each step through a longer text takes a segmenter longer. */
+function sentenceEnd(text, start) {
+  for (let size = WINDOW; ; size *= 2) {
+    const { segment } = SENTENCES.segment(text.slice(start, start + size)).containing(0);
+    if (segment.length <= size / 2 || start + size >= text.length) return start + segment.length;
+  }
 }
 
 /**
@@ -99,11 +111,11 @@ export function quoted({ text, level, quotes = [] }) {
     const [at, to] = [Math.max(from, unit(quote.at)), unit(quote.to)];
     if (to <= at || !quote.document) continue;
     if (at > from) pieces.push({ text: text.slice(from, at), passage: null });
-    pieces.push(...passagesIn(text.slice(at, to), quote, level === 0));
+    pieces.push(passagesIn(text.slice(at, to), quote, level === 0));
     from = to;
   }
   if (from < text.length) pieces.push({ text: text.slice(from), passage: null });
-  return pieces;
+  return pieces.flat();
 }
 
 /** Divide the quote of a chunk into its sentences, each with its own passage. */
