@@ -206,3 +206,22 @@ def test_a_link_to_a_node_far_down_a_list_reveals_it(look, serve, tmp_path):
     until(lambda: page.locator("#tree .row[aria-selected=true]").count() == 1)
     until(lambda: "Report 449" in page.locator("#tree [aria-selected=true] .excerpt").inner_text())
     assert "Report 449" in cited(page)
+
+
+def test_widening_keeps_the_place_that_is_read(look, serve, tmp_path):
+    text = "\n\n".join(f"Page {i} says: " + "and so on, " * 100 for i in range(300))
+    index = of_documents(tmp_path / "long", Document(text=text, id_="long"))
+    middle = apart(lambda: index.describe(index.info()["roots"][0])["children"][150])
+    page = look(f"{serve(index)}#node={middle}")
+    until(lambda: "Page 150 " in cited(page))
+    shown = page.locator("#passage")
+    top = "document.querySelector('#cited').getBoundingClientRect().top"
+    for more in ("More before", "More after", "More before"):
+        shown.evaluate("(block) => block.scrollBy(0, 31)")
+        before, n = page.evaluate(top), len(shown.inner_text())
+        page.get_by_text(more).evaluate("(button) => button.click()")
+        until(lambda n=n: len(shown.inner_text()) > n)
+        assert abs(page.evaluate(top) - before) < 2
+    assert not page.get_by_text("More", exact=False).locator("visible=true").count()
+    assert "Page 150 " in cited(page)
+    assert page.locator("#notice").is_hidden()
