@@ -83,6 +83,24 @@ def test_a_citation_is_followed_and_back_returns(page):
     page.wait_for_selector("#answer:not([hidden])")
 
 
+def test_numbers_in_brackets_of_a_document_are_no_citations(look, serve, tmp_path):
+    texts = [
+        "Arches were measured by Moreau [2] in 1921, and by Nagy [1] later.",
+        "Gulls were counted by Ito [1] in 1950, and by Berg [2] later.",
+    ]
+    documents = [Document(text=text, id_=text[0]) for text in texts]
+    page = look(serve(of_documents(tmp_path / "brackets", *documents)))
+    page.wait_for_selector("#cited")
+    ask(page, "Who measured arches and who counted gulls in 1921 and 1950?", Level="0")
+    citations = page.locator("#answer a.citation")
+    assert citations.all_inner_texts() == ["[1]", "[2]"]
+    quotes = [quote.strip() for quote in page.locator("#answer a.sentence").all_inner_texts()]
+    assert sorted(quotes) == texts
+    for i, quote in enumerate(quotes):
+        citations.nth(i).click()
+        until(lambda quote=quote: cited(page) == quote)
+
+
 def test_a_link_opens_the_same_node_and_passage(page, look):
     row(page, "Gardens").click()
     until(lambda: read(page) == "Gardens")

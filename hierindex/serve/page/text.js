@@ -7,7 +7,6 @@ const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b\u000e-\u001f\u0
 const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
 const WINDOW = 1000; // characters to look for the end of a sentence in
 const SHORTENED = /(?<![\p{L}\p{N}])(?:\p{Lu}|Mr|Mrs|Ms|Dr|St|No|Jr|Sr|vs|e\.g|i\.e)\. *\n?$/u;
-const CITED = /\[(\d+)\??\]/g;
 
 /**
  * Return a text with its control characters written out, so that they have no effect.
@@ -131,27 +130,23 @@ function passagesIn(text, quote, isChunk) {
 }
 
 /**
- * Divide an answer by its citations, as "[1]".
+ * Divide an extractive answer, of which each passage ends with its number, as in "It rained. [1]";
+ * a passage may have such numbers of its own.
  *
- * @param {{answer: string, answer_kind: string, citations: (object|null)[]}} answer
- * @returns {{text: string, passage: object|null, mark: boolean}[]} An extractive answer is quoted
- *     up to each citation; in one of a language model, a citation belongs to its sentence.
+ * @param {{answer: string, citations: (object|null)[]}} answer
+ * @returns {{text: string, passage: object|null, mark?: boolean}[]}
  */
-export function cited({ answer, answer_kind: kind, citations }) {
-  const sentences = kind === "extractive" ? [unwrapped(answer)] : sentencesIn(answer);
+export function cited({ answer, citations }) {
+  const text = unwrapped(answer);
   const pieces = [];
-  for (const sentence of sentences) {
-    let from = 0;
-    for (const match of sentence.matchAll(CITED)) {
-      const passage = citations[match[1] - 1] ?? null;
-      if (match[1] > citations.length) continue;
-      if (match.index > from) {
-        pieces.push({ text: sentence.slice(from, match.index), passage, mark: false });
-      }
-      pieces.push({ text: match[0], passage, mark: true });
-      from = match.index + match[0].length;
-    }
-    pieces.push({ text: sentence.slice(from), passage: null, mark: false });
+  let from = 0;
+  for (const [i, passage] of citations.entries()) {
+    const number = `[${i + 1}]`;
+    const at = `${text}\n\n`.indexOf(`${number}\n\n`, from);
+    if (at < 0) break;
+    pieces.push({ text: text.slice(from, at), passage });
+    pieces.push({ text: number, passage, mark: true });
+    from = at + number.length;
   }
-  return pieces.filter((piece) => piece.text);
+  return [...pieces, { text: text.slice(from), passage: null }];
 }
