@@ -23,6 +23,8 @@ def hostile(tmp_path_factory):
         Document(text=SCRIPT, id_=NAME, metadata={"title": NAME}),
         Document(text=MARKS, id_="marks\u202e"),
         Document(text=long, id_="megabyte"),
+        Document(text="Initials: " + "A. B. C. " * 20_000, id_="initials"),
+        Document(text="Shorts. " + "Ab! " * 150_000, id_="sentences"),
         Document(text="עברית עם English ומספרים 123. العربية.", id_="right-to-left"),
         Document(text="💡 astral 🧪 characters. The second 🧪 sentence.", id_="astral"),
     )
@@ -117,3 +119,9 @@ def test_a_megabyte_is_shown_a_part_at_a_time(page):
     before = page.url
     page.keyboard.press("Home")
     until(lambda: page.url != before)
+
+
+@pytest.mark.parametrize("text", ["Initials: A. B.", "Shorts. Ab!"])
+def test_many_initials_and_sentences_are_shown_at_once(page, text):
+    open_row(page, text)
+    assert text in page.locator("#summary .text").inner_text()

@@ -1,7 +1,7 @@
 """All that the mouse does, by keyboard alone."""
 
 import pytest
-from browser.actions import cited, flat, of_documents, read, selected, until
+from browser.actions import apart, cited, flat, of_documents, read, selected, until
 from llama_index.core.schema import Document
 
 
@@ -23,6 +23,11 @@ def tab_to(page, selector, most=40):
             return
         page.keyboard.press("Tab")
     raise AssertionError(f"{selector} is not reached by Tab")
+
+
+def focus(page):
+    """The name of the focused element."""
+    return page.evaluate("(e => e.ariaLabel ?? e.textContent.trim())(document.activeElement)")
 
 
 def titles(page):
@@ -140,6 +145,51 @@ def test_the_icicle_moves_zooms_and_comes_back(page):
     assert page.evaluate("document.activeElement.id") == "icicle"
     press(page, "Backspace")
     until(page.locator("#zoom-out").is_disabled)
+
+
+def test_steps_through_passages_keep_the_focus(page):
+    tab_to(page, "#tree .row")
+    press(page, "ArrowDown")
+    until(lambda: selected(page) == read(page) == titles(page)[1])
+    count = page.locator("#source-bar .steps .quiet")
+    n = page.locator("#summary a.sentence").count()
+    for label, places in (("Next", range(2, n + 1)), ("Previous", range(n - 1, 0, -1))):
+        tab_to(page, f"[aria-label='{label} passage']")
+        for i in places:
+            press(page, "Enter")
+            until(lambda i=i: count.inner_text() == f"{i} of {n}")
+            assert focus(page) == f"{label} passage"
+        assert page.get_by_label(f"{label} passage").get_attribute("aria-disabled") == "true"
+        press(page, "Enter")
+        assert focus(page) == f"{label} passage"
+        page.focus("#passage")
+        press(page, "Shift+Tab", "Shift+Tab")
+
+
+def test_more_of_a_text_and_its_source_keep_the_focus(look, serve, tmp_path):
+    said = "\n\n".join(f"Page {i} says: " + "and so on, " * 100 for i in range(150))
+    long = " ".join(f"Sentence {i} is short." for i in range(1500))
+    text = "\n\n".join((said, long, said))
+    index = of_documents(tmp_path / "long", Document(text=text, id_="long"))
+    middle = apart(lambda: index.describe(index.info()["roots"][0])["children"][150])
+    page = look(f"{serve(index)}#node={middle}")
+    until(lambda: "Sentence 0 is short." in cited(page))
+    page.focus("#summary")
+    tab_to(page, "#summary a.sentence")
+    press(page, "Enter")
+    n = page.locator("#summary a.sentence").count()
+    page.get_by_text("Show more").focus()
+    press(page, "Enter")
+    until(lambda: page.locator("#summary a.sentence").count() == 1500)
+    assert focus(page) == f"Sentence {n} is short."
+    assert page.locator("#summary [aria-current]").inner_text() == "Sentence 0 is short."
+    source = page.locator("#passage")
+    page.get_by_text("More before").focus()
+    for at in ("More before", "More before", "Passage in its document"):
+        length = len(source.inner_text())
+        press(page, "Enter")
+        until(lambda length=length: len(source.inner_text()) > length)
+        assert focus(page) == at
 
 
 def test_menus_open_and_close(page):

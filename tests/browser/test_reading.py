@@ -83,6 +83,24 @@ def test_a_citation_is_followed_and_back_returns(page):
     page.wait_for_selector("#answer:not([hidden])")
 
 
+def test_numbers_in_brackets_of_a_document_are_no_citations(look, serve, tmp_path):
+    texts = [
+        "Arches were measured by Moreau [2] in 1921, and by Nagy [1] later.",
+        "Gulls were counted by Ito [1] in 1950, and by Berg [2] later.",
+    ]
+    documents = [Document(text=text, id_=text[0]) for text in texts]
+    page = look(serve(of_documents(tmp_path / "brackets", *documents)))
+    page.wait_for_selector("#cited")
+    ask(page, "Who measured arches and who counted gulls in 1921 and 1950?", Level="0")
+    citations = page.locator("#answer a.citation")
+    assert citations.all_inner_texts() == ["[1]", "[2]"]
+    quotes = [quote.strip() for quote in page.locator("#answer a.sentence").all_inner_texts()]
+    assert sorted(quotes) == texts
+    for i, quote in enumerate(quotes):
+        citations.nth(i).click()
+        until(lambda quote=quote: cited(page) == quote)
+
+
 def test_a_link_opens_the_same_node_and_passage(page, look):
     row(page, "Gardens").click()
     until(lambda: read(page) == "Gardens")
@@ -206,3 +224,22 @@ def test_a_link_to_a_node_far_down_a_list_reveals_it(look, serve, tmp_path):
     until(lambda: page.locator("#tree .row[aria-selected=true]").count() == 1)
     until(lambda: "Report 449" in page.locator("#tree [aria-selected=true] .excerpt").inner_text())
     assert "Report 449" in cited(page)
+
+
+def test_widening_keeps_the_place_that_is_read(look, serve, tmp_path):
+    text = "\n\n".join(f"Page {i} says: " + "and so on, " * 100 for i in range(300))
+    index = of_documents(tmp_path / "long", Document(text=text, id_="long"))
+    middle = apart(lambda: index.describe(index.info()["roots"][0])["children"][150])
+    page = look(f"{serve(index)}#node={middle}")
+    until(lambda: "Page 150 " in cited(page))
+    shown = page.locator("#passage")
+    top = "document.querySelector('#cited').getBoundingClientRect().top"
+    for more in ("More before", "More after", "More before"):
+        shown.evaluate("(block) => block.scrollBy(0, 31)")
+        before, n = page.evaluate(top), len(shown.inner_text())
+        page.get_by_text(more).evaluate("(button) => button.click()")
+        until(lambda n=n: len(shown.inner_text()) > n)
+        assert abs(page.evaluate(top) - before) < 2
+    assert not page.get_by_text("More", exact=False).locator("visible=true").count()
+    assert "Page 150 " in cited(page)
+    assert page.locator("#notice").is_hidden()

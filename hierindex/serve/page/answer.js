@@ -83,13 +83,9 @@ function sourcesOf({ sources, refused }) {
   return [element("h3", {}, title), element("ol", { class: "sources" }, ...items)];
 }
 
-function costOf({ why, usage = {}, seconds = {} }) {
+function costOf({ why, seconds }) {
   const spent = Object.values(seconds).reduce((sum, each) => sum + each, 0);
-  const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
-  const model = usage.llm_calls
-    ? `, ${counted(usage.llm_calls, "prompt")}, ${counted(tokens, "token")}`
-    : "";
-  return `${spent.toFixed(2)} s${model}${why ? `. ${why}` : ""}`;
+  return `${spent.toFixed(2)} s${why ? `. ${why}` : ""}`;
 }
 
 /**

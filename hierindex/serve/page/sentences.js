@@ -15,41 +15,54 @@ const MOST = 20000; // characters to show at a time
  */
 export function showPieces(block, pieces, address, most = MOST) {
   const total = pieces.reduce((sum, piece) => sum + piece.text.length, 0);
-  const parts = [];
+  const made = new DocumentFragment();
   let left = most;
   for (const piece of pieces) {
     if (left <= 0) break;
     const text = piece.text.slice(0, left);
     const end = text.trimEnd().length;
-    parts.push(partOf({ ...piece, text: text.slice(0, end) }, address), text.slice(end));
+    made.append(partOf({ ...piece, text: text.slice(0, end) }, address), text.slice(end));
     left -= piece.text.length;
   }
-  block.replaceChildren(...parts);
+  block.replaceChildren(made);
   if (total <= most) return;
   const note = `The first ${most.toLocaleString("en")} of ${total.toLocaleString("en")} characters. `;
-  const more = button("Show more", () => showPieces(block, pieces, address, most * 4));
+  const more = button("Show more", () => {
+    const before = linksIn(block);
+    const current = before.find((link) => link.ariaCurrent)?.passage;
+    showPieces(block, pieces, address, most * 4);
+    markCurrent(block, current);
+    const after = linksIn(block);
+    (after[before.length] ?? after.at(-1) ?? block.parentElement).focus();
+  });
   block.append(element("p", { class: "hint" }, note, more));
 }
 
 function partOf({ text, passage, mark }, address) {
   if (!passage) return element("bdi", {}, shown(text));
   const link = linkTo({ ...address, ...spanOf(passage) });
-  const isFree = passage.verbatim === false || mark === false;
-  const title = isFree ? "Rewritten; follow it to what supports it best" : null;
-  const label = mark ? `Citation ${text}` : null;
-  const kind = mark ? "citation" : "sentence";
+  const isRewritten = passage.verbatim === false;
   const made = element(
     "a",
-    { class: kind, href: link, title: mark === undefined ? title : null, "aria-label": label },
+    {
+      class: mark ? "citation" : "sentence",
+      href: link,
+      title: isRewritten ? "Rewritten; follow it to what supports it best" : null,
+      "aria-label": mark ? `Citation ${text}` : null,
+    },
     shown(text),
   );
   made.passage = passage;
   return made;
 }
 
+function linksIn(block) {
+  return [...block.querySelectorAll("a.sentence, a.citation")];
+}
+
 /** Mark the links to a passage as the current ones. */
 export function markCurrent(block, span) {
-  for (const link of block.querySelectorAll("a.sentence, a.citation")) {
+  for (const link of linksIn(block)) {
     if (span && isSameSpan(link.passage, span)) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }

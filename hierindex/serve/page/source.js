@@ -6,12 +6,46 @@ import { placeOf, shown } from "./text.js";
 
 const CONTEXT = 2000; // characters on both sides
 const WIDER = 4; // times more with each step
+const WIDEST = 100000; // characters on both sides that the server gives
 const MOST = 100000; // characters of a passage to show
 
 /** `actions` are `follow(passage)` and `fail(error)`. */
 export class Source {
   constructor({ bar, block }, data, actions) {
-    Object.assign(this, { bar, block, data, actions, span: null, passages: [] });
+    Object.assign(this, { block, data, actions, span: null, passages: [], filled: null });
+    this.name = element("h2", {}, "Source");
+    this.place = element("span", { class: "place quiet", dir: "auto" });
+    this.previous = this.step("‹", "Previous passage", -1);
+    this.count = element("span", { class: "quiet" });
+    this.next = this.step("›", "Next passage", 1);
+    const steps = [this.previous, this.count, this.next];
+    this.steps = element("span", { class: "steps", hidden: true }, ...steps);
+    bar.replaceChildren(this.name, this.place, this.steps);
+    this.before = this.wider("More before");
+    this.text = element("div", { class: "document", dir: "auto" });
+    this.after = this.wider("More after");
+  }
+
+  step(sign, label, by) {
+    const follow = () => {
+      const passage = this.passages[this.at() + by];
+      if (passage) this.actions.follow(passage);
+    };
+    return button(sign, follow, { class: "plain", "aria-label": label });
+  }
+
+  wider(label) {
+    const widen = () => {
+      const context = Math.min(WIDEST, this.context * WIDER);
+      return this.show(this.span, this.passages, context);
+    };
+    return button(label, widen, { class: "plain wider" });
+  }
+
+  /** Return which of the passages is shown, or -1. */
+  at() {
+    const { span, passages } = this;
+    return span ? passages.findIndex((passage) => isSameSpan(passage, span)) : -1;
   }
 
   /**
@@ -21,12 +55,11 @@ export class Source {
    * @param {object[]} passages those to go through, of the text that is read
    */
   async show(span, passages, context = CONTEXT) {
-    const isNew = !this.span || !span || !isSameSpan(this.span, span);
-    Object.assign(this, { span, passages });
+    Object.assign(this, { span, passages, context });
     if (!span) return this.say("No sentence of this text leads to a source.");
     try {
       const found = await this.data.source(span, context);
-      if (this.span === span) this.fill(found, context, isNew);
+      if (this.span === span && this.context === context) this.fill(found);
     } catch (error) {
       if (this.span !== span) return undefined;
       this.say(error.message);
@@ -36,44 +69,33 @@ export class Source {
   }
 
   say(sentence) {
-    this.bar.replaceChildren(element("h2", {}, "Source"));
+    this.filled = null;
+    this.title(["Source"]);
     this.block.replaceChildren(element("p", { class: "hint" }, sentence));
   }
 
-  fill(found, context, isNew) {
-    const { block } = this;
-    this.title(found);
-    const text = found.text.slice(0, MOST);
-    const cited = element("mark", { id: "cited" }, shown(text));
-    const cut =
-      found.text.length > MOST
-        ? element(
-            "p",
-            { class: "hint" },
-            `The first ${MOST.toLocaleString("en")} of ${found.text.length.toLocaleString("en")} characters of the passage.`,
-          )
-        : "";
-    const wider = (label) =>
-      button(label, () => this.show(this.span, this.passages, context * WIDER), {
-        class: "plain wider",
-      });
-    const hasBefore = found.before_start > 0 && found.before.length >= context / 2;
-    const hasAfter = found.after.length >= context / 2;
-    const from = block.scrollHeight - block.scrollTop;
-    block.replaceChildren(
-      hasBefore ? wider("More before") : "",
-      element(
-        "div",
-        { class: "document", dir: "auto" },
-        shown(found.before),
-        cited,
-        cut,
-        shown(found.after),
-      ),
-      hasAfter ? wider("More after") : "",
+  fill(found) {
+    const { block, before, text, after } = this;
+    const isNew = !this.filled || !isSameSpan(this.filled, this.span);
+    const top = block.scrollTop - (block.querySelector("#cited")?.offsetTop ?? 0);
+    this.filled = this.span;
+    this.title(
+      [
+        element("span", { class: "of" }, "Source: "),
+        element("bdi", {}, shown(found.title || found.document)),
+      ],
+      [shown(placeOf(found))],
     );
+    const cited = element("mark", { id: "cited" }, shown(found.text.slice(0, MOST)));
+    text.replaceChildren(shown(found.before), cited, cutOf(found), shown(found.after));
+    const focused = document.activeElement;
+    const isMore = (given) => this.context < WIDEST && given.length >= this.context / 2;
+    before.hidden = found.before_start === 0 || !isMore(found.before);
+    after.hidden = !isMore(found.after);
+    if (focused.hidden) block.focus({ preventScroll: true });
+    if (!text.isConnected) block.replaceChildren(before, text, after);
     if (isNew) this.seek();
-    else block.scrollTop = block.scrollHeight - from;
+    else block.scrollTop = top + cited.offsetTop;
   }
 
   /** Scroll to the passage. */
@@ -83,33 +105,21 @@ export class Source {
     if (cited) block.scrollTop = cited.offsetTop - block.offsetTop - block.clientHeight / 4;
   }
 
-  title(found) {
-    const at = this.passages.findIndex((passage) => isSameSpan(passage, this.span));
-    const step = (by, label, sign) => {
-      const next = this.passages[at + by];
-      return button(sign, () => this.actions.follow(next), {
-        class: "plain",
-        "aria-label": label,
-        disabled: !next,
-      });
-    };
-    const steps =
-      at < 0
-        ? []
-        : [
-            step(-1, "Previous passage", "‹"),
-            element("span", { class: "quiet" }, `${at + 1} of ${this.passages.length}`),
-            step(1, "Next passage", "›"),
-          ];
-    this.bar.replaceChildren(
-      element(
-        "h2",
-        {},
-        element("span", { class: "of" }, "Source: "),
-        element("bdi", {}, shown(found.title || found.document)),
-      ),
-      element("span", { class: "place quiet", dir: "auto" }, shown(placeOf(found))),
-      element("span", { class: "steps" }, ...steps),
-    );
+  /** Fill the bar; its buttons stay, and with them the focus. */
+  title(name, place = []) {
+    const [at, n] = [this.at(), this.passages.length];
+    this.name.replaceChildren(...name);
+    this.place.replaceChildren(...place);
+    this.steps.hidden = at < 0;
+    this.count.textContent = `${at + 1} of ${n}`;
+    this.previous.setAttribute("aria-disabled", String(at <= 0));
+    this.next.setAttribute("aria-disabled", String(at + 1 >= n));
   }
+}
+
+/** Return a sentence on what is not shown of a passage, or "". */
+function cutOf({ text }) {
+  if (text.length <= MOST) return "";
+  const [most, n] = [MOST, text.length].map((length) => length.toLocaleString("en"));
+  return element("p", { class: "hint" }, `The first ${most} of ${n} characters of the passage.`);
 }

@@ -5,8 +5,8 @@ import { element } from "./elements.js";
 // Marks that turn the direction of what follows, and control characters.
 const CONTROLS = /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b\u000e-\u001f\u007f]/g;
 const SENTENCES = new Intl.Segmenter("en", { granularity: "sentence" });
-const SHORTENED = /(?<![\p{L}\p{N}])(?:\p{Lu}|Mr|Mrs|Ms|Dr|St|No|Jr|Sr|vs|e\.g|i\.e)\.[ \n]*$/u;
-const CITED = /\[(\d+)\??\]/g;
+const WINDOW = 1000; // characters to look for the end of a sentence in
+const SHORTENED = /(?<![\p{L}\p{N}])(?:\p{Lu}|Mr|Mrs|Ms|Dr|St|No|Jr|Sr|vs|e\.g|i\.e)\. *\n?$/u;
 
 /**
  * Return a text with its control characters written out, so that they have no effect.
@@ -76,13 +76,24 @@ export function unwrapped(text) {
  * in "John F. Kennedy", ends none.
  */
 export function sentencesIn(text) {
+  const lines = unwrapped(text);
   const sentences = [];
-  for (const { segment, index } of SENTENCES.segment(unwrapped(text))) {
-    const part = text.slice(index, index + segment.length);
-    if (SHORTENED.test(sentences.at(-1) ?? "")) sentences.push(sentences.pop() + part);
-    else sentences.push(part);
+  for (let start = 0, end = 0; start < text.length; ) {
+    end = sentenceEnd(lines, end);
+    const isShortened = SHORTENED.test(lines.slice(Math.max(start, end - 12), end));
+    if (isShortened && end < text.length) continue;
+    sentences.push(text.slice(start, end));
+    start = end;
   }
   return sentences;
+}
+
+/** Return where a sentence ends; each step through a longer text takes a segmenter longer. */
+function sentenceEnd(text, start) {
+  for (let size = WINDOW; ; size *= 2) {
+    const { segment } = SENTENCES.segment(text.slice(start, start + size)).containing(0);
+    if (segment.length <= size / 2 || start + size >= text.length) return start + segment.length;
+  }
 }
 
 /**
@@ -99,11 +110,11 @@ export function quoted({ text, level, quotes = [] }) {
     const [at, to] = [Math.max(from, unit(quote.at)), unit(quote.to)];
     if (to <= at || !quote.document) continue;
     if (at > from) pieces.push({ text: text.slice(from, at), passage: null });
-    pieces.push(...passagesIn(text.slice(at, to), quote, level === 0));
+    pieces.push(passagesIn(text.slice(at, to), quote, level === 0));
     from = to;
   }
   if (from < text.length) pieces.push({ text: text.slice(from), passage: null });
-  return pieces;
+  return pieces.flat();
 }
 
 /** Divide the quote of a chunk into its sentences, each with its own passage. */
@@ -119,27 +130,23 @@ function passagesIn(text, quote, isChunk) {
 }
 
 /**
- * Divide an answer by its citations, as "[1]".
+ * Divide an extractive answer, of which each passage ends with its number, as in "It rained. [1]";
+ * a passage may have such numbers of its own.
  *
- * @param {{answer: string, answer_kind: string, citations: (object|null)[]}} answer
- * @returns {{text: string, passage: object|null, mark: boolean}[]} An extractive answer is quoted
- *     up to each citation; in one of a language model, a citation belongs to its sentence.
+ * @param {{answer: string, citations: (object|null)[]}} answer
+ * @returns {{text: string, passage: object|null, mark?: boolean}[]}
  */
-export function cited({ answer, answer_kind: kind, citations }) {
-  const sentences = kind === "extractive" ? [unwrapped(answer)] : sentencesIn(answer);
+export function cited({ answer, citations }) {
+  const text = unwrapped(answer);
   const pieces = [];
-  for (const sentence of sentences) {
-    let from = 0;
-    for (const match of sentence.matchAll(CITED)) {
-      const passage = citations[match[1] - 1] ?? null;
-      if (match[1] > citations.length) continue;
-      if (match.index > from) {
-        pieces.push({ text: sentence.slice(from, match.index), passage, mark: false });
-      }
-      pieces.push({ text: match[0], passage, mark: true });
-      from = match.index + match[0].length;
-    }
-    pieces.push({ text: sentence.slice(from), passage: null, mark: false });
+  let from = 0;
+  for (const [i, passage] of citations.entries()) {
+    const number = `[${i + 1}]`;
+    const at = `${text}\n\n`.indexOf(`${number}\n\n`, from);
+    if (at < 0) break;
+    pieces.push({ text: text.slice(from, at), passage });
+    pieces.push({ text: number, passage, mark: true });
+    from = at + number.length;
   }
-  return pieces.filter((piece) => piece.text);
+  return [...pieces, { text: text.slice(from), passage: null }];
 }
