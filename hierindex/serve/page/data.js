@@ -8,6 +8,7 @@
 import { pointsIn, units } from "./text.js";
 
 const KEPT = 2000; // replies
+const BETWEEN = 2; // characters between chunks, as line ends are; more are a text left out
 
 /** An error that is said in one sentence; `isGone` if the server does not answer at all. */
 export class Failure extends Error {
@@ -145,22 +146,22 @@ export class Embedded {
   async source(span, context) {
     const { document, start, end } = span;
     let text = "";
-    let first = null;
     let place = null;
-    let reached = 0;
+    let [first, reached] = [Infinity, -Infinity];
     for (const chunk of this.chunks.get(document) ?? []) {
       const to = chunk.start + pointsIn(chunk.text);
       if (to <= start - context || to <= reached || chunk.start >= end + context) continue;
-      first ??= chunk.start;
-      reached ||= chunk.start;
-      const unit = units(chunk.text);
-      text += "\n".repeat(Math.max(0, Math.min(2, chunk.start - reached)));
-      text += " ".repeat(Math.max(0, chunk.start - reached - 2));
-      text += chunk.text.slice(unit(Math.max(0, reached - chunk.start)));
+      if (chunk.start > reached + BETWEEN) {
+        if (reached >= end) break;
+        [first, reached, text] = [chunk.start, chunk.start, ""];
+      }
+      text += "\n".repeat(Math.max(0, chunk.start - reached));
+      text += chunk.text.slice(units(chunk.text)(Math.max(0, reached - chunk.start)));
       if (chunk.start <= start) place = chunk.place;
       reached = to;
     }
-    if (first === null) throw new Failure("This report does not hold the text of this passage.");
+    if (first > start || reached < end)
+      throw new Failure("This report does not hold the text of this passage.");
     const unit = units(text);
     const part = (a, b) => text.slice(unit(Math.max(0, a - first)), unit(Math.max(0, b - first)));
     const [from, to] = [Math.max(first, start - context), Math.min(reached, end + context)];
