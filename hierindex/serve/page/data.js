@@ -18,10 +18,23 @@ export class Failure extends Error {
   }
 }
 
-/** The server's JSON; replies are kept, apart from answers. */
+/** What is asked for is of another generation than the page. */
+export class Changed extends Failure {
+  constructor() {
+    super("The index has changed; reload the page to see it.");
+  }
+}
+
+/**
+ * The server's JSON, of one generation: that of the first reply.
+ *
+ * When a reply is of another, `onChange` is called; answers to questions are returned all the
+ * same, and for all else `Changed` is raised. Replies are kept, apart from answers and cells.
+ */
 export class Served {
   constructor() {
     this.replies = new Map();
+    this.onChange = () => {};
   }
 
   index() {
@@ -41,7 +54,7 @@ export class Served {
   }
 
   icicle(from, to, n) {
-    return this.kept("icicle", { from, to, n });
+    return this.reply("icicle", { from, to, n });
   }
 
   search(q, n) {
@@ -84,6 +97,12 @@ export class Served {
         "The explorer does not answer; start it again with hierindex explore.",
         true,
       );
+    }
+    const generation = response.headers.get("Hierindex-Generation");
+    this.generation ??= generation;
+    if (generation !== this.generation && generation) {
+      this.onChange();
+      if (path !== "ask") throw new Changed();
     }
     if (!response.ok) throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
     return reply;
