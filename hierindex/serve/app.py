@@ -1,7 +1,7 @@
 """The explorer's web application: a static page, and endpoints that read an index."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -36,24 +36,26 @@ def explorer_app(
     """Return the application; see `Guard` for `hosts` and `token`.
 
     `/` is the page, `/assets/*` are its files, and `/api/*` are the `ENDPOINTS`. Each request is
-    answered from the generation that is the newest then. An error is a JSON object `{"error":
-    sentence}`.
+    answered from the generation that is the newest then, and the header `Hierindex-Generation` has
+    its number. An error is a JSON object `{"error": sentence}`.
     """
 
     async def api(request: Request) -> Response:
         endpoint = ENDPOINTS.get(request.path_params["name"])
         if endpoint is None:
             raise HTTPException(404)
+        headers = dict[str, str]()
         try:
             asked = endpoint.parsed(request.query_params)
-            return JSONResponse(await in_daemon_thread(partial(asked.answer, tree)))
+            answer = await in_daemon_thread(partial(asked.answer, tree, headers))
+            return JSONResponse(answer, headers=headers)
         except HierindexError as error:
-            return _sentence(str(error), _status(error))
+            return _sentence(str(error), _status(error), headers)
         except Exception as error:  # a sentence, as on the command line
             known = damage(error)
             if known is None:
                 logger.error("%s failed.", request.url.path, exc_info=True)
-            return _sentence(str(known or f"{type(error).__name__}: {error}"), 500)
+            return _sentence(str(known or f"{type(error).__name__}: {error}"), 500, headers)
 
     routes = [Route("/", _page), Route("/assets/{name}", _page), Route("/api/{name}", api)]
     handlers = {HTTPException: _refused}
@@ -79,5 +81,5 @@ def _status(error: HierindexError) -> int:
     return 400 if isinstance(error, InputError) else 500
 
 
-def _sentence(sentence: str, status: int) -> Response:
-    return JSONResponse({"error": sentence}, status)
+def _sentence(sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse({"error": sentence}, status, headers)

@@ -20,6 +20,7 @@ from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
 
+GENERATION = "Hierindex-Generation"
 _ordering = Lock()
 
 
@@ -41,18 +42,24 @@ class Endpoint(BaseModel):
         except ValidationError as error:
             raise InputError.of_field(error) from None
 
-    def answer(self, tree: AnsweringTree) -> dict[str, Any]:
-        """Return the answer from the newest generation."""
+    def answer(self, tree: AnsweringTree, headers: dict[str, str]) -> dict[str, Any]:
+        """Return the answer from the newest generation, whose number the headers are given."""
 
-        def read() -> dict[str, Any]:
+        @on_newest
+        def answered() -> dict[str, Any]:
             snapshot = tree.store.snapshot()
+            headers[GENERATION] = str(snapshot.generation)
             snapshot.require()
-            with _ordering:  # a page asks for several things at once
-                wait_for(reading_order(snapshot))
-            return wait_for(self.read(snapshot))
+            return self.answer_from(snapshot, tree)
 
         with self.alone:
-            return on_newest(read)()
+            return answered()
+
+    def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
+        """Return the answer from a snapshot of a tree."""
+        with _ordering:  # a page asks for several things at once
+            wait_for(reading_order(snapshot))
+        return wait_for(self.read(snapshot))
 
     async def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the answer from a snapshot."""
@@ -151,17 +158,17 @@ class Ask(Endpoint):
     token_budget: str | None = None
     top_k: str | None = None
 
-    def answer(self, tree: AnsweringTree) -> dict[str, Any]:
+    def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
         """Return what `hierindex query --json` prints, each path from the root down."""
         given = self.model_dump(exclude={"q", "where"})
         settings = load_settings(**given)
-        with self.alone:
-            answer = tree.ask(
-                self.q,
-                filters=known_filters(self.where, tree.store.snapshot()),
-                synthesizer=taken_by(EXTRACTIVE, {"min_score": settings.min_score}),
-                **settings.model_dump(include={*given}),
-            ).to_json()
+        asked = AnsweringTree(tree.store.at(snapshot), tree.embed_model)
+        answer = asked.ask(
+            self.q,
+            filters=known_filters(self.where, snapshot),
+            synthesizer=taken_by(EXTRACTIVE, {"min_score": settings.min_score}),
+            **settings.model_dump(include={*given}),
+        ).to_json()
         for source in answer["sources"]:
             source["path"].reverse()
         return answer

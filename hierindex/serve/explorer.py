@@ -69,7 +69,7 @@ class Explorer:
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._server.run, args=([bound],), daemon=True)
         self._thread.start()
-        started(partial(Index().answer, tree))  # so that it is known when a browser asks
+        started(partial(Index().answer, tree, {}))  # so that it is known when a browser asks
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"

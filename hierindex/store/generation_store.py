@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.schema import BaseNode
@@ -37,6 +37,7 @@ class GenerationStore(BasePydanticVectorStore):
     keep_generations: int = Field(default=2, ge=1)
 
     _table: Table = PrivateAttr()
+    _only: Snapshot | None = PrivateAttr(default=None)
 
     @property
     def client(self) -> "DBConnection":
@@ -54,9 +55,17 @@ class GenerationStore(BasePydanticVectorStore):
         FormatError
             If another version of hierindex wrote the table.
         """
+        if self._only is not None and generation is None:
+            return self._only
         return await self._table.snapshot(generation)
 
     snapshot = blocking(asnapshot)
+
+    def at(self, snapshot: Snapshot) -> Self:
+        """Return this store with a snapshot instead of the newest generation, to read from."""
+        store = self.model_copy()
+        store._only = snapshot
+        return store
 
     @on_newest
     async def agenerations(self) -> list[dict[str, Any]]:

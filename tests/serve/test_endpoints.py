@@ -1,6 +1,7 @@
 """What the explorer's endpoints return is what the index holds, in bounded parts."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from fakes import HashingEmbedding
@@ -222,6 +223,61 @@ def test_a_damaged_index_is_said_to_be_damaged(own, own_client, tmp_path) -> Non
 def test_an_index_that_is_gone(own, own_client, tmp_path) -> None:
     (tmp_path / "index").rename(tmp_path / "elsewhere")
     assert "holds no index" in own_client.sentence("nodes", 404)
+
+
+REQUESTS = {
+    "index": {},
+    "nodes": {},
+    "icicle": {},
+    "search": {"q": "harbour"},
+    "map": {"level": 0},
+    "ask": {"q": "Who met a kettle?"},
+    "node": {"id": "no such node"},
+    "source": {"document": "none", "start": 0, "end": 1},
+}
+
+
+def test_each_reply_names_its_generation(own, own_client, tmp_path) -> None:
+    def numbers() -> set[str]:
+        replies = [own_client.get(f"/api/{path}", params=q) for path, q in REQUESTS.items()]
+        return {reply.headers["hierindex-generation"] for reply in replies}
+
+    assert numbers() == {"1"}
+    own.store.delete("a.txt")
+    assert numbers() == {"2"}
+    own.store.add(tree())
+    own.store.rollback()
+    assert numbers() == {"4"}
+    assert "hierindex-generation" not in own_client.get("/api/node").headers
+    (tmp_path / "index").rename(tmp_path / "elsewhere")
+    assert numbers() == {"0"}
+
+
+class Publishing(HashingEmbedding):
+    """A model that calls a function when it embeds its first question."""
+
+    publish: Any = None
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        if not self.queries:
+            self.publish()
+        return super()._get_query_embedding(query)
+
+
+@pytest.mark.parametrize("purge", [False, True], ids=["kept", "removed"])
+def test_a_question_is_answered_from_the_generation_that_it_names(tmp_path, purge) -> None:
+    """Another one is published between the check of its filters and its search."""
+    store = HierarchyStore(tmp_path)
+    store.replace(tree(), {})
+    others = tree(DocumentHierarchy)
+    model = Publishing(publish=lambda: store.replace(others, {}, purge=purge))
+    for client in client_of(HierarchicalIndex(store, model)):
+        asked = {"q": "Who met a kettle?", "level": [0, 1, 2], "where": "author=Ada"}
+        answer = client.get("/api/ask", params=asked)
+        assert answer.headers["hierindex-generation"] == ("2" if purge else "1")
+        known = {node.node_id for node in (others if purge else tree())}
+        assert {source["id"] for source in answer.json()["sources"]} <= known
+        assert answer.json()["sources"]
 
 
 def test_each_request_is_answered_from_one_generation(tmp_path) -> None:
