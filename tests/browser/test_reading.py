@@ -181,6 +181,54 @@ def test_the_map_names_and_selects_chunks(page):
     assert legend.get_attribute("aria-pressed") == "true"
 
 
+def test_a_map_that_arrives_late_is_not_shown_for_another_level(page):
+    late = []
+    page.route(
+        "**/api/map?*", lambda route: route.continue_() if len(late) == 1 else late.append(route)
+    )
+    page.click("#panes [data-pane=map]")
+    until(lambda: page.wait_for_timeout(20) or len(late) == 1)
+    late.pop().abort()  # a map that fails is asked for again
+    caption, levels = page.locator("#map-caption"), page.locator("#map-level")
+    until(lambda: "cannot be shown" in caption.inner_text())
+    page.click("#panes [data-pane=outline]")
+    page.click("#panes [data-pane=map]")
+    until(lambda: page.wait_for_timeout(20) or len(late) == 1)
+    shown = levels.input_value()
+    other = next(value for value in levels_of(page) if value != shown)
+    levels.select_option(other)
+    page.wait_for_selector("#legend button")
+    legend = page.locator("#legend").inner_text()
+    with page.expect_response(lambda reply: f"level={shown}&" in reply.url):
+        late[0].continue_()
+    page.wait_for_timeout(200)
+    assert page.locator("#legend").inner_text() == legend
+
+
+def levels_of(page):
+    return page.locator("#map-level option").evaluate_all("all => all.map((each) => each.value)")
+
+
+def test_an_older_answer_does_not_take_the_place_of_a_newer(look, serve, tmp_path):
+    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
+    page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))
+    page.wait_for_selector("#cited")
+    late = []
+    page.route("**/api/nodes?*", lambda route: route.continue_() if late else late.append(route))
+    page.fill("#asked", "How many pages has report 449 of the archive?")
+    page.click("#ask")
+    until(lambda: page.wait_for_timeout(20) or late)  # the row of its source is being loaded
+    page.fill("#asked", "How many pages has report 3 of the archive?")
+    page.click("#ask")
+    until(lambda: "report 3 " in page.locator("#answer h2").text_content())
+    page.wait_for_timeout(200)
+    before = page.evaluate("history.length")
+    late[0].continue_()
+    until(lambda: page.locator("#tree .row[data-lit=source]").count())
+    page.wait_for_timeout(300)
+    assert page.evaluate("history.length") - before <= 1
+
+
 def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
     text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
     page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))

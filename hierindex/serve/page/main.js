@@ -24,7 +24,7 @@ class Explorer {
     const fail = (error) => this.fail(error);
     const select = (id) => this.select(id, false);
     const read = (id) => this.read(id);
-    this.state = { hasAnswer: false, read: "summary", selected: null, first: null };
+    this.state = { answer: null, selected: null, first: null };
     this.outline = new Outline(byId("tree"), data, {
       select: (id, isRun) => this.select(id, isRun),
       read,
@@ -191,7 +191,7 @@ class Explorer {
   async show() {
     const address = readAddress();
     const id = address.node ?? this.state.first?.id;
-    const isAnswer = address.read === "answer" && this.state.hasAnswer;
+    const isAnswer = address.read === "answer" && this.state.answer !== null;
     this.readTab(isAnswer);
     try {
       if (id && id !== this.state.selected) await this.showNode(id);
@@ -243,12 +243,13 @@ class Explorer {
   async asked(question, answer) {
     this.notice("");
     this.answer.show(question, answer);
-    this.state.hasAnswer = true;
+    this.state.answer = answer;
     document.querySelector("button[data-read='answer']").hidden = false;
     const marks = marksOf(answer.refused ? [] : answer.sources);
     for (const view of [this.outline, this.icicle, this.map]) view.light(marks);
     for (const { id, path } of [...answer.sources].reverse()) {
       if (marks.has(id)) await this.reveal([...path, id]);
+      if (answer !== this.state.answer) return; // a newer one is shown
     }
     const best = marks.size ? answer.sources[0].id : this.state.selected;
     this.goTo({ node: best, read: "answer" }, "reading");
