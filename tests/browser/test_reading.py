@@ -209,26 +209,6 @@ def levels_of(page):
     return page.locator("#map-level option").evaluate_all("all => all.map((each) => each.value)")
 
 
-def test_an_older_answer_does_not_take_the_place_of_a_newer(look, serve, tmp_path):
-    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
-    page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))
-    page.wait_for_selector("#cited")
-    late = []
-    page.route("**/api/nodes?*", lambda route: route.continue_() if late else late.append(route))
-    page.fill("#asked", "How many pages has report 449 of the archive?")
-    page.click("#ask")
-    until(lambda: page.wait_for_timeout(20) or late)  # the row of its source is being loaded
-    page.fill("#asked", "How many pages has report 3 of the archive?")
-    page.click("#ask")
-    until(lambda: "report 3 " in page.locator("#answer h2").text_content())
-    page.wait_for_timeout(200)
-    before = page.evaluate("history.length")
-    late[0].continue_()
-    until(lambda: page.locator("#tree .row[data-lit=source]").count())
-    page.wait_for_timeout(300)
-    assert page.evaluate("history.length") - before <= 1
-
-
 def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
     text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
     page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))
