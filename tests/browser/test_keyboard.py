@@ -143,8 +143,22 @@ def test_the_icicle_moves_zooms_and_comes_back(page):
     until(lambda: read(page) == title and selected(page) == title)
     until(page.locator("#zoom-out").is_enabled)
     assert page.evaluate("document.activeElement.id") == "icicle"
-    press(page, "Backspace")
-    until(page.locator("#zoom-out").is_disabled)
+    page.focus("#zoom-out")
+    for _ in range(6):
+        press(page, "Enter")
+        page.wait_for_timeout(300)
+    assert page.locator("#zoom-out").is_disabled()
+    assert page.evaluate("document.activeElement.id") == "zoom-out"
+
+
+def test_enter_selects_what_the_words_in_the_field_find(page):
+    page.focus("#find")
+    page.keyboard.type("honey")
+    page.wait_for_selector("#found .row")
+    page.fill("#find", "ferry")
+    press(page, "Enter")  # before the found are shown
+    until(lambda: "ferry" in page.locator("#summary .text").inner_text())
+    assert page.locator("#found").is_hidden()
 
 
 def test_steps_through_passages_keep_the_focus(page):

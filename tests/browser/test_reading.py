@@ -199,6 +199,34 @@ def test_the_map_names_and_selects_chunks(page):
     assert legend.get_attribute("aria-pressed") == "true"
 
 
+def test_a_map_that_arrives_late_is_not_shown_for_another_level(page):
+    late = []
+    page.route(
+        "**/api/map?*", lambda route: route.continue_() if len(late) == 1 else late.append(route)
+    )
+    page.click("#panes [data-pane=map]")
+    until(lambda: page.wait_for_timeout(20) or len(late) == 1)
+    late.pop().abort()  # a map that fails is asked for again
+    caption, levels = page.locator("#map-caption"), page.locator("#map-level")
+    until(lambda: "cannot be shown" in caption.inner_text())
+    page.click("#panes [data-pane=outline]")
+    page.click("#panes [data-pane=map]")
+    until(lambda: page.wait_for_timeout(20) or len(late) == 1)
+    shown = levels.input_value()
+    other = next(value for value in levels_of(page) if value != shown)
+    levels.select_option(other)
+    page.wait_for_selector("#legend button")
+    legend = page.locator("#legend").inner_text()
+    with page.expect_response(lambda reply: f"level={shown}&" in reply.url):
+        late[0].continue_()
+    page.wait_for_timeout(200)
+    assert page.locator("#legend").inner_text() == legend
+
+
+def levels_of(page):
+    return page.locator("#map-level option").evaluate_all("all => all.map((each) => each.value)")
+
+
 def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
     text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
     page = look(serve(of_documents(tmp_path / "many", Document(text=text, id_="archive"))))

@@ -1,7 +1,21 @@
 """A report is the same page in one file, which opens without a server."""
 
+import json
+import re
+
 import pytest
-from browser.actions import apart, cited, flat, read, row, selected, until, violations
+from browser.actions import (
+    apart,
+    cited,
+    flat,
+    of_documents,
+    read,
+    row,
+    selected,
+    until,
+    violations,
+)
+from llama_index.core.schema import Document
 
 from hierindex.export.report import to_html
 
@@ -80,3 +94,28 @@ def test_a_small_report_says_what_it_leaves_out(library, look, tmp_path):
     )
     page.goto(f"{small.as_uri()}#node={without}")
     until(lambda: "leaves out the text" in page.locator("#summary").inner_text())
+
+
+def test_a_passage_that_is_left_out_is_not_shown_as_blanks(look, tmp_path):
+    texts = [f"The {name} paragraph is about {name}s." for name in ("heron", "otter", "newt")]
+    index = of_documents(tmp_path / "index", Document(text="\n\n".join(texts), id_="pond"))
+    path = tmp_path / "report.html"
+    apart(lambda: to_html(index, path))
+    path.write_text(re.sub('(?<=id="data">).*?(?=</script>)', without_otter, path.read_text()))
+    page = look(path.as_uri())
+    sentences = page.locator("#summary a.sentence")
+    for sentence, others in (("heron", "newt"), ("newt", "heron")):
+        sentences.filter(has_text=sentence).click()
+        until(lambda sentence=sentence: sentence in cited(page))
+        assert others not in page.locator("#passage").inner_text()
+    sentences.filter(has_text="otter").click()
+    until(lambda: "does not hold" in page.locator("#passage").inner_text())
+
+
+def without_otter(data):
+    """Return the data of a report without the text of the chunk about otters."""
+    report = json.loads(data[0])
+    for node in report["nodes"]:
+        if not node["level"] and "otter" in node["text"]:
+            node |= {"text": "", "quotes": []}
+    return json.dumps(report).replace("<", "\\u003c")

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from browser.actions import apart, of_documents, until
+from browser.actions import Paragraphs, apart, ask, of_documents, until
 from llama_index.core.schema import Document
 
 
@@ -84,7 +84,50 @@ def test_an_index_that_has_changed_is_noticed_on_return(look, serve, small):
     page.wait_for_selector("#cited")
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     page.wait_for_timeout(300)
-    assert page.locator("#notice").is_hidden()
+    assert page.locator("#changed").is_hidden()
     apart(lambda: small.delete("text 1"))
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    assert "reload" in sentence(page, "#notice")
+    page.wait_for_selector("#changed:not([hidden])")
+
+
+@pytest.mark.parametrize("is_rollback", [False, True])
+def test_a_page_stays_with_its_generation_until_it_is_reloaded(look, serve, tmp_path, is_rollback):
+    reports = [f"Report {i} of the archive has {i} pages." for i in range(150)]
+    texts = {"archive": "\n\n".join(reports), "inbox": "A letter came.", "other": "Nothing else."}
+    documents = [Document(text=text, id_=name) for name, text in texts.items()]
+    index = of_documents(tmp_path / "index", *documents)
+    if is_rollback:
+        news = Document(text="Late news.", id_="news")
+        apart(lambda: index.insert(news, splitter=Paragraphs(include_metadata=False)))
+    page = look(serve(index))
+    page.wait_for_selector("#cited")
+    rows, changed = page.locator("#tree .row"), page.locator("#changed")
+    n = rows.count()
+    rows.nth(1).locator(".twist").click()  # the archive
+    until(lambda: rows.count() == n + 101)
+    apart(index.store.rollback if is_rollback else lambda: index.delete("other"))
+    assert changed.is_hidden()
+
+    def is_said_when(act):
+        act()
+        page.wait_for_selector("#changed:not([hidden])")
+        changed.evaluate("(notice) => notice.hidden = true")  # so that the next act shows it again
+
+    is_said_when(page.locator("#tree .more").click)
+    is_said_when(page.locator("#tree [aria-expanded=false] .twist").first.click)
+    assert rows.count() == n + 101
+    is_said_when(lambda: page.fill("#find", "letter"))
+    page.press("#find", "Escape")
+    is_said_when(lambda: page.locator("#tree .row").nth(90).click())
+    assert "has changed" in sentence(page, "#summary .hint")
+    is_said_when(lambda: page.press("#icicle", "Enter"))
+    ask(page, "How many pages has report 149 of the archive?")
+    assert "149 pages" in page.locator("#answer .answer").inner_text()
+    page.wait_for_selector("#changed:not([hidden])")
+    rows.first.click()  # whose text the page has
+    until(lambda: page.locator("#summary h2").is_visible())
+    assert changed.is_visible()
+    assert page.locator("#notice").is_hidden()
+    page.click("#reload")
+    until(lambda: rows.count() == n - 1)
+    assert changed.is_hidden()

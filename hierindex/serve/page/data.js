@@ -8,6 +8,7 @@
 import { pointsIn, units } from "./text.js";
 
 const KEPT = 2000; // replies
+const BETWEEN = 2; // characters between chunks, as line ends are; more are a text left out
 
 /** An error that is said in one sentence; `isGone` if the server does not answer at all. */
 export class Failure extends Error {
@@ -17,10 +18,23 @@ export class Failure extends Error {
   }
 }
 
-/** The server's JSON; replies are kept, apart from answers. */
+/** What is asked for is of another generation than the page. */
+export class Changed extends Failure {
+  constructor() {
+    super("The index has changed; reload the page to see it.");
+  }
+}
+
+/**
+ * The server's JSON, of one generation: that of the first reply.
+ *
+ * When a reply is of another, `onChange` is called; answers to questions are returned all the
+ * same, and for all else `Changed` is raised. Replies are kept, apart from answers and cells.
+ */
 export class Served {
   constructor() {
     this.replies = new Map();
+    this.onChange = () => {};
   }
 
   index() {
@@ -40,7 +54,7 @@ export class Served {
   }
 
   icicle(from, to, n) {
-    return this.kept("icicle", { from, to, n });
+    return this.reply("icicle", { from, to, n });
   }
 
   search(q, n) {
@@ -83,6 +97,12 @@ export class Served {
         "The explorer does not answer; start it again with hierindex explore.",
         true,
       );
+    }
+    const generation = response.headers.get("Hierindex-Generation");
+    this.generation ??= generation;
+    if (generation !== this.generation && generation) {
+      this.onChange();
+      if (path !== "ask") throw new Changed();
     }
     if (!response.ok) throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
     return reply;
@@ -145,22 +165,22 @@ export class Embedded {
   async source(span, context) {
     const { document, start, end } = span;
     let text = "";
-    let first = null;
     let place = null;
-    let reached = 0;
+    let [first, reached] = [Infinity, -Infinity];
     for (const chunk of this.chunks.get(document) ?? []) {
       const to = chunk.start + pointsIn(chunk.text);
       if (to <= start - context || to <= reached || chunk.start >= end + context) continue;
-      first ??= chunk.start;
-      reached ||= chunk.start;
-      const unit = units(chunk.text);
-      text += "\n".repeat(Math.max(0, Math.min(2, chunk.start - reached)));
-      text += " ".repeat(Math.max(0, chunk.start - reached - 2));
-      text += chunk.text.slice(unit(Math.max(0, reached - chunk.start)));
+      if (chunk.start > reached + BETWEEN) {
+        if (reached >= end) break;
+        [first, reached, text] = [chunk.start, chunk.start, ""];
+      }
+      text += "\n".repeat(Math.max(0, chunk.start - reached));
+      text += chunk.text.slice(units(chunk.text)(Math.max(0, reached - chunk.start)));
       if (chunk.start <= start) place = chunk.place;
       reached = to;
     }
-    if (first === null) throw new Failure("This report does not hold the text of this passage.");
+    if (first > start || reached < end)
+      throw new Failure("This report does not hold the text of this passage.");
     const unit = units(text);
     const part = (a, b) => text.slice(unit(Math.max(0, a - first)), unit(Math.max(0, b - first)));
     const [from, to] = [Math.max(first, start - context), Math.min(reached, end + context)];

@@ -10,7 +10,7 @@ const BEFORE = 40; // characters of a text before the first word that is found
 /** `actions` are `select(id, isRun)`, `close()` and `fail(error)`. */
 export class Find {
   constructor({ input, list, count, tree }, data, actions) {
-    Object.assign(this, { input, list, count, tree, data, actions, found: [], at: -1 });
+    Object.assign(this, { input, list, count, tree, data, actions, found: [], words: "", at: -1 });
     input.addEventListener(
       "input",
       settled(() => this.search(), WAIT),
@@ -36,7 +36,7 @@ export class Find {
 
   show(nodes, words = "") {
     const isOpen = nodes.length > 0;
-    this.found = nodes;
+    Object.assign(this, { found: nodes, words });
     this.at = -1;
     this.list.hidden = !isOpen;
     this.tree.hidden = isOpen;
@@ -74,13 +74,20 @@ export class Find {
   press(event) {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 };
     if (event.key in steps) this.go(this.at + steps[event.key], true);
-    else if (event.key === "Enter") {
-      if (this.at < 0) this.go(0, false);
-      if (this.at >= 0) this.close();
-    } else if (event.key === "Escape") this.close();
+    else if (event.key === "Enter") this.enter();
+    else if (event.key === "Escape") this.close();
     else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  /** Select the first that is found, if none is, and go back to the outline. */
+  async enter() {
+    const isShown = () => this.words === this.input.value.trim();
+    if (!isShown()) await this.search();
+    if (!isShown()) return;
+    if (this.at < 0) this.go(0, false);
+    if (this.at >= 0) this.close();
   }
 
   /** Go back to the outline, with what was selected. */

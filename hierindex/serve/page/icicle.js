@@ -15,6 +15,7 @@ export class Icicle {
     Object.assign(this, { canvas, caption, out, data, actions });
     this.cells = new Map(); // by id
     Object.assign(this, { depth: 0, range: [0, 1], marks: new Map(), path: [], hovered: null });
+    this.isWhole = true;
     this.picture = new Picture(canvas, (...given) => this.draw(...given));
     this.loadSoon = settled(() => this.load().catch(actions.fail), GLIDE);
     canvas.addEventListener("pointermove", (event) => this.hover(this.cellAt(event)));
@@ -172,8 +173,14 @@ export class Icicle {
     };
     cancelAnimationFrame(this.gliding);
     this.gliding = requestAnimationFrame(step);
-    this.out.disabled = range[0] <= 0 && range[1] >= 1;
+    this.atWhole(range[0] <= 0 && range[1] >= 1);
     this.loadSoon();
+  }
+
+  /** Note whether all is seen; the button stays, and with it the keyboard's focus. */
+  atWhole(isWhole) {
+    this.isWhole = isWhole;
+    this.out.setAttribute("aria-disabled", String(isWhole));
   }
 
   wheel(event) {
@@ -185,7 +192,7 @@ export class Icicle {
     const length = Math.min(1, Math.max(1e-6, (to - from) * factor));
     const start = Math.min(1 - length, Math.max(0, at - ((at - from) * length) / (to - from)));
     this.range = [start, start + length];
-    this.out.disabled = length >= 1;
+    this.atWhole(length >= 1);
     this.picture.soon();
     this.loadSoon();
   }
@@ -214,8 +221,7 @@ export class Icicle {
       "-": () => this.zoomOut(),
       Escape: () => this.zoom([0, 1]),
     };
-    const isWhole = this.out.disabled;
-    if (!(event.key in acts) || (event.key === "Escape" && isWhole)) return;
+    if (!(event.key in acts) || (event.key === "Escape" && this.isWhole)) return;
     event.preventDefault();
     event.stopPropagation();
     acts[event.key]();

@@ -2,7 +2,7 @@
 
 import { go, readAddress, spanOf } from "./address.js";
 import { Answer, marksOf } from "./answer.js";
-import { Embedded, Failure, Served } from "./data.js";
+import { Changed, Embedded, Failure, Served } from "./data.js";
 import { byId, closeMenus, say, settled } from "./elements.js";
 import { Find } from "./find.js";
 import { showHealth } from "./health.js";
@@ -20,10 +20,11 @@ const NARROW = matchMedia("(max-width: 55rem)");
 class Explorer {
   constructor(data) {
     this.data = data;
+    data.onChange = () => (byId("changed").hidden = false);
     const fail = (error) => this.fail(error);
     const select = (id) => this.select(id, false);
     const read = (id) => this.read(id);
-    this.state = { hasAnswer: false, read: "summary", selected: null, first: null };
+    this.state = { answer: null, selected: null, first: null };
     this.outline = new Outline(byId("tree"), data, {
       select: (id, isRun) => this.select(id, isRun),
       read,
@@ -75,7 +76,6 @@ class Explorer {
     this.listen();
     const loads = [this.data.index(), this.outline.start(), this.icicle.load()];
     const [info] = await Promise.all(loads);
-    this.state.generation = info.generation;
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
     showHealth(byId("health-card"), info);
@@ -102,18 +102,16 @@ class Explorer {
     document.addEventListener("click", (event) => this.click(event));
     document.addEventListener("keydown", (event) => this.press(event));
     document.addEventListener("visibilitychange", () => this.compare());
+    byId("reload").addEventListener("click", () => location.reload());
     NARROW.addEventListener("change", () => this.pane(document.body.dataset.pane));
     this.pane("outline");
   }
 
   /** Tell the user who comes back that the index has changed. */
   async compare() {
-    if (document.hidden || !this.state.generation) return;
+    if (document.hidden) return;
     try {
-      const { generation } = await this.data.index();
-      if (generation !== this.state.generation) {
-        this.notice("The index has changed; reload the page to see it.");
-      }
+      await this.data.index();
     } catch (error) {
       this.fail(error);
     }
@@ -193,7 +191,7 @@ class Explorer {
   async show() {
     const address = readAddress();
     const id = address.node ?? this.state.first?.id;
-    const isAnswer = address.read === "answer" && this.state.hasAnswer;
+    const isAnswer = address.read === "answer" && this.state.answer !== null;
     this.readTab(isAnswer);
     try {
       if (id && id !== this.state.selected) await this.showNode(id);
@@ -222,8 +220,14 @@ class Explorer {
     this.icicle.select(path);
     this.map.select(path);
     this.notice("");
-    if (this.outline.chosen !== id) {
-      this.outline.reveal(path).catch((error) => this.fail(error));
+    if (this.outline.chosen !== id) this.reveal(path);
+  }
+
+  async reveal(path) {
+    try {
+      await this.outline.reveal(path);
+    } catch (error) {
+      this.fail(error);
     }
   }
 
@@ -239,12 +243,13 @@ class Explorer {
   async asked(question, answer) {
     this.notice("");
     this.answer.show(question, answer);
-    this.state.hasAnswer = true;
+    this.state.answer = answer;
     document.querySelector("button[data-read='answer']").hidden = false;
     const marks = marksOf(answer.refused ? [] : answer.sources);
     for (const view of [this.outline, this.icicle, this.map]) view.light(marks);
     for (const { id, path } of [...answer.sources].reverse()) {
-      if (marks.has(id)) await this.outline.reveal([...path, id]);
+      if (marks.has(id)) await this.reveal([...path, id]);
+      if (answer !== this.state.answer) return; // a newer one is shown
     }
     const best = marks.size ? answer.sources[0].id : this.state.selected;
     this.goTo({ node: best, read: "answer" }, "reading");
@@ -259,7 +264,7 @@ class Explorer {
   /** Say what went wrong in one sentence. */
   fail(error) {
     if (!(error instanceof Failure)) throw error;
-    this.notice(error.message);
+    if (!(error instanceof Changed)) this.notice(error.message);
   }
 
   notice(sentence) {

@@ -47,19 +47,21 @@ export class CorpusMap {
   /** Load the points when the map is seen for the first time. */
   async open() {
     if (!this.isStarted) await this.load();
-    this.isStarted = true;
     this.picture.soon();
   }
 
   async load() {
+    const level = this.levels.value;
     this.caption.textContent = "Placing the chunks by their meaning …";
     try {
-      const { points, parents, chunks } = await this.data.map(this.levels.value || 0, MOST);
+      const { points, parents, chunks } = await this.data.map(level || 0, MOST);
+      if (level !== this.levels.value) return undefined; // another is being loaded
       Object.assign(this, { points, parents, chunks, only: null, hovered: null });
     } catch (error) {
-      this.caption.textContent = "The map cannot be shown.";
+      if (level === this.levels.value) this.caption.textContent = "The map cannot be shown.";
       return this.actions.fail(error);
     }
+    this.isStarted = true;
     this.rank();
     this.list();
     this.describe();

@@ -29,11 +29,10 @@ export class Outline {
     );
   }
 
-  /** Load the first rows; returns how many roots there are. */
+  /** Load the first rows. */
   async start() {
     await this.load(this.root);
     this.refresh(this.root);
-    return this.root.total;
   }
 
   /** Load the next n children of an entry. */
@@ -160,7 +159,7 @@ export class Outline {
     lit.textContent = mark?.under ?? "";
     lit.style.opacity = mark?.score === undefined ? 1 : 0.35 + 0.65 * mark.score;
     const said =
-      mark?.score === undefined ? `${mark?.under} sources below` : "a source of the answer";
+      mark && mark.score === undefined ? `${counted(mark.under, "source")} below` : "a source of the answer";
     if (mark) lit.setAttribute("aria-label", said);
     else lit.removeAttribute("aria-label");
     if (mark) lit.setAttribute("role", "img");
