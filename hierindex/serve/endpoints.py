@@ -1,5 +1,6 @@
 """The requests that the explorer answers: their parameters, and what they read."""
 
+from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Any, ClassVar, Self
@@ -25,7 +26,7 @@ _ordering = Lock()
 
 
 class Endpoint(BaseModel):
-    """A request for what `hierindex.serve.views` has; its fields are the parameters."""
+    """A request; its fields are the parameters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -55,18 +56,26 @@ class Endpoint(BaseModel):
         with self.alone:
             return answered()
 
+    @abstractmethod
     def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
         """Return the answer from a snapshot of a tree."""
+
+
+class View(Endpoint):
+    """A request for what `hierindex.serve.views` reads."""
+
+    def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
+        """Return what is read from a snapshot of a tree."""
         with _ordering:  # a page asks for several things at once
             wait_for(reading_order(snapshot))
         return wait_for(self.read(snapshot))
 
+    @abstractmethod
     async def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the answer from a snapshot."""
-        raise NotImplementedError
 
 
-class Index(Endpoint):
+class Index(View):
     """What the index is, and what it cost."""
 
     async def read(self, snapshot: Snapshot) -> dict[str, Any]:
@@ -74,7 +83,7 @@ class Index(Endpoint):
         return await views.of_index(snapshot)
 
 
-class Nodes(Endpoint):
+class Nodes(View):
     """Children of a node, or roots."""
 
     of: str | None = None
@@ -86,7 +95,7 @@ class Nodes(Endpoint):
         return await views.of_nodes(snapshot, self.of, self.start, self.n)
 
 
-class Node(Endpoint):
+class Node(View):
     """A node."""
 
     id: str
@@ -96,7 +105,7 @@ class Node(Endpoint):
         return await views.of_node(snapshot, self.id)
 
 
-class Source(Endpoint):
+class Source(View):
     """A passage of a document, with up to `context` characters on both sides."""
 
     document: str
@@ -110,7 +119,7 @@ class Source(Endpoint):
         return await views.of_source(snapshot, span, self.context)
 
 
-class Icicle(Endpoint):
+class Icicle(View):
     """Cells of the icicle."""
 
     of: str | None = None
@@ -123,7 +132,7 @@ class Icicle(Endpoint):
         return await views.of_icicle(snapshot, self.of, self.start, self.end, self.n)
 
 
-class Search(Endpoint):
+class Search(View):
     """Nodes that match words."""
 
     q: str
@@ -134,7 +143,7 @@ class Search(Endpoint):
         return await views.of_search(snapshot, self.q, self.n)
 
 
-class Map(Endpoint):
+class Map(View):
     """Chunks on a plane."""
 
     alone = Lock()
@@ -174,4 +183,5 @@ class Ask(Endpoint):
         return answer
 
 
-ENDPOINTS = {kind.__name__.lower(): kind for kind in Endpoint.__subclasses__()}
+KINDS: tuple[type[Endpoint], ...] = (Index, Nodes, Node, Source, Icicle, Search, Map, Ask)
+ENDPOINTS = {kind.__name__.lower(): kind for kind in KINDS}
