@@ -3,32 +3,14 @@
 import json
 from functools import partial
 from os import SEEK_END
-from typing import IO, Self
 
 from llama_index.core.schema import Document
 
-from hierindex.store.connection import Connection
+from hierindex.store.waiting_file import WaitingFile
 
 
-class DocumentFile:
-    """Documents in a temporary file, see `Connection.temporary_file`.
-
-    Parameters
-    ----------
-    connection : Connection
-        To the index.
-    """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> Self:
-        with self._connection.named_refusals():
-            self._file: IO[bytes] = self._connection.temporary_file()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+class DocumentFile(WaitingFile):
+    """Documents in a temporary file."""
 
     def add(self, document: Document) -> "partial[Document]":
         """Add a document of JSON values, and return what reads it again."""

@@ -1,7 +1,6 @@
 """Rows that wait in a temporary file until all of a tree is written."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
@@ -9,6 +8,7 @@ from llama_index.core.schema import BaseNode
 
 from hierindex.store.connection import Connection
 from hierindex.store.rows import to_table
+from hierindex.store.waiting_file import WaitingFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,29 +16,18 @@ if TYPE_CHECKING:
 AT_ONCE = 1024  # nodes that are rows in memory
 
 
-class RowFile:
-    """Rows of nodes in a temporary file, see `Connection.temporary_file`.
-
-    Parameters
-    ----------
-    connection : Connection
-        To the index.
-    """
+class RowFile(WaitingFile):
+    """Rows of nodes in a temporary file."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._file = ExitStack()
+        super().__init__(connection)
+        self._writer: pa.RecordBatchStreamWriter | None = None
 
     def __enter__(self) -> Self:
         with self._connection.named_refusals():
             if folder := self._connection.folder:
                 folder.mkdir(parents=True, exist_ok=True)
-            self._rows = self._file.enter_context(self._connection.temporary_file())
-        self._writer: pa.RecordBatchStreamWriter | None = None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+        return super().__enter__()
 
     def add(self, nodes: Sequence[BaseNode]) -> None:
         """Add finished nodes, none of them twice; see `to_table` for the errors."""
@@ -54,15 +43,15 @@ class RowFile:
             return None
         with self._connection.named_refusals():
             self._writer.close()
-            self._rows.seek(0)
-        return pa.ipc.open_stream(self._rows)
+            self._file.seek(0)
+        return pa.ipc.open_stream(self._file)
 
     def _write(self, rows: "pa.Table") -> None:
         import pyarrow as pa
 
         with self._connection.named_refusals():
             if self._writer is None:
-                self._writer = pa.ipc.new_stream(self._rows, rows.schema)
+                self._writer = pa.ipc.new_stream(self._file, rows.schema)
             self._writer.write_table(rows)
 
 
