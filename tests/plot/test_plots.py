@@ -13,8 +13,6 @@ from hierindex.errors import IndexNotFoundError, LevelError
 from hierindex.plot import evaluation, style
 from hierindex.plot import map as maps
 
-pytest.importorskip("plotly")
-
 HOSTILE = (
     '<img src=x onerror=alert(1)><a href="javascript:alert(1)">a</a> & $x$ \u202eabc\x00\n%{y}'
 )
