@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hierindex.plot.evaluation import Reported
     from hierindex.progress import Progress
     from hierindex.retrieve.levels import Level
-    from hierindex.serve.explorer import Explorer
+    from hierindex.serve.explorer.explorer import Explorer
     from hierindex.verify.report import Verification
 
 
@@ -179,7 +179,7 @@ class HierarchicalIndex(RevisableTree):
             If the extra `serve` is not installed, or nothing can be served at the address.
         """
         try:
-            from hierindex.serve.explorer import Explorer
+            from hierindex.serve.explorer.explorer import Explorer
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
                 raise

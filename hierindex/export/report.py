@@ -16,8 +16,8 @@ from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord, Quote
 from hierindex.retrieve.reading_order import MANY, ReadingOrder, entries, reading_order
-from hierindex.serve.inline import inlined, json_in_html
-from hierindex.serve.views import of_index, quotes_json, titles_of_documents
+from hierindex.serve.explorer.inline import inlined, json_in_html
+from hierindex.serve.explorer.views import of_index, quotes_json, titles_of_documents
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import quotes_in
 from hierindex.store.snapshot import Snapshot

@@ -1,1 +1,1 @@
-"""The explorer: a tree in a browser, served on this machine or in one file."""
+"""Servers of an index on this machine."""

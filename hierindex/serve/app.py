@@ -1,47 +1,35 @@
-"""The explorer's web application: a static page, and endpoints that read an index."""
+"""A web application of endpoints that read an index."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.routing import BaseRoute, Route
 
 from hierindex.errors import HierindexError, IndexNotFoundError, InputError
 from hierindex.respond.answering_tree import AnsweringTree
-from hierindex.serve.endpoints import ENDPOINTS
-from hierindex.serve.guard import Guard
+from hierindex.serve.endpoint import Endpoint
 from hierindex.store.damage import damage
 from hierindex.threads import in_daemon_thread
 
 logger = logging.getLogger(__name__)
 
-PAGE = Path(__file__).parent / "page"
-TYPES = {
-    ".css": "text/css",
-    ".html": "text/html",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-}
 
+def application(
+    tree: AnsweringTree, endpoints: Mapping[str, type[Endpoint]], pages: Sequence[BaseRoute] = ()
+) -> Starlette:
+    """Return the application: pages, and at `/api/*` the endpoints by their names.
 
-def explorer_app(
-    tree: AnsweringTree, hosts: Collection[str] | None = None, token: str | None = None
-) -> ASGIApp:
-    """Return the application; see `Guard` for `hosts` and `token`.
-
-    `/` is the page, `/assets/*` are its files, and `/api/*` are the `ENDPOINTS`. Each request is
-    answered from the generation that is the newest then, and the header `Hierindex-Generation` has
-    its number. An error is a JSON object `{"error": sentence}`.
+    Each request is answered from the generation that is the newest then, and the header
+    `Hierindex-Generation` has its number. An error is a JSON object `{"error": sentence}`.
     """
 
     async def api(request: Request) -> Response:
-        endpoint = ENDPOINTS.get(request.path_params["name"])
+        endpoint = endpoints.get(request.path_params["name"])
         if endpoint is None:
             raise HTTPException(404)
         headers = dict[str, str]()
@@ -57,17 +45,8 @@ def explorer_app(
                 logger.error("%s failed.", request.url.path, exc_info=True)
             return _sentence(str(known or f"{type(error).__name__}: {error}"), 500, headers)
 
-    routes = [Route("/", _page), Route("/assets/{name}", _page), Route("/api/{name}", api)]
-    handlers = {HTTPException: _refused}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), hosts, token)
-
-
-async def _page(request: Request) -> Response:
-    name = request.path_params.get("name", "index.html")
-    files = {path.name: path for path in PAGE.iterdir() if path.suffix in TYPES}
-    if name not in files:
-        raise HTTPException(404)
-    return Response(files[name].read_bytes(), media_type=TYPES[files[name].suffix])
+    routes = [*pages, Route("/api/{name}", api)]
+    return Starlette(routes=routes, exception_handlers={HTTPException: _refused})
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -29,7 +29,7 @@ from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from scale import WordSums
 
 from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord, Quote, Span
-from hierindex.serve.inline import PAGE
+from hierindex.serve.explorer.inline import PAGE
 
 SIZES = 2_000, 100_000
 MODEL = WordSums.model_fields["model_name"].default

@@ -13,7 +13,7 @@ from store.trees import columns_of
 from hierindex import DocumentHierarchy, HierarchicalIndex, InputError, NodeRecord, Quote, Span
 from hierindex.errors import HierindexError
 from hierindex.export.report import to_html
-from hierindex.serve.inline import PAGE, inlined, modules
+from hierindex.serve.explorer.inline import PAGE, inlined, modules
 
 DATA = re.compile(r'<script type="application/json" id="data">([^<]*)</script>')
 

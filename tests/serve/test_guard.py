@@ -9,8 +9,8 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from hierindex import InputError
+from hierindex.serve.explorer.inline import PAGE
 from hierindex.serve.guard import Guard, hosts_of
-from hierindex.serve.inline import PAGE
 
 
 def port_of(client) -> int:

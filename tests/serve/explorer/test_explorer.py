@@ -11,7 +11,7 @@ import pytest
 from processes import started
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError
-from hierindex.serve import explorer as module
+from hierindex.serve.explorer import explorer as module
 
 PATIENCE = 60  # seconds, for a machine that is busy
 

@@ -1,68 +1,28 @@
 """The requests that the explorer answers: their parameters, and what they read."""
 
 from abc import abstractmethod
-from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
-from typing import Any, ClassVar, Self
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.datastructures import QueryParams
+from pydantic import Field
 
-from hierindex.errors import InputError
 from hierindex.record import Span
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.respond.engine import EXTRACTIVE, taken_by
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.map import chunk_map
 from hierindex.retrieve.reading_order import reading_order
-from hierindex.serve import views
+from hierindex.serve.endpoint import Endpoint
+from hierindex.serve.explorer import views
 from hierindex.settings import load_settings
-from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
 
-GENERATION = "Hierindex-Generation"
 _ordering = Lock()
 
 
-class Endpoint(BaseModel):
-    """A request; its fields are the parameters."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
-    """Held by the request that is being answered; a lock if there is work not to do twice."""
-
-    @classmethod
-    def parsed(cls, query: QueryParams) -> Self:
-        """Return the request with the parameters of a URL; raise InputError if one is invalid."""
-        lists = {name for name, field in cls.model_fields.items() if field.default == []}
-        given = {name: query.getlist(name) if name in lists else query[name] for name in query}
-        try:
-            return cls.model_validate(given)
-        except ValidationError as error:
-            raise InputError.of_field(error) from None
-
-    def answer(self, tree: AnsweringTree, headers: dict[str, str]) -> dict[str, Any]:
-        """Return the answer from the newest generation, whose number the headers are given."""
-
-        @on_newest
-        def answered() -> dict[str, Any]:
-            snapshot = tree.store.snapshot()
-            headers[GENERATION] = str(snapshot.generation)
-            snapshot.require()
-            return self.answer_from(snapshot, tree)
-
-        with self.alone:
-            return answered()
-
-    @abstractmethod
-    def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
-        """Return the answer from a snapshot of a tree."""
-
-
 class View(Endpoint):
-    """A request for what `hierindex.serve.views` reads."""
+    """A request for what `hierindex.serve.explorer.views` reads."""
 
     def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
         """Return what is read from a snapshot of a tree."""
@@ -161,9 +121,9 @@ class Ask(Endpoint):
     alone = Lock()
     q: str
     mode: str | None = None
-    level: list[str] = []
+    level: list[str] = Field(default=[])
     by: str | None = None
-    where: list[str] = []
+    where: list[str] = Field(default=[])
     token_budget: str | None = None
     top_k: str | None = None
 

@@ -1,0 +1,1 @@
+"""The explorer: a tree in a browser, served on this machine or in one file."""

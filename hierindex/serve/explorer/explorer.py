@@ -1,0 +1,76 @@
+"""The explorer's server."""
+
+import webbrowser
+from functools import partial
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hierindex.respond.answering_tree import AnsweringTree
+from hierindex.serve.address import Address
+from hierindex.serve.app import application
+from hierindex.serve.explorer.endpoints import ENDPOINTS, Index
+from hierindex.serve.explorer.inline import PAGE
+from hierindex.serve.guard import Guard
+from hierindex.serve.server import Server
+from hierindex.threads import started
+
+PORT = 8733
+TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+
+
+class Explorer(Server):
+    """A server of the explorer, which answers until it is closed, as by the end of `with`.
+
+    Parameters
+    ----------
+    tree : AnsweringTree
+    port : int, optional
+        By default 8733, or a free one if that is taken; 0 for a free one.
+    host : str
+        Address to serve at. If other machines can reach it, `url` has a token, without which
+        nothing is answered.
+
+    Attributes
+    ----------
+    url : str
+    is_public : bool
+        Whether other machines may reach it.
+
+    Raises
+    ------
+    InputError
+        If nothing can be served at the address or port.
+    """
+
+    def __init__(
+        self, tree: AnsweringTree, port: int | None = None, host: str = "127.0.0.1"
+    ) -> None:
+        address = Address.at(host, (PORT, 0) if port is None else (port,))
+        self.is_public = address.token is not None
+        self.url = address.url
+        app = application(tree, ENDPOINTS, [Route("/", _page), Route("/assets/{name}", _page)])
+        super().__init__(Guard(app, address.hosts, address.token), [address.bound])
+        started(partial(Index().answer, tree, {}))  # so that it is known when a browser asks
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
+
+    def open_browser(self) -> None:
+        """Open the page in the user's browser, if there is one."""
+        webbrowser.open(self.url)
+
+
+async def _page(request: Request) -> Response:
+    name = request.path_params.get("name", "index.html")
+    files = {path.name: path for path in PAGE.iterdir() if path.suffix in TYPES}
+    if name not in files:
+        raise HTTPException(404)
+    return Response(files[name].read_bytes(), media_type=TYPES[files[name].suffix])

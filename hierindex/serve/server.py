@@ -1,0 +1,56 @@
+"""A server in a thread of this process."""
+
+import socket
+from collections.abc import Sequence
+from threading import Thread
+from typing import Self
+
+import uvicorn
+from starlette.types import ASGIApp
+
+PATIENCE = 2  # seconds for the requests that are being answered when it is closed
+
+
+class Server:
+    """A server that answers until it is closed, as by the end of `with`.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    bound : sequence of socket
+        Listening sockets.
+    """
+
+    def __init__(self, app: ASGIApp, bound: Sequence[socket.socket]) -> None:
+        config = uvicorn.Config(
+            app,
+            access_log=False,
+            http="h11",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            loop="asyncio",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=PATIENCE,
+            ws="none",
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = Thread(target=self._server.run, args=([*bound],), daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop; requests that are being answered are given 2 seconds."""
+        self._server.should_exit = True
+        self._thread.join()
+
+    def wait(self) -> None:
+        """Wait until the server is closed or this thread is interrupted."""
+        while self._thread.is_alive():
+            self._thread.join(0.5)
