@@ -5,30 +5,30 @@ in hierindex.toml in the working directory, in this order of precedence. API key
 `HIERINDEX_LLM_API_KEY` is read when a model is loaded, and is not stored.
 """
 
-from collections.abc import Callable
+import json
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from hierindex.errors import InputError
 
 TOML_FILE = "hierindex.toml"
+PREFIX = "HIERINDEX_"
+OTHER_VARIABLES = ("LLM_API_KEY",)
+"""Variables that are no settings, without their prefix."""
 
 Level = int | Literal["top", "documents", "sections", "chunks"]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Settings of the command line; None means the default of the library."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="HIERINDEX_", toml_file=TOML_FILE, extra="forbid", frozen=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: Literal["semantic", "raptor", "document"] = "semantic"
     embed_model: str | None = None
@@ -69,23 +69,12 @@ class Settings(BaseSettings):
     @field_validator("level", mode="wrap")
     @classmethod
     def _name_all_levels(cls, level: Any, read: Callable[[Any], Any]) -> Any:
+        is_list = isinstance(level, str) and level.startswith("[")  # of a variable, as JSON
         try:
-            return read(level)
-        except ValidationError:
+            return read(json.loads(level) if is_list else level)
+        except ValueError:
             words = "top, documents, sections or chunks"
             raise ValueError(f"it must be a whole number, {words}, got {level!r}.") from None
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the sources in order of precedence: flags, environment, file."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
 
 RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "mode"}
@@ -111,16 +100,49 @@ def load_settings(**flags: Any) -> Settings:
     'raptor'
     """
     given = {name: value for name, value in flags.items() if value not in (None, [])}
-    defaults = {
-        rival: Settings.model_fields[rival].default
-        for flag, rival in RIVALS.items()
-        if flag in given and rival not in given
-    }
+    reset = {RIVALS[name] for name in given if name in RIVALS}
+    elsewhere = {**_of_file(), **_of_environment()}
+    kept = {name: value for name, value in elsewhere.items() if name not in reset}
     try:
-        settings = Settings(**defaults, **given)
+        settings = Settings(**{**kept, **given})
     except ValidationError as error:
         raise InputError.of_field(error) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{TOML_FILE} cannot be read: {error}.") from None
     unused = [name for name, mode in MODE_OF.items() if name not in given and mode != settings.mode]
     return settings.model_copy(update={n: Settings.model_fields[n].default for n in unused})
+
+
+def misnamed_variables() -> Iterator[str]:
+    """Yield a sentence on each variable that has our prefix and sets nothing."""
+    known = [*OTHER_VARIABLES, *map(str.upper, Settings.model_fields)]
+    for variable in sorted(os.environ):
+        prefix, name = variable[: len(PREFIX)], variable[len(PREFIX) :].upper()
+        if prefix.upper() == PREFIX and name not in known:
+            yield f"The variable {variable} sets nothing{_nearest(name, known, PREFIX)}."
+
+
+def _of_file() -> dict[str, Any]:
+    """Return the values of the file in the working directory, if there is one."""
+    path = Path(TOML_FILE)
+    if not path.is_file():
+        return {}
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{TOML_FILE} cannot be read: {error}.") from None
+    for name in values:  # without its value, which may be a secret in the wrong place
+        if name not in Settings.model_fields:
+            nearest = _nearest(name, Settings.model_fields)
+            raise InputError(f"{TOML_FILE} has {name!r}, which is no setting{nearest}.")
+    return values
+
+
+def _of_environment() -> dict[str, str]:
+    """Return the values of variables, by the names of fields in any case."""
+    values = {name.upper(): value for name, value in os.environ.items()}
+    names = {name: PREFIX + name.upper() for name in Settings.model_fields}
+    return {name: values[key] for name, key in names.items() if key in values}
+
+
+def _nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
+    nearest = get_close_matches(name, known, n=1)
+    return f"; the nearest is {prefix}{nearest[0]}" if nearest else ""

@@ -55,6 +55,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_variables_of_this_machine() -> None:
+    """No test meets a setting, or a variable of tests, from outside."""
+    for name in [name for name in os.environ if name.startswith("HIERINDEX_")]:
+        del os.environ[name]
+
+
 @pytest.fixture(scope="session")
 def of_all_workers(tmp_path_factory):
     """A folder that the workers of pytest-xdist have in common."""

@@ -1,8 +1,21 @@
+import re
+from pathlib import Path
+
 import pytest
 
+import hierindex
 from hierindex.errors import InputError
+from hierindex.llm.client import KEY
 from hierindex.retrieve import retriever
-from hierindex.settings import MODE_OF, TOML_FILE, Settings, load_settings
+from hierindex.settings import (
+    MODE_OF,
+    OTHER_VARIABLES,
+    PREFIX,
+    TOML_FILE,
+    Settings,
+    load_settings,
+    misnamed_variables,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -116,10 +129,29 @@ def test_settings_of_another_mode_are_ignored_unless_they_are_flags(folder, monk
     assert load_settings(level=["0"]).beam is None  # a level sets the mode aside
 
 
-def test_an_unknown_key_in_the_file_is_named(folder):
-    (folder / TOML_FILE).write_text("metod = 'raptor'\n")
-    with pytest.raises(InputError, match="metod"):
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ("metod", "'metod', which is no setting; the nearest is method."),
+        ("Method", "'Method', which is no setting; the nearest is method."),
+        ("x", "'x', which is no setting."),
+    ],
+)
+def test_an_unknown_key_in_the_file_is_named_with_the_nearest(folder, key, sentence):
+    (folder / TOML_FILE).write_text(f"{key} = 'raptor'\n")
+    with pytest.raises(InputError, match=f"{sentence}$"):
         load_settings()
+
+
+def test_a_flag_sets_its_rival_aside(folder, monkeypatch):
+    (folder / TOML_FILE).write_text("level = 1\nsummarizer = 's'\n")
+    monkeypatch.setenv("HIERINDEX_LLM", "l")
+    settings = load_settings()
+    assert (settings.level, settings.summarizer, settings.llm) == (1, "s", "l")
+    settings = load_settings(mode="level", summarizer="t")
+    assert (settings.level, settings.summarizer, settings.llm) == (None, "t", None)
+    settings = load_settings(mode="level", level=2, summarizer="t", llm="m")
+    assert (settings.level, settings.summarizer, settings.llm) == (2, "t", "m")
 
 
 @pytest.mark.parametrize(
@@ -142,11 +174,28 @@ def test_a_key_in_the_file_is_refused_and_not_shown(folder, name):
 def test_other_variables_are_none_of_ours(monkeypatch):
     monkeypatch.setenv("HIERINDEX_LLM_API_KEY", "sk-secret")
     monkeypatch.setenv("HIERINDEX_HOME", "/nowhere")
+    monkeypatch.setenv("hierindex_metod", "raptor")
     monkeypatch.setenv("METHOD", "raptor")
+    assert [*misnamed_variables()] == [
+        "The variable HIERINDEX_HOME sets nothing.",
+        "The variable hierindex_metod sets nothing; the nearest is HIERINDEX_METHOD.",
+    ]
     settings = load_settings()
     assert settings == Settings()
     assert settings.method == "semantic"
     assert "sk-secret" not in repr(settings)
+
+
+def test_all_variables_that_the_library_reads_are_known():
+    files = Path(hierindex.__file__).parent.rglob("*.py")
+    read = {name for path in files for name in re.findall(r"HIERINDEX_[A-Z_]+", path.read_text())}
+    assert read == {PREFIX + name for name in OTHER_VARIABLES} == {KEY}
+
+
+def test_a_variable_may_be_in_any_case(monkeypatch):
+    monkeypatch.setenv("hierindex_Seed", "3")
+    assert load_settings().seed == 3
+    assert [*misnamed_variables()] == []
 
 
 def test_every_field_can_be_set_everywhere(folder, monkeypatch):

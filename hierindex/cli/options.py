@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hierindex.cli.output import print_note
+
 Command = Callable[..., None]
 
 Index = Annotated[Path, typer.Option("--index", help="Folder of the index.")]
@@ -125,8 +127,10 @@ def with_settings(names: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command, assigned=("__name__", "__doc__"))
         def run(**arguments: Any) -> None:
-            from hierindex.settings import load_settings
+            from hierindex.settings import load_settings, misnamed_variables
 
+            for sentence in misnamed_variables():
+                print_note(f"note: {sentence}")
             given = {flag.name: arguments.pop(flag.name) for flag in flags}
             given = {name: value for name, value in given.items() if value is not None}
             if "flags" in of_command:
