@@ -3,16 +3,19 @@
 import logging
 import sys
 import warnings
-from typing import Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from hierindex.cli.asking import compare, query
 from hierindex.cli.building import build, demo
 from hierindex.cli.chatting import chat
+from hierindex.cli.command import Command, Group
 from hierindex.cli.evaluating import evaluate
+from hierindex.cli.examples import EXAMPLES, PROGRAM, shown
 from hierindex.cli.exploring import explore, report
 from hierindex.cli.generations import generations, rollback
+from hierindex.cli.initializing import init
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import escape_unencodable, print_note
 from hierindex.cli.updating import delete, update
@@ -20,21 +23,57 @@ from hierindex.cli.verifying import verify
 from hierindex.cli.watching import watch
 from hierindex.errors import HierindexError
 
-INTERRUPTED = 130  # typer's exit status after Ctrl-C
-USAGE = cast(Any, typer.BadParameter.__base__)  # click's UsageError, or that of typer's own copy
+NO_COMMAND = 2  # exit status
+LIBRARIES = ("llama-index-core", "lancedb", "openvino", "torch", "typer")
+ABOUT = """\
+Build trees of summaries over documents, and query them at any level.
 
+`hierindex COMMAND --help` has the options of a command, and examples.
+"""
+COMMANDS = {
+    "Build and change": (init, build, update, watch, delete),
+    "Ask": (query, chat, compare),
+    "Look": (info, tree, show, outline, explore, report, export),
+    "Check and restore": (verify, generations, rollback),
+    "Try and measure": (demo, evaluate),
+}
 app = typer.Typer(
     name="hierindex",
-    help="Build trees of summaries over documents, and query them at any level.",
-    no_args_is_help=True,
-    add_completion=False,
+    cls=Group,
+    rich_markup_mode=None,  # its pages take a third of the time of a command to import
     pretty_exceptions_enable=False,
 )
-CHANGING, ASKING = (build, update, watch, delete), (query, chat, compare)
-LOOKING = (info, tree, show, outline, explore, report, export)
-STATES = (verify, generations, rollback)
-for command in (*CHANGING, *ASKING, *LOOKING, *STATES, evaluate, demo):
-    app.command()(command)
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        epilog = shown(EXAMPLES[command.__name__])
+        app.command(cls=Command, rich_help_panel=panel, epilog=epilog)(command)
+
+
+@app.callback(invoke_without_command=True, help=ABOUT, epilog=shown(PROGRAM))
+def program(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the versions of hierindex and what it uses.")
+    ] = False,
+) -> None:
+    """Print versions, or the help page if no command is named."""
+    if version:
+        typer.echo(versions())
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(NO_COMMAND)
+
+
+def versions() -> str:
+    """Return the versions of hierindex, of Python, and of the libraries that matter most."""
+    from importlib.metadata import version
+    from platform import python_version
+
+    from hierindex import __version__
+
+    lines = [f"hierindex {__version__}", f"Python {python_version()}"]
+    return "\n".join([*lines, *(f"{name} {version(name)}" for name in LIBRARIES)])
 
 
 def main() -> None:
@@ -45,16 +84,10 @@ def main() -> None:
     logger.handlers = [_Notes()]
     logger.setLevel(logging.INFO)
     try:
-        status = app(standalone_mode=False) or 0
-        if status == INTERRUPTED:
-            print_note("Interrupted; the index is unchanged, the next build reuses finished work.")
+        status = app(standalone_mode=False, prog_name="hierindex") or 0
     except HierindexError as error:
         status = error.exit_status
         print_note(str(error))
-    except USAGE as error:
-        status = error.exit_code
-        if message := error.format_message():  # empty if help was printed
-            print_note(f"{message} (see `{error.ctx.command_path} --help`).")
     except Exception as error:  # noqa: BLE001  # no tracebacks for users
         from hierindex.store.damage import damage
 

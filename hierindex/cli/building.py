@@ -25,10 +25,15 @@ def build(
     *,
     settings: "Settings",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only estimate the cost of the LLM.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Only estimate tokens, calls and cost. What is new is read and embedded, and the "
+            "build reuses it; no language model is asked.",
+        ),
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="With --dry-run: ranges, without embedding.")
+        bool, typer.Option("--quick", help="With --dry-run: ranges, at once; nothing is embedded.")
     ] = False,
     replace: Annotated[
         bool,
@@ -75,9 +80,9 @@ def print_estimate(estimate: "Estimate", settings: "Settings", as_json: bool) ->
 
 
 def demo(
-    index: Annotated[Path, typer.Option("--index", help="Folder of the demo's index.")] = Path(
-        "hierindex-demo"
-    ),
+    index: Annotated[
+        Path, typer.Option("--index", metavar="DIR", help="Folder of the demo's index.")
+    ] = Path("hierindex-demo"),
 ) -> None:
     """Index the documentation of the installed scikit-learn and query it at three levels."""
     from hierindex.cli.answer_text import answered

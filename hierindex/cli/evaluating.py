@@ -35,25 +35,36 @@ def evaluate(
         str, typer.Option(metavar="N,...", help="Tokens that a reader gets.")
     ] = "500,2000",
     part: Annotated[
-        str, typer.Option(help="all, tuning or held-out (a third of the documents).")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="all (the default), tuning or held-out (a third of the documents).",
+            autocompletion=lambda: ["all", "tuning", "held-out"],
+        ),
     ] = "all",
     against: Annotated[
-        str | None, typer.Option(help="Way that the others are compared with; dense by default.")
+        str | None,
+        typer.Option(
+            metavar="WAY", help="Way that the others are compared with; dense by default."
+        ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(help="Maximum number of questions per DATA; by default all.")
+        int | None,
+        typer.Option(metavar="N", help="Maximum number of questions per DATA; by default all."),
     ] = None,
     index: Annotated[
         Path | None,
         typer.Option(
             "--index",
+            metavar="DIR",
             help="Folder where indices are kept, and found again; by default they are deleted.",
         ),
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="PNG, SVG or PDF file to draw quality against tokens in; none by default."
+            metavar="FILE",
+            help="PNG, SVG or PDF file to draw quality against tokens in; none by default.",
         ),
     ] = None,
     settings: "Settings",

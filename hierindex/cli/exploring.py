@@ -50,7 +50,10 @@ def report(
         typer.Option(metavar="ID", help="Node to show with what is under it. By default all."),
     ] = None,
     max_mb: Annotated[
-        float, typer.Option(help="Maximum size; texts of the lowest levels are left out first.")
+        float,
+        typer.Option(
+            metavar="MB", help="Maximum size; texts of the lowest levels are left out first."
+        ),
     ] = 5.0,
     as_json: options.AsJson = False,
 ) -> None:

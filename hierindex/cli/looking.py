@@ -55,7 +55,9 @@ def tree(
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option(help="Levels below the first nodes; by default as fit on a screen."),
+        typer.Option(
+            metavar="N", help="Levels below the first nodes; by default as fit on a screen."
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -99,10 +101,17 @@ def outline(
 
 def export(
     form: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="document-summary, parquet, json or svg.")
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="document-summary, parquet, json or svg.",
+            autocompletion=lambda: ["document-summary", "parquet", "json", "svg"],
+        ),
     ],
     index: options.Index,
-    to: Annotated[Path, typer.Option(help="File to create; for document-summary, a folder.")],
+    to: Annotated[
+        Path, typer.Option(metavar="PATH", help="File to create; for document-summary, a folder.")
+    ],
     as_json: options.AsJson = False,
 ) -> None:
     """Export the tree for other programs, or a picture of it."""

@@ -1,10 +1,31 @@
-"""Commands that run until they are stopped."""
+"""What Ctrl-C leaves behind, and commands that run until it."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hierindex.cli.output import print_note
+
+INTERRUPTED = 130  # exit status after Ctrl-C
+
+WHOLE = "the index is as the last finished write left it"
+KEPT = {
+    "build": f"{WHOLE}, and the next build reuses what was read, embedded and written.",
+    "update": f"{WHOLE}, and the next update reuses what was read, embedded and written.",
+    "delete": f"{WHOLE}; `hierindex tree` shows whether it still holds the documents.",
+    "rollback": f"{WHOLE}; `hierindex generations` lists them.",
+    "verify": f"{WHOLE}; the next `hierindex verify` checks all of it again.",
+    "evaluate": "indices that were finished are found again if --index names their folder.",
+    "demo": f"{WHOLE}, and the next demo reuses what was read and embedded.",
+    "export": "no unfinished file is left.",
+    "report": "no unfinished file is left.",
+}
+"""What is left of the work of a command that changes something."""
+
+
+def kept_by(command: str) -> str:
+    """Return a sentence on what an interrupted command leaves behind."""
+    return KEPT.get(command, "nothing was changed.")
 
 
 @contextmanager

@@ -16,7 +16,12 @@ FLAGS = (
     " llm_deadline llm_completion_tokens llm_record prompt min_grounding grounding strict"
     " prompt_price completion_price chunk_size max_levels seed"
 )
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only estimate what it would cost.")]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="Only estimate what it would cost; what is new is read and embedded."
+    ),
+]
 
 
 @options.with_settings(FLAGS)
