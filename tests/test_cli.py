@@ -141,18 +141,19 @@ def test_tree(hierindex, index, terminal) -> None:
     assert [node["document"] for node in root["nodes"]] == ["calm.md", "storm.txt"]
 
     n_chunks = [node["chunks"] for node in root["nodes"]]
-    lines = told("--depth", 1)[1].splitlines()
-    assert lines == [
-        "level  id        title",
-        f"    {root['level']}  {root['id'][:8]}  {root['title']}"
-        f"  (2 documents, {sum(n_chunks)} chunks)",
-        *(
-            f"    {node['level']}  {node['id'][:8]}  {branch} {node['title']}"
-            f"  ({node['chunks']} chunks)"
-            for node, branch in zip(root["nodes"], ("├─", "└─"), strict=True)
-        ),
-        f"{contents['hidden']} more nodes below; pass NODE or --depth to see them.",
-    ]
+    for branches in (("  ", "  "), ("├─ ", "└─ ")):  # the latter on a terminal
+        assert told("--depth", 1)[1].splitlines() == [
+            "level  id        title",
+            f"    {root['level']}  {root['id'][:8]}  {root['title']}"
+            f"  (2 documents, {sum(n_chunks)} chunks)",
+            *(
+                f"    {node['level']}  {node['id'][:8]}  {branch}{node['title']}"
+                f"  ({node['chunks']} chunks)"
+                for node, branch in zip(root["nodes"], branches, strict=True)
+            ),
+            f"{contents['hidden']} more nodes below; pass NODE or --depth to see them.",
+        ]
+        terminal(100)
     storm = root["nodes"][1]["id"]
     whole = told(storm[:8], "--depth", 9)[1]
     assert whole.count("─ ") == whole.count("\n") - 2 == len(set(whole.split("\n"))) - 3
@@ -1139,7 +1140,10 @@ def test_where_is_asked_of_every_chunk_under_a_summary(hierindex, index) -> None
 def test_filters_that_nothing_passes_are_named(hierindex, index, command, conditions, note) -> None:
     flags = [part for condition in conditions for part in ("--where", condition)]
     status, out, err = hierindex(*command.split(), "--index", index, *flags, "--json")
-    assert (status, err) == (0, f"hierindex: note: Nothing was found with {note}.\n")
+    assert (status, err) == (
+        0,
+        f"hierindex: note: Nothing was found with {note}; leave out a condition.\n",
+    )
     assert not json.loads(out).get("sources")
 
 
@@ -1449,7 +1453,7 @@ def test_a_refusal_in_a_chat_has_sources_unless_nothing_is_found(chat) -> None:
     _, out, err = chat(STORM, "/sources", "/why", flags=nothing)
     assert out.startswith("Nothing in the index that passes the filters answers this.\n\n")
     assert out.endswith("\n\nSearched in mode auto.\n\n")
-    assert "note: Nothing was found with --where 'file_name=none'.\n" in err
+    assert "note: Nothing was found with --where 'file_name=none'; leave out" in err
     assert "Nothing was found for the last question, so it has no sources.\n" in err
 
 

@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hierindex.cli.text import bold, counted, place, places, table, usage_of, wrapped
+from hierindex.cli.output import wrapped
+from hierindex.cli.text import bold, counted, place, places, table, usage_of
 from hierindex.summarize.markup_blocks import split_blocks
 
 NOTHING = "The answer is empty."
 NODE = "node"  # of a citation
+SCORE = len("0.123  ")  # columns before a source node
 
 
 def answered(answer: dict[str, Any]) -> str:
@@ -18,7 +20,7 @@ def answered(answer: dict[str, Any]) -> str:
 
 def sourced(answer: dict[str, Any]) -> str:
     """Format the citations and source nodes of an answer, to be printed after its text."""
-    why = wrapped(f"Searched {answer['why']}.") if "why" in answer else ""
+    why = f"Searched {answer['why']}." if "why" in answer else ""
     usage = usage_of(answer["usage"]) if answer["usage"]["llm_calls"] else ""
     parts = places_cited(answer), _missing(answer), why, nodes_found(answer), usage
     return "".join(f"\n\n{part}" for part in parts if part)
@@ -35,15 +37,18 @@ def places_cited(answer: dict[str, Any]) -> str:
 
 
 def _missing(answer: dict[str, Any]) -> str:
-    return wrapped(f"Not found: {', '.join(answer['missing'])}") if answer["missing"] else ""
+    return f"Not found: {', '.join(answer['missing'])}" if answer["missing"] else ""
 
 
 def nodes_found(answer: dict[str, Any]) -> str:
     """Format the source nodes of an answer, the nodes that it cites first."""
     cited = {citation["node"] for citation in answer["citations"] if citation and NODE in citation}
     return "\n".join(
-        f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
-        f"{source['title']}  {places(source['citations'])}"
+        wrapped(
+            f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
+            f"{source['title']}  {places(source['citations'])}",
+            SCORE,
+        )
         for source in sorted(answer["sources"], key=lambda source: source["id"] not in cited)
     )
 
@@ -54,7 +59,7 @@ def compared(comparison: dict[str, Any]) -> str:
     rows, answers = list[Sequence[Any]](), list[str]()
     for attempt in comparison["modes"]:
         mode, usage = attempt["mode"], attempt.get("usage")
-        text = wrapped(attempt["error"]) if usage is None else _text_of(attempt)
+        text = attempt["error"] if usage is None else _text_of(attempt)
         answers.append(f"{mode}\n{text}")
         if usage is None:
             rows.append((mode, "failed", None, None, None))
@@ -63,7 +68,7 @@ def compared(comparison: dict[str, Any]) -> str:
         rows.append((mode, *counts, attempt["seconds"]))
     lines = [f"All modes used the same {counted(len(comparison['sources']), 'node')}."]
     if "why" in comparison:
-        lines.append(wrapped(f"Searched {comparison['why']}."))
+        lines.append(f"Searched {comparison['why']}.")
     return "\n\n".join([*lines, table(head, rows), *answers])
 
 

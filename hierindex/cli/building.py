@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_result, visible
+from hierindex.cli.output import note_next, print_result, visible
 from hierindex.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def build(
     else:
         assert report is not None
         print_result(report.to_json(), as_json, timed if timings else built)
+        if report.generation == 1:
+            note_next("Ask it", "query", "QUESTION", "--index", str(index), as_json=as_json)
 
 
 def print_estimate(estimate: "Estimate", settings: "Settings", as_json: bool) -> None:

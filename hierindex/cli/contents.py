@@ -1,11 +1,14 @@
 """The plain text of a table of contents."""
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from shutil import get_terminal_size
 from typing import Any
 
+from hierindex.cli.output import terminal_width
 from hierindex.cli.text import counted
+
+TITLE = 16  # columns that a title has at least
+DRAWN = "├─ ", "└─ ", "│  ", "   "
+PLAIN = ("  ",) * 4  # where standard output is no terminal
 
 
 def listed(contents: dict[str, Any]) -> str:
@@ -15,6 +18,7 @@ def listed(contents: dict[str, Any]) -> str:
     for node, branch in _branches(contents["nodes"]):
         start = f"{node['level']:5}  {node['id'][:width]}  {branch}"
         about = f"  ({size})" if (size := ", ".join(_size(node))) else ""
+        about = _cut(about, len(start) + TITLE)
         lines.append(start + _cut(node["title"], len(start + about)) + about)
     if contents["hidden"]:
         hidden = counted(contents["hidden"], "more node")
@@ -36,20 +40,21 @@ def _size(node: Mapping[str, Any]) -> Iterator[str]:
 def _branches(
     nodes: Sequence[Mapping[str, Any]], above: str | None = None
 ) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield nodes, each with the lines that connect it to its parent."""
+    """Yield nodes, each with what is before its title, which shows its parent."""
+    other, last, bar, end = PLAIN if terminal_width() is None else DRAWN
     for node in nodes:
         is_last = node is nodes[-1]
-        branch = "" if above is None else above + ("└─ " if is_last else "├─ ")
+        branch = "" if above is None else above + (last if is_last else other)
         yield node, branch
-        below = "" if above is None else above + ("   " if is_last else "│  ")
+        below = "" if above is None else above + (end if is_last else bar)
         yield from _branches(node["nodes"], below)
 
 
-def _cut(title: str, taken: int) -> str:
-    """Shorten a title to what is left of a line of the terminal, if there is one."""
-    if not sys.stdout.isatty():
-        return title
+def _cut(text: str, taken: int) -> str:
+    """Shorten a text to what is left of a line of the terminal, if there is one."""
+    if (width := terminal_width()) is None:
+        return text
     from rich.cells import cell_len, set_cell_size
 
-    room = max(12, get_terminal_size().columns - taken)
-    return title if cell_len(title) <= room else f"{set_cell_size(title, room - 1).rstrip()}…"
+    room = max(TITLE, width - taken)
+    return text if cell_len(text) <= room else f"{set_cell_size(text, room - 1).rstrip()}…"

@@ -1,12 +1,13 @@
 """The command that evaluates ways to retrieve."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import print_result
+from hierindex.cli.output import print_result, terminal_width
 from hierindex.errors import InputError
 
 if TYPE_CHECKING:
@@ -103,6 +104,6 @@ def evaluate(
             llm=served_llm_of(settings),
             progress=progress,
         )
-    print_result(report.to_json(), as_json, table)
+    print_result(report.to_json(), as_json, partial(table, width=terminal_width()))
     if plot is not None:
         report.plot(plot)

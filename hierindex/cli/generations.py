@@ -44,19 +44,18 @@ def rollback(
 
 def listed(held: dict[str, Any]) -> str:
     """Format generations as a table, the oldest first."""
-    from hierindex.cli.text import table
+    from hierindex.cli.text import beside, table
 
-    head = ("generation", "published", "documents", "levels", "nodes", "written by")
+    head = ("generation", "published", "documents", "levels", "nodes")
     rows = (
         (
             str(each["generation"]),
             f"{datetime.fromisoformat(each['time']).astimezone():%Y-%m-%d %H:%M}",
-            *(each[count] for count in head[2:5]),
-            _changes(each),
+            *(each[count] for count in head[2:]),
         )
         for each in held["generations"]
     )
-    return table(head, rows)
+    return beside(table(head, rows), "written by", map(_changes, held["generations"]))
 
 
 def _rolled_back(made: dict[str, Any]) -> str:

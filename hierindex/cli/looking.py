@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import note_if_empty, print_result
+from hierindex.cli.output import note_if_empty, note_next, print_result
 from hierindex.errors import InputError
 
 
@@ -16,7 +16,10 @@ def info(index: options.Index, as_json: options.AsJson = False) -> None:
     from hierindex.cli.text import described
     from hierindex.index import HierarchicalIndex
 
-    print_result(HierarchicalIndex.open(index).info(), as_json, described)
+    found = HierarchicalIndex.open(index).info()
+    print_result(found, as_json, described)
+    if found["stale"]:
+        note_next("Grow the tree again", "update", "--index", str(index), as_json=as_json)
 
 
 def show(

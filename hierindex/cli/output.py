@@ -3,9 +3,12 @@
 import codecs
 import json
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import Any
 
 import typer
@@ -18,6 +21,8 @@ WITH_LINES = {"text", "answer", "before", "after"}
 """Keys of a result whose values keep their line breaks."""
 OF_NAMES = {"path", "document", "added", "changed", "removed", "renamed", "moved"}
 """Keys of a result whose values are names of files, or lists of them."""
+
+STYLE = re.compile(r"\x1b\[[\d;]*m")  # bold type
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -68,7 +73,33 @@ def print_result(
     if as_json:
         typer.echo(visible(json.dumps(result, ensure_ascii=False, indent=indent), lines=True))
     else:
-        typer.echo(text(_readable(result)))
+        typer.echo(wrapped(text(_readable(result))))
+
+
+def terminal_width() -> int | None:
+    """Return the columns of the terminal that standard output is; None if it is none."""
+    return get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def wrapped(text: str, hang: int | None = None) -> str:
+    """Wrap the lines of a text to the width of the terminal, if there is one.
+
+    Further lines are indented by `hang` columns, by default as the line is.
+    """
+    width = terminal_width()
+    if width is None:
+        return text
+    return "\n".join(
+        line if len(STYLE.sub("", line)) <= width else _filled(line, width, hang)
+        for line in text.split("\n")
+    )
+
+
+def _filled(line: str, width: int, hang: int | None) -> str:
+    margin = " " * (len(line) - len(line.lstrip()) if hang is None else hang)
+    return fill(
+        line, width, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def print_piece(text: str) -> None:
@@ -82,11 +113,17 @@ def print_note(sentence: str) -> None:
     typer.echo(f"hierindex: {line}", err=True)
 
 
+def note_next(sentence: str, *command: str, as_json: bool) -> None:
+    """Print what to do next and the command for it, unless a program reads the result."""
+    if not as_json:
+        print_note(f"note: {sentence}: {shlex.join(['hierindex', *command])}")
+
+
 def note_if_empty(found: Sequence[Any], conditions: Sequence[str] | None) -> None:
     """Print the conditions of `--where` if nothing was found under them."""
     if conditions and not found:
         flags = " ".join(f"--where {condition!r}" for condition in conditions)
-        print_note(f"note: Nothing was found with {flags}.")
+        print_note(f"note: Nothing was found with {flags}; leave out a condition.")
 
 
 def _readable(value: Any, key: str = "") -> Any:

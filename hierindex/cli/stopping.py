@@ -8,7 +8,7 @@ from hierindex.cli.output import print_note
 
 INTERRUPTED = 130  # exit status after Ctrl-C
 
-WHOLE = "the index is as the last finished write left it"
+WHOLE = "nothing unfinished was published"
 KEPT = {
     "build": f"{WHOLE}, and the next build reuses what was read, embedded and written.",
     "update": f"{WHOLE}, and the next update reuses what was read, embedded and written.",

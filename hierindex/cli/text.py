@@ -2,14 +2,12 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from shutil import get_terminal_size
-from textwrap import fill
 from typing import Any
 
 import typer
 
+from hierindex.cli.output import terminal_width, wrapped
 from hierindex.record import TITLES_BETWEEN
 
 CITED = "⟦", "⟧"  # marks around a cited passage
@@ -133,22 +131,19 @@ def described(info: dict[str, Any]) -> str:
     """Format the description of an index."""
     named = zip(info["roots"][:5], info["titles"], strict=False)
     roots = ", ".join(f"{node_id[:12]} ({title})" for node_id, title in named)
-    return "\n".join(
-        [
-            f"{counted(info['documents'], 'document')}, method {info['method']}, "
-            f"generation {info['generation']}",
-            f"embedding model {info['embed_model']}, summaries {info['summarizer']}",
-            "",
-            _levels(info["levels"]),
-            "",
-            f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
-        ]
-        + (
-            [f"{counted(stale, 'stale node')}; update the index"]
-            if (stale := info["stale"])
-            else []
-        )
-    )
+    precision = f" in {info['precision']}" if info["precision"] else ""
+    lines = [
+        f"{counted(info['documents'], 'document')}, method {info['method']}, "
+        f"generation {info['generation']}",
+        f"embedding model {info['embed_model']}{precision}, summaries {info['summarizer']}",
+        "",
+        _levels(info["levels"]),
+        "",
+        f"roots {roots}" + (" ..." if len(info["roots"]) > 5 else ""),
+    ]
+    if info["stale"]:
+        lines.append(f"{counted(info['stale'], 'node')} lost a parent or a child to a deletion.")
+    return "\n".join(lines)
 
 
 def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
@@ -189,7 +184,7 @@ def node_shown(node: dict[str, Any]) -> str:
             f"children  {children}",
             f"sources   {', '.join(map(place, node['citations'])) or 'unknown'}",
             "",
-            wrapped(node["text"]),
+            node["text"],
             *passages,
         ]
     )
@@ -209,7 +204,7 @@ def outlined(outline: dict[str, Any]) -> str:
     nodes = outline["nodes"]
     parts = [
         f"level {node['level']}  {node['id'][:12]}  {node['title']}  "
-        f"{places(node['citations'])}\n" + wrapped(node["text"])
+        f"{places(node['citations'])}\n{node['text']}"
         for node in nodes
     ]
     total = f"{counted(len(nodes), 'node')}, {counted(outline['tokens'], 'token')}"
@@ -223,20 +218,9 @@ def exported(report: dict[str, Any]) -> str:
 
 def bold(text: str) -> str:
     """Return a text in bold type, if the terminal has it."""
-    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+    if terminal_width() is None or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
         return text
     return "\n".join(typer.style(line, bold=True) for line in text.split("\n"))
-
-
-def wrapped(text: str) -> str:
-    """Wrap a text to the width of the terminal, if there is one."""
-    if not sys.stdout.isatty():
-        return text
-    width = get_terminal_size().columns
-    return "\n".join(
-        line if len(line) <= width else fill(line, width, break_long_words=False)
-        for line in text.split("\n")
-    )
 
 
 def usage_of(usage: dict[str, int]) -> str:
@@ -281,3 +265,13 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
         for first, *others in cells
     )
     return "\n".join(line.rstrip() for line in lines)
+
+
+def beside(rows: str, head: str, texts: Iterable[str]) -> str:
+    """Put a last column of texts beside the rows of a table, wrapped on a terminal."""
+    lines = rows.split("\n")
+    margin = max(map(len, lines)) + 2
+    return "\n".join(
+        wrapped(f"{line.ljust(margin)}{text}", margin)
+        for line, text in zip(lines, (head, *texts), strict=True)
+    )

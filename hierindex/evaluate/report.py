@@ -100,29 +100,47 @@ def check_plot(path: str | Path, budgets: Sequence[int]) -> None:
         raise InputError(f"The plot cannot be written to {path}: there is no such folder.")
 
 
-def table(report: Mapping[str, Any]) -> str:
+def table(report: Mapping[str, Any], width: int | None = None) -> str:
     """Format what `Report.to_json` returns: a Markdown table for each kind of question.
 
-    A cell has the mean, and the 95% interval of its difference to the way `against`.
+    A cell has the mean, and the 95% interval of its difference to the way `against`. A table that
+    is wider than `width` columns is printed as several, of some measures each.
     """
     blocks = []
     for data, kind in dict.fromkeys((row["data"], row["kind"]) for row in report["rows"]):
         rows = [row for row in report["rows"] if (row["data"], row["kind"]) == (data, kind)]
         n_questions, n_groups = (max(row[n] for row in rows) for n in ("questions", "groups"))
         head = f"{data}, {kind}".removesuffix(", ")
-        blocks.append(f"{head}: {n_questions:,} questions, {n_groups:,} groups\n\n{_cells(rows)}")
+        blocks.append(
+            f"{head}: {n_questions:,} questions, {n_groups:,} groups\n\n{_cells(rows, width)}"
+        )
     told = f"Part: {report['part']}. [low, high]: 95% of the difference to {report['against']}."
     return "\n\n".join([*blocks, told, *report["notes"]])
 
 
-def _cells(rows: Sequence[Mapping[str, Any]]) -> str:
+def _cells(rows: Sequence[Mapping[str, Any]], width: int | None) -> str:
     columns = list(dict.fromkeys((row["measure"], row["budget"]) for row in rows))
     cells = {(row["way"], row["measure"], row["budget"]): _cell(row) for row in rows}
     heads = [m if budget is None else f"{m} at {budget:,}" for m, budget in columns]
     ways = dict.fromkeys(row["way"] for row in rows)
     body = [[way, *(cells.get((way, *column), "") for column in columns)] for way in ways]
-    widths = [max(map(len, column)) for column in zip(["way", *heads], *body, strict=True)]
-    lines = [["way", *heads], ["-" * width for width in widths], *body]
+    of_ways, *others = ([*column] for column in zip(["way", *heads], *body, strict=True))
+    tables, room = list[list[list[str]]](), 0
+    for column in others:
+        taken = max(map(len, column)) + len(" | ")
+        if not tables or (width is not None and taken > room):
+            tables.append([of_ways])
+            room = (width or 0) - max(map(len, of_ways)) - len("|  |")
+        tables[-1].append(column)
+        room -= taken
+    return "\n\n".join(map(_markdown, tables))
+
+
+def _markdown(columns: Sequence[Sequence[str]]) -> str:
+    """Format columns, each with its head, as a Markdown table."""
+    widths = [max(map(len, column)) for column in columns]
+    head, *body = zip(*columns, strict=True)
+    lines = [head, ["-" * width for width in widths], *body]
     padded = ([c.ljust(w) for c, w in zip(line, widths, strict=True)] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in padded)
 

@@ -1,5 +1,6 @@
 """Nodes and indexes described as plain JSON values."""
 
+import json
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
@@ -36,7 +37,8 @@ def describe(node: BaseNode) -> dict[str, Any]:
 async def overview(snapshot: Snapshot) -> dict[str, Any]:
     """Return the numbers of documents, nodes and tokens, the roots, models and usage.
 
-    `titles` are those of the roots, in the same order.
+    `titles` are those of the roots, in the same order; `precision` is that of the embedding model,
+    None if it has no choice of it.
 
     A node that passed up is counted at each level that it belongs to.
     """
@@ -62,6 +64,7 @@ async def overview(snapshot: Snapshot) -> dict[str, Any]:
         "stale": await snapshot.count(STALE),
         "method": record.method,
         "embed_model": record.embed_model,
+        "precision": json.loads(record.embed_settings or "{}").get("precision"),
         "summarizer": record.summarizer,
         "generation": snapshot.generation,
         "usage": snapshot.report().get("usage", asdict(Usage())),
