@@ -22,6 +22,7 @@ other failures. A message says what is wrong, what was given and how to correct 
 """
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ class InputError(HierindexError, ValueError):
     exit_status = 2
 
     @classmethod
-    def of_field(cls, error: "ValidationError") -> "InputError":
-        """Return the first error that pydantic found, as one sentence."""
+    def of_field(cls, error: "ValidationError", named: Callable[[str], str] = str) -> "InputError":
+        """Return the first error that pydantic found, as one sentence, with `named` the field."""
         first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
+        field = named(".".join(map(str, first["loc"])))
         if first["type"] == "extra_forbidden":  # its value may be a secret in the wrong place
             return cls(f"There is no option {field!r}.")
         if first["type"] == "value_error":  # raised by our own validators

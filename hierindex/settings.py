@@ -101,12 +101,19 @@ def load_settings(**flags: Any) -> Settings:
     """
     given = {name: value for name, value in flags.items() if value not in (None, [])}
     reset = {RIVALS[name] for name in given if name in RIVALS}
-    elsewhere = {**_of_file(), **_of_environment()}
-    kept = {name: value for name, value in elsewhere.items() if name not in reset}
+    file, variables = _of_file(), _of_environment()
+    kept = {name: value for name, value in {**file, **variables}.items() if name not in reset}
+
+    def named(field: str) -> str:
+        name = field.partition(".")[0]
+        if name in given:
+            return field
+        return PREFIX + name.upper() if name in variables else f"{field} in {TOML_FILE}"
+
     try:
         settings = Settings(**{**kept, **given})
     except ValidationError as error:
-        raise InputError.of_field(error) from None
+        raise InputError.of_field(error, named) from None
     unused = [name for name, mode in MODE_OF.items() if name not in given and mode != settings.mode]
     return settings.model_copy(update={n: Settings.model_fields[n].default for n in unused})
 

@@ -134,8 +134,8 @@ def described(info: dict[str, Any]) -> str:
     precision = f" in {info['precision']}" if info["precision"] else ""
     lines = [
         f"{counted(info['documents'], 'document')}, method {info['method']}, "
-        f"generation {info['generation']}",
-        f"embedding model {info['embed_model']}{precision}, summaries {info['summarizer']}",
+        f"summaries {info['summarizer']}, generation {info['generation']}",
+        f"embedding model {info['embed_model']}{precision}",
         "",
         _levels(info["levels"]),
         "",

@@ -6,7 +6,7 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.building import print_estimate
-from hierindex.cli.output import print_result
+from hierindex.cli.output import print_result, wrapped
 
 if TYPE_CHECKING:
     from hierindex.indexing.report import BuildReport
@@ -96,7 +96,9 @@ def delete(
             _print(opened.delete(*documents, **given), timings, as_json)
             what = "Earlier generations were removed with the deleted text."
         if not as_json:
-            typer.echo(f"{what} Files that still exist stay out until they are named as SOURCE.")
+            typer.echo(
+                wrapped(f"{what} Files that still exist stay out until they are named as SOURCE.")
+            )
 
 
 def _print(report: "BuildReport", timings: bool, as_json: bool) -> None:

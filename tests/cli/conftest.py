@@ -1,0 +1,94 @@
+"""A folder of documents with an index, and command lines that are run in a copy of it."""
+
+import json
+import sys
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from hierindex.cli.app import main
+
+LONG = "minutes-of-the-board-of-trustees-of-the-harbour-authority-of-the-seventh-of-may.txt"
+REPORT = "# Report on the bridge\n\n" + "\n\n".join(
+    f"## Month {i}\n\nThe bridge was closed in month {i} because the storm had bent span {i}. "
+    f"The mason repaired pier {i} and the smith mended {i} of its bolts. No boat was lost."
+    for i in range(1, 9)
+)
+
+
+def minutes(topic: str) -> str:
+    return "\n\n".join(
+        f"In session {i} the board spoke about {topic} and gave {i} pounds to the keeper. "
+        f"A letter about {topic} came from the mayor, and the clerk read letter {i} aloud."
+        for i in range(1, 9)
+    )
+
+
+def write_documents(folder: Path) -> None:
+    files = {
+        "docs/report.md": REPORT,
+        f"docs/{LONG}": minutes("the lighthouse"),
+        "docs/letters.txt": minutes("the ferry"),
+        "more-docs/addition.txt": minutes("the school"),
+        "notes.txt": minutes("the mill"),
+    }
+    rows = {
+        "documents": [{"doc_id": name, "text": text} for name, text in files.items()],
+        "questions": [
+            {"qid": "q", "doc_id": "docs/report.md", "question": "Why was the bridge closed?"}
+            | {"start": 40, "end": 120}
+        ],
+    }
+    for name, of in rows.items():
+        files[f"questions/{name}.jsonl"] = "".join(f"{json.dumps(row)}\n" for row in of)
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory) -> Path:
+    """A folder with documents, evaluation data and an index of two generations."""
+    from hierindex import HierarchicalIndex
+
+    folder = tmp_path_factory.mktemp("prepared")
+    write_documents(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        index = HierarchicalIndex.build("docs", "my-index", chunk_size=64)
+        index.update("notes.txt")
+    return folder
+
+
+@pytest.fixture
+def folder(prepared, tmp_path, monkeypatch) -> Path:
+    """A copy of it, which is the working directory."""
+    copied = copytree(prepared, tmp_path / "work")
+    monkeypatch.chdir(copied)
+    return copied
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs a command line in this process; gives exit status, standard output and error."""
+
+    def called(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hierindex", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return int(stop.value.code or 0), *capsys.readouterr()
+
+    return called
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys):
+    """Makes standard output and error those of a terminal of so many columns."""
+
+    def made(columns: int = 80) -> None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for stream in (sys.stdout, sys.stderr):
+            monkeypatch.setattr(stream, "isatty", lambda: True)
+
+    return made

@@ -1,0 +1,78 @@
+"""What a command says about the next one, and what it keeps after Ctrl-C."""
+
+import json
+import shlex
+
+import pytest
+
+from hierindex import HierarchyStore, NodeRecord
+from hierindex.embed.runtime import fastest_precision
+
+INTERRUPTED = {
+    "build docs --index new": "hierindex.indexing.build.Job.publish",
+    "build docs --index my-index": "hierindex.indexing.build.Job.publish",
+    "update more-docs --index my-index": "hierindex.indexing.build.Job.publish",
+    "delete report.md --index my-index": "hierindex.indexing.build.Job.publish",
+    "query 'Why was the bridge closed?' --index my-index": "hierindex.index.HierarchicalIndex.ask",
+    "export svg --index my-index --to a.svg": "hierindex.export.svg.to_svg",
+    "verify --index my-index": "hierindex.verify.verify.verify",
+}
+
+
+@pytest.mark.parametrize(("line", "place"), INTERRUPTED.items(), ids=INTERRUPTED)
+def test_ctrl_c_says_what_is_kept_and_keeps_it(line, place, folder, run, monkeypatch) -> None:
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    info = "info", "--index", "my-index", "--json"
+    before = json.loads(run(*info)[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(place, interrupted)
+        status, out, err = run(*shlex.split(line))
+    assert (status, out) == (130, "")
+    command = line.split()[0]
+    said = {
+        "build": "Interrupted; nothing unfinished was published, and the next build reuses",
+        "update": "Interrupted; nothing unfinished was published, and the next update reuses",
+        "delete": "Interrupted; nothing unfinished was published; `hierindex tree` shows",
+        "export": "Interrupted; no unfinished file is left.",
+        "query": "Interrupted; nothing was changed.",
+        "verify": "Interrupted; nothing unfinished was published; the next `hierindex verify`",
+    }
+    assert err.startswith(f"hierindex: {said[command]}")
+    assert err.count("\n") == 1
+    assert json.loads(run(*info)[1]) == before
+    assert run(*shlex.split(line))[0] == 0
+
+
+def test_a_first_build_names_the_command_that_asks(folder, run) -> None:
+    (folder / "two words").mkdir()
+    build = "build", "docs", "--index", "two words/index"
+    status, _, err = run(*build)
+    assert status == 0
+    assert err == "hierindex: note: Ask it: hierindex query QUESTION --index 'two words/index'\n"
+    assert run(*build)[2] == ""
+    assert run("build", "docs", "--index", "other", "--json")[2] == ""
+
+
+def test_an_index_that_lost_nodes_names_the_update(folder, run) -> None:
+    assert run("info", "--index", "my-index")[2] == ""
+    store = HierarchyStore("my-index")
+    chunks = (n for n in store.get_nodes() if not NodeRecord.from_metadata(n.metadata).level)
+    store.delete_nodes([next(chunks).node_id])
+    status, out, err = run("info", "--index", "my-index")
+    assert status == 0
+    assert "lost a parent or a child to a deletion" in out
+    assert err == "hierindex: note: Grow the tree again: hierindex update --index my-index\n"
+    assert run("info", "--index", "my-index", "--json")[2] == ""
+    words = shlex.split(err.partition(": hierindex ")[2])
+    assert run(*words)[0] == 0
+    assert run("info", "--index", "my-index")[2] == ""
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+def test_info_shows_the_precision_of_the_embedding_model(folder, run, precision) -> None:
+    assert run("build", "notes.txt", "--index", "new", "--precision", precision)[0] == 0
+    info = json.loads(run("info", "--index", "new", "--json")[1])
+    assert info["precision"] == (precision if precision == "float32" else fastest_precision())
+    assert f" in {info['precision']}\n" in run("info", "--index", "new")[1]
