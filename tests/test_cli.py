@@ -304,6 +304,17 @@ def test_no_progress_acts_on_a_terminal(terminal, capsys) -> None:
     assert not {*EVIL} & {*err} - {*"\x1b[]0;title2J31mbold"}
 
 
+def test_the_bar_of_a_stage_grows_with_each_part(terminal, capsys) -> None:
+    terminal(200)
+    with shown_progress() as progress:
+        for done, total in ((5, 10), (10, 10), (4, 6), (6, 6), (6, 6), (1, 2)):
+            progress("embed chunks", done, total)
+        progress("read", 3, 4)
+    err = capsys.readouterr().err
+    assert re.search(r"embed chunks.* 23/24 ", err)
+    assert re.search(r"read.* 3/4 ", err)
+
+
 def test_progress_is_shown_again_after_it_was_closed(terminal, capsys) -> None:
     terminal(80)
     with closing(RepeatedProgress()) as progress:

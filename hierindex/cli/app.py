@@ -33,7 +33,8 @@ Build trees of summaries over documents, and query them at any level.
 COMMANDS = {
     "Build and change": (init, build, update, watch, delete),
     "Ask": (query, chat, compare),
-    "Look": (info, tree, show, outline, explore, report, export),
+    "Look": (info, tree, show, outline, report, export),
+    "Serve": (explore,),
     "Check and restore": (verify, generations, rollback),
     "Try and measure": (demo, evaluate),
 }

@@ -100,8 +100,20 @@ hierindex outline --index my-index --of report.md \\
     "explore": {
         "Open the page in the browser": """
 hierindex explore --index my-index""",
-        "Only serve it, at a port of one's own": """
-hierindex explore --index my-index --no-browser --port 8733""",
+        "Only serve the page, at an address that is printed": """
+hierindex explore --index my-index --no-browser""",
+    },
+    "serve": {
+        "Until Ctrl-C; query, outline and show of this index are faster meanwhile": """
+hierindex serve --index my-index""",
+        "At a port of your choice": """
+hierindex serve --index my-index --port 8740""",
+    },
+    "mcp": {
+        "What a client starts, to talk over standard input and output": """
+hierindex mcp --index my-index""",
+        "For clients that connect over HTTP, until Ctrl-C": """
+hierindex mcp --index my-index --http --port 8741""",
     },
     "report": {
         "All of the tree, as far as 5 MB hold it": """

@@ -1,8 +1,10 @@
 """Progress bars on a terminal."""
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from hierindex.cli.output import visible
 from hierindex.progress import Progress, silent
@@ -26,14 +28,31 @@ def shown_progress() -> Iterator[Progress]:
         TextColumn("{task.fields[cost]}", markup=False),
     )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
+        tasks, of_stages = dict[str, TaskID](), defaultdict[str, _Stage](_Stage)
 
         def show(stage: str, done: int, total: int, cost: str = "", /) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(visible(stage), total=total, cost="")
+            done, total = of_stages[stage].with_earlier(done, total)
             bars.update(tasks[stage], completed=done, total=total, cost=visible(cost))
 
         yield show
+
+
+@dataclass
+class _Stage:
+    """Steps of a stage, which a large build goes through once for each part of its documents."""
+
+    earlier: int = 0  # steps of the parts before
+    done: int = 0
+    total: int = 0
+
+    def with_earlier(self, done: int, total: int) -> tuple[int, int]:
+        """Return the steps done and their number, with those of earlier parts."""
+        if done < self.done or self.done == self.total:
+            self.earlier += self.total
+        self.done, self.total = done, total
+        return self.earlier + done, self.earlier + total
 
 
 class RepeatedProgress:

@@ -13,11 +13,12 @@ from llama_index.core.schema import Document
 from loopback import LoopbackServer
 from typer.main import get_command
 
+import hierindex.cli
 from hierindex.cli.app import app
 from hierindex.cli.examples import EXAMPLES, PROGRAM
+from hierindex.cli.output import print_note
 
 URL = "http://localhost:8000/v1"
-UNTIL_STOPPED = {"watch", "explore", "serve", "mcp"}
 
 
 def commands_of(examples: dict[str, str]) -> list[list[str]]:
@@ -28,16 +29,16 @@ def commands_of(examples: dict[str, str]) -> list[list[str]]:
 @pytest.fixture
 def stopped(monkeypatch):
     """Ends a command that runs until it is stopped, as soon as it says so."""
-    from hierindex.cli import output
 
     def print_and_stop(sentence: str) -> None:
         printed(sentence)
         if "Ctrl-C" in sentence:
             os.kill(os.getpid(), signal.SIGINT)
 
-    printed = output.print_note
-    for module in ("exploring", "watching"):
-        monkeypatch.setattr(f"hierindex.cli.{module}.print_note", print_and_stop)
+    printed = print_note
+    for module in vars(hierindex.cli).values():
+        if hasattr(module, "until_stopped") and hasattr(module, "print_note"):
+            monkeypatch.setattr(module, "print_note", print_and_stop)
     monkeypatch.setattr(webbrowser, "open", lambda url: True)
 
 
