@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hierindex.cli import options
+from hierindex.cli.completion import completed
 from hierindex.cli.output import note_if_empty, print_note, print_piece, print_result
 
 if TYPE_CHECKING:
@@ -68,7 +69,12 @@ def compare(
     settings: "Settings",
     response_modes: Annotated[
         list[str] | None,
-        typer.Option("--response-mode", help="Mode to compare; may be repeated; all by default."),
+        typer.Option(
+            "--response-mode",
+            metavar="MODE",
+            help="Mode to compare; may be repeated; all by default.",
+            autocompletion=completed("response_mode"),
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:

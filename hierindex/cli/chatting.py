@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hierindex.settings import Settings
 
 HELP = """\
-/level N|WORD  search a level: a number, top, documents, sections or chunks; several are allowed
+/level N|WORD  search levels: numbers, top, documents, sections or chunks
 /level         search as at the start
 /sources       print the nodes that the last answer is based on
 /why           print what was searched for the last answer, and why

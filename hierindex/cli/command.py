@@ -25,6 +25,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; raise InputError if one is wrong."""
+        _set_off([self.get_help_option(ctx)])
         with _errors_as_sentences(ctx):
             return super().parse_args(ctx, args)
 
@@ -50,6 +51,7 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments before a command; raise InputError if one is wrong."""
+        _set_off(self.get_params(ctx))
         with _errors_as_sentences(ctx):
             return super().parse_args(ctx, args)
 
@@ -61,6 +63,13 @@ class Group(TyperGroup):
                 f"`{ctx.command_path} --help` lists all commands."
             )
         return super().resolve_command(ctx, args)
+
+
+def _set_off(options: Iterable[Any]) -> None:
+    """Set the default of typer's own switches, as it imports pydantic to convert None to a bool."""
+    for option in options:
+        if option.is_flag and option.default is None:
+            option.default = False
 
 
 @contextmanager

@@ -69,6 +69,15 @@ def test_versions(run) -> None:
     assert [line.split()[0] for line in out.splitlines()] == ["hierindex", "Python", *LIBRARIES]
 
 
+@pytest.mark.parametrize("line", [["--version"], ["--help"], ["query", "--help"]])
+def test_pages_and_versions_do_not_wait_for_imports(line) -> None:
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    code += f"; sys.argv = ['hierindex', *{line}]; from hierindex.cli.app import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    heavy = {"pydantic", "rich", "numpy", "torch", "llama_index", "lancedb", "openvino"}
+    assert not heavy & {*done.stderr.split()}
+
+
 LINES = {
     "hierindex ro": ["rollback"],
     "hierindex build docs --method ": ["semantic", "raptor", "document"],
