@@ -22,7 +22,8 @@ other failures. A message says what is wrong, what was given and how to correct 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +39,20 @@ def without_password(text: str) -> str:
     'Nothing answers at http://localhost:8000/v1.'
     """
     return re.sub(r"(?<=://)[^\s/?#]*@", "", text)
+
+
+def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
+    """Return the end of a sentence on an unknown name: the most similar known one, if any is.
+
+    Examples
+    --------
+    >>> nearest("metod", ["method", "mode"])
+    '; the nearest is method'
+    >>> nearest("home", ["method"])
+    ''
+    """
+    similar = get_close_matches(name, [*known], n=1)
+    return f"; the nearest is {prefix}{similar[0]}" if similar else ""
 
 
 class HierindexError(Exception):

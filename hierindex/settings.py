@@ -8,14 +8,13 @@ in hierindex.toml in the working directory, in this order of precedence. API key
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from hierindex.errors import InputError
+from hierindex.errors import InputError, nearest
 
 TOML_FILE = "hierindex.toml"
 PREFIX = "HIERINDEX_"
@@ -124,7 +123,7 @@ def misnamed_variables() -> Iterator[str]:
     for variable in sorted(os.environ):
         prefix, name = variable[: len(PREFIX)], variable[len(PREFIX) :].upper()
         if prefix.upper() == PREFIX and name not in known:
-            yield f"The variable {variable} sets nothing{_nearest(name, known, PREFIX)}."
+            yield f"The variable {variable} sets nothing{nearest(name, known, PREFIX)}."
 
 
 def _of_file() -> dict[str, Any]:
@@ -138,8 +137,8 @@ def _of_file() -> dict[str, Any]:
         raise InputError(f"{TOML_FILE} cannot be read: {error}.") from None
     for name in values:  # without its value, which may be a secret in the wrong place
         if name not in Settings.model_fields:
-            nearest = _nearest(name, Settings.model_fields)
-            raise InputError(f"{TOML_FILE} has {name!r}, which is no setting{nearest}.")
+            known = nearest(name, Settings.model_fields)
+            raise InputError(f"{TOML_FILE} has {name!r}, which is no setting{known}.")
     return values
 
 
@@ -148,8 +147,3 @@ def _of_environment() -> dict[str, str]:
     values = {name.upper(): value for name, value in os.environ.items()}
     names = {name: PREFIX + name.upper() for name in Settings.model_fields}
     return {name: values[key] for name, key in names.items() if key in values}
-
-
-def _nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
-    nearest = get_close_matches(name, known, n=1)
-    return f"; the nearest is {prefix}{nearest[0]}" if nearest else ""

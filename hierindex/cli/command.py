@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any, cast
 
 import typer
@@ -11,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from hierindex.cli.help import Rows, grouped, name_of, page, usage
 from hierindex.cli.output import print_note
 from hierindex.cli.stopping import INTERRUPTED, kept_by
-from hierindex.errors import InputError
+from hierindex.errors import InputError, nearest
 
 USAGE = cast(Any, typer.BadParameter.__base__)  # click's UsageError, or that of typer's own copy
 
@@ -59,7 +58,7 @@ class Group(TyperGroup):
         """Return the command of a name; raise InputError if there is none."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             raise InputError(
-                f"There is no command {args[0]!r}{_nearest(args[0], self.commands)}; "
+                f"There is no command {args[0]!r}{nearest(args[0], self.commands)}; "
                 f"`{ctx.command_path} --help` lists all commands."
             )
         return super().resolve_command(ctx, args)
@@ -90,7 +89,7 @@ def _problem(error: Any, ctx: Any) -> str:
     if hasattr(error, "possibilities"):
         parameters = ctx.command.get_params(ctx)
         known = [name for each in parameters for name in (*each.opts, *each.secondary_opts)]
-        return f"There is no option {option}{_nearest(option, known)}"
+        return f"There is no option {option}{nearest(option, known)}"
     if option is not None:
         return f"{option} " + ("takes no value" if "not take" in error.message else "needs a value")
     if parameter is None:  # too many arguments, which are in brackets
@@ -104,8 +103,3 @@ def _problem(error: Any, ctx: Any) -> str:
         first = errors()[0]
         message = f"{first['msg'].partition(',')[0]}, got {first['input']!r}"
     return f"{name.split()[0]} is invalid: {message[0].lower()}{message[1:]}"
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    nearest = get_close_matches(name, [*known], n=1)
-    return f"; the nearest is {nearest[0]}" if nearest else ""
