@@ -87,13 +87,13 @@ def outline(
     """Print the nodes that summarise an index, or a part of it, best within a token budget."""
     from hierindex.cli.text import outlined
     from hierindex.index import HierarchicalIndex
-    from hierindex.respond.answer import outline_json
+    from hierindex.respond.answer import nodes_json
     from hierindex.retrieve.conditions import known_filters
 
     opened = HierarchicalIndex.open(index)
     filters = known_filters(where, opened.store.snapshot())
     nodes = opened.outline(budget, question, of or None, filters)
-    print_result(outline_json(nodes), as_json, outlined)
+    print_result(nodes_json(nodes), as_json, outlined)
     note_if_empty(nodes, where)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -14,6 +14,7 @@ from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import SkipJsonSchema
 
 from hierindex.embed.failures import named_errors
 from hierindex.errors import HierindexError, InputError
@@ -98,13 +99,20 @@ class Answer:
     missing: list[str] = field(default_factory=list)
     unknown: dict[str, list[str]] = field(default_factory=dict)
     summaries: list[str] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list, repr=False)
+    calls: SkipJsonSchema[list[Call]] = field(default_factory=list, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and numbers, without calls and without None."""
         data = asdict(self)
         del data["calls"]
         return {key: value for key, value in data.items() if value is not None}
+
+
+class Nodes(TypedDict):
+    """Nodes as sources of an answer, and the sum of their tokens, in JSON."""
+
+    nodes: list[Source]
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -241,8 +249,8 @@ def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[No
         raise
 
 
-def outline_json(nodes: Sequence[NodeWithScore]) -> dict[str, Any]:
-    """Return the nodes of an outline as sources of an answer, and the sum of their tokens."""
+def nodes_json(nodes: Sequence[NodeWithScore]) -> dict[str, Any]:
+    """Return nodes, as of an outline, in the form of `Nodes`."""
     return {
         "nodes": [asdict(source_of(node)) for node in nodes],
         "tokens": sum(map(token_counter(), nodes)),
