@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -108,8 +108,9 @@ class Answer:
         return {key: value for key, value in data.items() if value is not None}
 
 
-class Nodes(TypedDict):
-    """Nodes as sources of an answer, and the sum of their tokens, in JSON."""
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes, and the sum of their tokens by LlamaIndex's global tokenizer."""
 
     nodes: list[Source]
     tokens: int
@@ -251,10 +252,7 @@ def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[No
 
 def nodes_json(nodes: Sequence[NodeWithScore]) -> dict[str, Any]:
     """Return nodes, as of an outline, in the form of `Nodes`."""
-    return {
-        "nodes": [asdict(source_of(node)) for node in nodes],
-        "tokens": sum(map(token_counter(), nodes)),
-    }
+    return asdict(Nodes([*map(source_of, nodes)], sum(map(token_counter(), nodes))))
 
 
 def source_of(found: NodeWithScore, score: float | None = None) -> Source:

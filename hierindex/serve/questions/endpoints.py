@@ -3,12 +3,14 @@
 This imports nothing that takes long, as a command imports it that only asks a server.
 """
 
+import os
 from collections.abc import Callable
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
+from hierindex import __version__
 from hierindex.serve.endpoint import Endpoint
 from hierindex.settings import Retrieval, Settings
 
@@ -152,10 +154,9 @@ class Health(Endpoint):
     """Whether the index can be read."""
 
     def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
-        """Return the version of hierindex and the number of the generation."""
-        from hierindex import __version__
-
-        return {"version": __version__, "generation": snapshot.generation}
+        """Return the version of hierindex, the number of the generation and the process's id."""
+        generation = snapshot.generation
+        return {"version": __version__, "generation": generation, "process": os.getpid()}
 
 
 KINDS: tuple[type[Endpoint], ...] = (Query, Retrieve, Outline, Show, Health)
