@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from hierindex import __version__
@@ -67,14 +67,12 @@ def listening(folder: Path) -> Iterator[socket.socket]:
         lock.acquire(blocking=False)
     except Timeout as error:
         raise BlockingIOError from error
-    with closing(lock), _socket() as made:
-        path, number = folder / NAME, _bind(made, folder)
-        try:
-            yield made
-        finally:
-            with suppress(OSError):  # the folder may be gone
-                if path.stat().st_ino == number:
-                    path.unlink()
+    with ExitStack() as ending:
+        ending.callback(lock.release)
+        made = ending.enter_context(_socket())
+        number = _bind(made, folder)
+        ending.callback(_remove, folder / NAME, number)
+        yield made
 
 
 def _bind(made: socket.socket, folder: Path) -> int:
@@ -85,6 +83,13 @@ def _bind(made: socket.socket, folder: Path) -> int:
         path.chmod(0o600)
         made.listen()  # only now can anybody connect
         return path.stat().st_ino
+
+
+def _remove(path: Path, number: int) -> None:
+    """Remove the file of a socket, unless the folder is gone or another one by now."""
+    with suppress(OSError):
+        if path.stat().st_ino == number:
+            path.unlink()
 
 
 def _socket() -> socket.socket:
