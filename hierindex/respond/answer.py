@@ -109,14 +109,6 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """Nodes, and the sum of their tokens by LlamaIndex's global tokenizer."""
-
-    nodes: list[Source]
-    tokens: int
-
-
-@dataclass(frozen=True)
 class Retrieved:
     """The nodes retrieved for a question, their `scores` by id, and the seconds of each stage."""
 
@@ -250,9 +242,12 @@ def _llama_index_errors(model: str, form: type[BaseModel] | None) -> Iterator[No
         raise
 
 
-def nodes_json(nodes: Sequence[NodeWithScore]) -> dict[str, Any]:
-    """Return nodes, as of an outline, in the form of `Nodes`."""
-    return asdict(Nodes([*map(source_of, nodes)], sum(map(token_counter(), nodes))))
+def outline_json(nodes: Sequence[NodeWithScore]) -> dict[str, Any]:
+    """Return the nodes of an outline as sources of an answer, and the sum of their tokens."""
+    return {
+        "nodes": [asdict(source_of(node)) for node in nodes],
+        "tokens": sum(map(token_counter(), nodes)),
+    }
 
 
 def source_of(found: NodeWithScore, score: float | None = None) -> Source:

@@ -32,16 +32,8 @@ class Question(Endpoint):
 
     @model_validator(mode="before")
     @classmethod
-    def _in_utf8(cls, given: Any) -> Any:
-        """Replace lone surrogates by question marks, as a shell passes on any byte."""
-        match given:
-            case str():
-                return given.encode("utf-8", "replace").decode()
-            case list():
-                return [*map(cls._in_utf8, given)]
-            case dict():
-                return {name: cls._in_utf8(value) for name, value in given.items()}
-        return given
+    def _as_utf8(cls, given: Any) -> Any:
+        return _in_utf8(given)
 
 
 class Retrieve(Question, Retrieval):
@@ -52,17 +44,17 @@ class Retrieve(Question, Retrieval):
 
     @classmethod
     def answers(cls) -> Any:
-        """Return the type of the nodes."""
-        from hierindex.respond.answer import Nodes
+        """Return the type of `{"nodes": [...]}`."""
+        from hierindex.respond.answer import Source
 
-        return Nodes
+        return dict[str, list[Source]]
 
     def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
-        """Return the nodes as sources of an answer, and the sum of their tokens."""
-        from hierindex.respond.answer import nodes_json
+        """Return the nodes as sources of an answer, with the scores of the search."""
+        from hierindex.respond.answer import source_of
 
         retriever = tree.at(snapshot).as_retriever(**self.retrieval(snapshot))
-        return nodes_json(retriever.retrieve(self.question))
+        return {"nodes": [vars(source_of(node)) for node in retriever.retrieve(self.question)]}
 
     def retrieval(self, snapshot: "Snapshot") -> dict[str, Any]:
         """Return the options of `HierarchyRetriever`."""
@@ -118,19 +110,19 @@ class Outline(Question):
 
     @classmethod
     def answers(cls) -> Any:
-        """Return the type of the nodes."""
-        from hierindex.respond.answer import Nodes
+        """Return the type of `{"nodes": [...], "tokens": ...}`."""
+        from hierindex.respond.answer import Source
 
-        return Nodes
+        return dict[str, list[Source] | int]
 
     def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
         """Return the nodes in reading order, and the sum of their tokens."""
-        from hierindex.respond.answer import nodes_json
+        from hierindex.respond.answer import outline_json
         from hierindex.retrieve.conditions import known_filters
 
         filters = known_filters(self.where, snapshot)
         nodes = tree.at(snapshot).outline(self.budget, self.question, self.of or None, filters)
-        return nodes_json(nodes)
+        return outline_json(nodes)
 
 
 class Show(Question):
@@ -157,6 +149,18 @@ class Health(Endpoint):
         """Return the version of hierindex, the number of the generation and the process's id."""
         generation = snapshot.generation
         return {"version": __version__, "generation": generation, "process": os.getpid()}
+
+
+def _in_utf8(value: Any) -> Any:
+    """Replace lone surrogates by question marks, as a shell passes on any byte."""
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return [*map(_in_utf8, value)]
+        case dict():
+            return {key: _in_utf8(each) for key, each in value.items()}
+    return value
 
 
 KINDS: tuple[type[Endpoint], ...] = (Query, Retrieve, Outline, Show, Health)
