@@ -21,7 +21,7 @@ from hierindex.threads import in_daemon_thread
 
 logger = logging.getLogger(__name__)
 
-MOST_BYTES = 2**20  # of a request's body
+MOST_BYTES = 2**16  # of the body of a request
 
 
 def application(

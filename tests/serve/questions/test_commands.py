@@ -15,6 +15,8 @@ import pytest
 from llama_index.core.schema import TextNode
 
 from hierindex import HierarchicalIndex, HierarchyStore
+from hierindex.errors import ModelError
+from hierindex.retrieve import stored_tree
 from hierindex.serve.questions import client, local_socket
 from hierindex.serve.questions.client import answer_to, reply_to
 from hierindex.serve.questions.endpoints import Retrieve, Show
@@ -92,7 +94,11 @@ def test_errors_are_those_of_the_command(hierindex, letters, served, args) -> No
     assert (alone[0], alone[1]) == (2, "")
 
 
-def test_a_model_that_cannot_be_loaded_is_the_same_error(hierindex, own, no_hub, tmp_path) -> None:
+def test_a_model_that_cannot_be_loaded_is_the_same_error(hierindex, own, monkeypatch) -> None:
+    def fail(name, **options):
+        raise ModelError(f"There is no {name}.")
+
+    monkeypatch.setattr(stored_tree, "load_embed_model", fail)
     args = ("query", QUESTION, "--index", own.store.uri)
     alone = hierindex(*args)
     with HierarchicalIndex.open(own.store.uri).serve(0):

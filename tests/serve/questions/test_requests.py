@@ -1,8 +1,10 @@
 """What the server answers by HTTP, and what it refuses."""
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from threading import Lock
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -13,7 +15,7 @@ from hierindex.respond.answer import Answer
 from hierindex.serve.app import MOST_BYTES
 from hierindex.serve.description import described
 from hierindex.serve.explorer.endpoints import ENDPOINTS as OF_EXPLORER
-from hierindex.serve.questions.endpoints import AT_ONCE, ENDPOINTS, Query, Question, Retrieve
+from hierindex.serve.questions.endpoints import AT_ONCE, ENDPOINTS
 
 
 def references(value) -> set[str]:
@@ -103,16 +105,99 @@ def test_a_retrieval_is_that_of_the_index(http, own) -> None:
         (b'{"question": "a", "mode": "b"}', "mode is invalid"),
         (b'{"question": "a", "response_mode": "compact"}', "needs an LLM"),
         (b'{"question": "", "mode": "level", "level": 0}', "The question is empty"),
-        (b'{"question": "%s"}' % (b"[" * 10_000), ""),
         (json.dumps({"question": [1] * 100_000}).encode(), "question is invalid"),
     ],
     ids=lambda value: repr(value)[:40],
 )
 def test_a_request_that_is_none_is_refused_in_a_sentence(http, body, said) -> None:
     answer = http.post("/query", content=body)
-    if not said:
-        assert answer.status_code == 200
-        return
     assert answer.status_code == 400
     assert said in answer.json()["error"]
     assert len(answer.content) < 500
+
+
+def test_a_huge_body_is_refused_in_a_sentence(http) -> None:
+    longest = json.dumps({"question": "harbour " * (MOST_BYTES // 8 - 4)})
+    assert http.post("/retrieve", content=longest).status_code == 200
+    for body in (longest + " " * MOST_BYTES, (b" " * 2**16 for _ in range(400))):
+        answer = http.post("/retrieve", content=body)
+        assert answer.status_code == 413
+        assert "The body of a request has at most 65,536 bytes" in answer.json()["error"]
+    assert http.ask("/retrieve", question="harbour")["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/query", 405),
+        ("PUT", "/query", 405),
+        ("DELETE", "/health", 405),
+        ("POST", "/health", 405),
+        ("POST", "/", 404),
+        ("GET", "/api/query", 404),
+        ("POST", "/query/x", 404),
+    ],
+)
+def test_nothing_else_is_answered(http, method, path, status) -> None:
+    answer = http.request(method, path, content=b'{"question": "harbour"}')
+    assert (answer.status_code, [*answer.json()]) == (status, ["error"])
+
+
+def test_pages_of_other_sites_are_not_answered(http) -> None:
+    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+        answer = http.post("/retrieve", json={"question": "harbour"}, headers=headers)
+        assert answer.status_code == 403
+
+
+def test_other_machines_need_the_token(own) -> None:
+    with own.serve(0, "0.0.0.0") as server:
+        assert "token" not in server.url
+        url = f"http://127.0.0.1:{urlsplit(server.url).port}/health"
+        for token in ("x", "a b", f"{server.token}x"):
+            answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"})
+            assert (answer.status_code, [*answer.json()]) == (403, ["error"])
+        assert httpx.get(url, headers={"Authorization": f"Bearer {server.token}"}).is_success
+
+
+def test_many_at_once_get_what_each_gets_alone(http, own) -> None:
+    words = "harbour lantern orchard glacier copper thistle meadow granite".split()
+    alone = {word: http.ask("/retrieve", question=word) for word in words}
+
+    def asked(word: str) -> bool:
+        answer = httpx.post(f"{http.base_url}retrieve", json={"question": word}, timeout=60)
+        return answer.json() == alone[word]
+
+    with ThreadPoolExecutor(32) as clients:
+        assert all(clients.map(asked, words * 8))
+
+
+def test_few_threads_answer_at_once(own, monkeypatch) -> None:
+    asking, most, lock = 0, 0, Lock()
+
+    def slow(self, query):
+        nonlocal asking, most
+        with lock:
+            asking += 1
+            most = max(most, asking)
+        time.sleep(0.02)
+        with lock:
+            asking -= 1
+        return self._vector(query)
+
+    monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)
+    with own.serve(0) as server, ThreadPoolExecutor(16) as clients:
+        url = f"{server.url}retrieve"
+        asked = [
+            clients.submit(httpx.post, url, json={"question": str(i)}, timeout=60)
+            for i in range(16)
+        ]
+        assert all(each.result().is_success for each in asked)
+    assert 1 < most <= AT_ONCE
+
+
+def test_there_must_be_an_index(tmp_path) -> None:
+    (tmp_path / "none").mkdir()
+    with HierarchicalIndex(HierarchyStore(tmp_path / "none")).serve(0) as server:
+        answer = httpx.get(f"{server.url}health")
+    assert answer.status_code == 404
+    assert "holds no index" in answer.json()["error"]
