@@ -18,6 +18,7 @@ from hierindex.cli.generations import generations, rollback
 from hierindex.cli.initializing import init
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import escape_unencodable, print_note
+from hierindex.cli.serving import serve
 from hierindex.cli.updating import delete, update
 from hierindex.cli.verifying import verify
 from hierindex.cli.watching import watch
@@ -34,7 +35,7 @@ COMMANDS = {
     "Build and change": (init, build, update, watch, delete),
     "Ask": (query, chat, compare),
     "Look": (info, tree, show, outline, report, export),
-    "Serve": (explore,),
+    "Serve": (explore, serve),
     "Check and restore": (verify, generations, rollback),
     "Try and measure": (demo, evaluate),
 }
