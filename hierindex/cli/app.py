@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import typer
 
+from hierindex.cli.agents import mcp
 from hierindex.cli.asking import compare, query
 from hierindex.cli.building import build, demo
 from hierindex.cli.chatting import chat
@@ -31,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 CHANGING, ASKING = (build, update, watch, delete), (query, chat, compare)
-LOOKING = (info, tree, show, outline, explore, report, export)
+LOOKING = (info, tree, show, outline, explore, report, mcp, export)
 STATES = (verify, generations, rollback)
 for command in (*CHANGING, *ASKING, *LOOKING, *STATES, evaluate, demo):
     app.command()(command)

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from hierindex.cli.output import visible
 from hierindex.progress import Progress, silent
+from hierindex.unsafe import visible
 
 
 @contextmanager
