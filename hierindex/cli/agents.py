@@ -1,5 +1,6 @@
 """The command that serves an index to agents."""
 
+import signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,11 +47,12 @@ def mcp(
             raise
         raise InputError("The MCP server needs `pip install 'hierindex[serve]'`.") from error
     server = server_of(open_reader)
-    with until_stopped("Stopped."):
-        if http:
-            _over_http(server, PORT if port is None else port)
-        else:
-            server.run()
+    if http:
+        _over_http(server, PORT if port is None else port)
+    else:
+        for number in (signal.SIGINT, signal.SIGTERM):  # Python would wait for the next input
+            signal.signal(number, signal.SIG_DFL)
+        server.run()
 
 
 def _over_http(server: "MCPServer[None]", port: int) -> None:
@@ -60,6 +62,7 @@ def _over_http(server: "MCPServer[None]", port: int) -> None:
     from hierindex.serve.server import Server
 
     address = Address.at(LOOPBACK, (port,))
-    with Server(Guard(application(server), address.hosts), [address.bound]) as running:
+    app = Guard(application(server), address.hosts)
+    with until_stopped("Stopped."), Server(app, [address.bound]) as running:
         print_note(f"Serving until Ctrl-C, at {address.url}mcp")
         running.wait()
