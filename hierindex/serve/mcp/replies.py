@@ -10,8 +10,10 @@ Spotlighting", arXiv 2403.14720).
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NotRequired, Required, TypedDict, cast
+from typing import Any, NotRequired, Required, cast
 from urllib.parse import quote
+
+from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex.core.identity import N_HEX
 from hierindex.record import Span

@@ -96,10 +96,13 @@ def server_of(open_reader: "Callable[[], Reader]") -> MCPServer[None]:
         """Read documents verbatim: those under a node, a document, or DOCUMENT#char=START,END."""
         return _result(reader.result().read(id, cursor))
 
+    def fetch(id: Id, cursor: Cursor = None) -> ReadText:  # noqa: A002
+        """Do the same as `read`, under the name that some clients ask for."""
+        return read(id, cursor)
+
     server = _Server()
-    for tool in (search, outline, expand, read):
-        server.add_tool(tool, annotations=READ_ONLY)
-    server.add_tool(read, "fetch", description="The same as `read`.", annotations=READ_ONLY)
+    for tool in (search, outline, expand, read, fetch):
+        server.add_tool(tool, annotations=READ_ONLY, structured_output=True)
     return server
 
 
