@@ -1,8 +1,32 @@
 """Characters that are not shown, or change how what is beside them is shown."""
 
+import json
 import re
 
-# Control characters, bidirectional marks, line separators, lone surrogates and no characters.
+# Control characters, bidirectional marks, line separators, lone surrogates, no characters, and
+# tags, which hide text from people but not from language models.
 UNSAFE = re.compile(
-    "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+    "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff"
+    "\U000e0000-\U000e007f]"
 )
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""Escape the characters that are not shown, or change what is beside them, in JSON notation.
+
+    Parameters
+    ----------
+    text : str
+    lines : bool
+        Whether to keep line breaks and tabs, and to convert form feeds (the page breaks of a
+        PDF) to line breaks.
+
+    Examples
+    --------
+    >>> print(visible("\x1b[2J name\n"))
+    \u001b[2J name\n
+    """
+    if lines:
+        text = text.replace("\r\n", "\n").replace("\f", "\n")
+    kept = "\n\t" if lines else ""
+    return UNSAFE.sub(lambda m: m[0] if m[0] in kept else json.dumps(m[0])[1:-1], text)

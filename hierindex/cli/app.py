@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hierindex.cli.agents import mcp
 from hierindex.cli.asking import compare, query
 from hierindex.cli.building import build, demo
 from hierindex.cli.chatting import chat
@@ -35,7 +36,7 @@ COMMANDS = {
     "Build and change": (init, build, update, watch, delete),
     "Ask": (query, chat, compare),
     "Look": (info, tree, show, outline, report, export),
-    "Serve": (explore, serve),
+    "Serve": (explore, serve, mcp),
     "Check and restore": (verify, generations, rollback),
     "Try and measure": (demo, evaluate),
 }

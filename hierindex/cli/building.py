@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.output import note_next, print_result, visible
+from hierindex.cli.output import note_next, print_result
 from hierindex.errors import InputError
+from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
     from hierindex.indexing.estimate import Estimate

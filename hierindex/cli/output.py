@@ -15,7 +15,7 @@ import typer
 
 from hierindex.errors import without_password
 from hierindex.read.files import quoted
-from hierindex.unsafe import UNSAFE
+from hierindex.unsafe import visible
 
 WITH_LINES = {"text", "answer", "before", "after"}
 """Keys of a result whose values keep their line breaks."""
@@ -23,27 +23,6 @@ OF_NAMES = {"path", "document", "added", "changed", "removed", "renamed", "moved
 """Keys of a result whose values are names of files, or lists of them."""
 
 STYLE = re.compile(r"\x1b\[[\d;]*m")  # bold type
-
-
-def visible(text: str, *, lines: bool = False) -> str:
-    r"""Escape the characters that could control a terminal, in JSON notation.
-
-    Parameters
-    ----------
-    text : str
-    lines : bool
-        Whether to keep line breaks and tabs, and to convert form feeds (the page breaks of a
-        PDF) to line breaks.
-
-    Examples
-    --------
-    >>> print(visible("\x1b[2J name\n"))
-    \u001b[2J name\n
-    """
-    if lines:
-        text = text.replace("\r\n", "\n").replace("\f", "\n")
-    kept = "\n\t" if lines else ""
-    return UNSAFE.sub(lambda m: m[0] if m[0] in kept else json.dumps(m[0])[1:-1], text)
 
 
 def escape_unencodable() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from hierindex.cli.output import visible
 from hierindex.progress import Progress, silent
+from hierindex.unsafe import visible
 
 
 @contextmanager

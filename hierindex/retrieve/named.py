@@ -106,17 +106,23 @@ async def unknown_names(question: str, snapshot: TableSnapshot) -> dict[str, lis
     Each has the ids of at most three documents with similar names, the most similar first.
     """
     unknown = (await named(question, snapshot)).unknown
-    if not unknown:
-        return {}
+    return {file: await similar_documents(file, snapshot) for file in unknown}
+
+
+async def similar_documents(name: str, snapshot: TableSnapshot) -> list[str]:
+    """Return the ids of at most three documents with names similar to one, the most similar first.
+
+    Folders in the name are of no account.
+    """
     documents = defaultdict[str, list[str]](list)
     for row in (await names_of_documents(snapshot)).sort_by("document").to_pylist():
         documents[row["name"]].append(row["document"])
 
-    def similar(file: str) -> list[str]:
-        near = get_close_matches(_form(WORD.findall(file.rpartition("/")[2])), documents)
-        return [*dict.fromkeys(d for name in near for d in documents[name])][:MOST_SIMILAR]
+    def similar() -> list[str]:
+        near = get_close_matches(_form(WORD.findall(name.rpartition("/")[2])), documents)
+        return [*dict.fromkeys(d for form in near for d in documents[form])][:MOST_SIMILAR]
 
-    return await asyncio.to_thread(lambda: {file: similar(file) for file in unknown})
+    return await asyncio.to_thread(similar)
 
 
 @once

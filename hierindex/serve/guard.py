@@ -58,7 +58,9 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        if scope["type"] == "http":
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
             answer = self._other_answer(scope, Headers(scope=scope)) or self._app
             await answer(scope, receive, with_headers)
 

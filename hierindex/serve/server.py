@@ -26,7 +26,7 @@ class Server:
             app,
             access_log=False,
             http="h11",
-            lifespan="off",
+            lifespan="on",
             log_config=None,
             log_level="critical",
             loop="asyncio",

@@ -111,6 +111,34 @@ def test_other_processes_get_the_same_vectors(embed_model):
     assert found == [expected[::-1]] * 3
 
 
+def test_threads_may_be_the_first_to_ask_at_once(embed_model):
+    model = again(embed_model)
+    command = [sys.executable, "-W", "ignore", "-c", AT_ONCE, model.folder, model.precision]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout == "4\n"
+
+
+AT_ONCE = """
+import sys
+from threading import Barrier, Thread
+from hierindex import OpenVinoEmbedding
+
+model, barrier, found = OpenVinoEmbedding(folder=sys.argv[1], precision=sys.argv[2]), Barrier(4), []
+model._exported._graph  # so that all come to the tensors at once
+
+def ask():
+    barrier.wait()
+    found.append(model.get_query_embedding("a question"))
+
+threads = [Thread(target=ask) for _ in range(4)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+print(len(found))
+"""
+
+
 ELSEWHERE = """
 import json, os, sys
 from hierindex import OpenVinoEmbedding

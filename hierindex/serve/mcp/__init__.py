@@ -1,0 +1,1 @@
+"""A server of an index for agents, by the Model Context Protocol."""

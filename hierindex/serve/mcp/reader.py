@@ -1,0 +1,201 @@
+"""What the tools read of an index."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+from hierindex.errors import InputError
+from hierindex.respond.answering_tree import AnsweringTree
+from hierindex.retrieve.conditions import known_filters
+from hierindex.retrieve.levels import Level
+from hierindex.retrieve.sources import SourcePassage
+from hierindex.serve.mcp.entries import ancestors, entry, title_of
+from hierindex.serve.mcp.names import named
+from hierindex.serve.mcp.paging import Paging
+from hierindex.serve.mcp.passages import extents, passages
+from hierindex.serve.mcp.replies import (
+    Children,
+    Entry,
+    Nodes,
+    Passage,
+    Text,
+    fitting,
+    place_of,
+    url_of,
+)
+from hierindex.store.generations import on_newest
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import wait_for
+from hierindex.unsafe import visible
+
+T = TypeVar("T")
+MOST_FOUND = 50  # nodes of a search, in parts
+PAGE, CHILDREN = 5, 20  # most entries of a part: found, and children
+TEXT, BEGINNING = 2000, 300  # characters of a node's text, and of a child's
+BETWEEN = "\n\n"  # passages
+
+
+class Reader:
+    """Reads an index, each time its newest generation.
+
+    Each method raises InputError if an argument names nothing, or is of no use.
+
+    Parameters
+    ----------
+    store : HierarchyStore
+    embed_model : BaseEmbedding, optional
+        By default the model that the newest generation was built with, loaded when it is needed.
+    """
+
+    def __init__(self, store: HierarchyStore, embed_model: BaseEmbedding | None = None) -> None:
+        self._store = store
+        self._given = embed_model
+        self._loaded: BaseEmbedding | None = None
+        self._built_with: tuple[str, str] | None = None
+        self._loading = Lock()
+
+    def warm(self) -> None:
+        """Load the embedding model, so that the first search need not."""
+        self._newest(lambda snapshot: self._model_of(snapshot).get_query_embedding("warm"))
+
+    def search(
+        self, query: str, level: Level, where: Sequence[str] | None, cursor: str | None = None
+    ) -> Nodes:
+        """Return the nodes of a level that answer a question best."""
+        return self._newest(partial(self._search, query, level, where, cursor))
+
+    def outline(self, node: str | None, budget: int, cursor: str | None = None) -> Nodes:
+        """Return the nodes that summarise the index, or a part of it, best within some tokens."""
+        return self._newest(partial(self._outline, node, budget, cursor))
+
+    def expand(self, node: str, cursor: str | None = None) -> Children:
+        """Return a node, the path to it, and its children with the beginnings of their texts."""
+        return self._newest(partial(self._expand, node, cursor))
+
+    def read(self, name: str, cursor: str | None = None) -> Text:
+        """Return a part of the text of a node's chunks, of a document, or of a place in one."""
+        return self._newest(partial(self._read, name, cursor))
+
+    def _search(
+        self,
+        query: str,
+        level: Level,
+        where: Sequence[str] | None,
+        cursor: str | None,
+        snapshot: Snapshot,
+    ) -> Nodes:
+        paging = Paging(snapshot, cursor, "search", query, level, where)
+        found = (
+            AnsweringTree(self._store.at(snapshot), self._model_of(snapshot))
+            .as_retriever(
+                mode="level",
+                level=level,
+                by="context",
+                top_k=MOST_FOUND,
+                token_budget=None,
+                filters=known_filters(where, snapshot),
+            )
+            .retrieve(query)
+        )
+        shown = (entry(each.node, TEXT) for each in paging.rest(found)[:PAGE])
+        step = "`read` an id, or a place with other numbers for the text around it."
+        if not found:
+            step = "Nothing was found; `search` with other words, another level or no filter."
+        return _nodes(paging, map(_with_url, shown), len(found), step)
+
+    def _outline(
+        self, node: str | None, budget: int, cursor: str | None, snapshot: Snapshot
+    ) -> Nodes:
+        paging = Paging(snapshot, cursor, "outline", node, budget)
+        of = None if node is None else wait_for(named(snapshot, node))
+        tree = AnsweringTree(self._store.at(snapshot))
+        chosen = tree.outline(budget, of=of and (of.node or of.document))
+        shown = (entry(each.node, TEXT) for each in paging.rest(chosen))
+        step = "`expand` an id for what is under it, or `read` it for its sources."
+        return _nodes(paging, shown, len(chosen), step)
+
+    def _expand(self, node: str, cursor: str | None, snapshot: Snapshot) -> Children:
+        paging = Paging(snapshot, cursor, "expand", node)
+        name = wait_for(named(snapshot, node))
+        if name.node is None:
+            raise InputError(f"{node!r} is no node; `outline` or `read` it.")
+        (top,) = wait_for(snapshot.nodes([name.node]))
+        children = [child.node_id for child in top.child_nodes or ()]
+        below = wait_for(snapshot.nodes(paging.rest(children)[:CHILDREN]))
+        shown = (entry(child, BEGINNING) for child in below)
+        step = "`expand` or `read` a child." if children else "Nothing is under it; `read` it."
+        reply = _nodes(paging, shown, len(children), step)
+        path = wait_for(ancestors(snapshot, top))
+        return {**reply, "path": path, "node": entry(top, TEXT)}
+
+    def _read(self, name: str, cursor: str | None, snapshot: Snapshot) -> Text:
+        paging = Paging(snapshot, cursor, "read", name)
+        what = wait_for(named(snapshot, name))
+        spans = wait_for(extents(snapshot, what))
+        found = wait_for(passages(snapshot, spans, paging.start))
+        text, cited = _joined(found)
+        total = sum(span.end - span.start for span in spans)
+        end = paging.start + sum(len(passage.text) for passage in found)
+        step = "" if end < total else "That is all of it; `search` or `outline` for more."
+        return {
+            "generation": snapshot.generation,
+            "id": what.node or name,
+            "title": wait_for(title_of(snapshot, what.node)) if what.node else what.document,
+            "url": url_of(place_of(spans[0])),
+            "text": text,
+            "citations": cited,
+            "start": paging.start,
+            "total": total,
+            **paging.next(end, total, step),
+        }
+
+    def _newest(self, read: Callable[[Snapshot], T]) -> T:
+        @on_newest
+        def reading() -> T:
+            snapshot = self._store.snapshot()
+            snapshot.require()
+            return read(snapshot)
+
+        return reading()
+
+    def _model_of(self, snapshot: Snapshot) -> BaseEmbedding:
+        """Return the model that a generation was built with, which is loaded once."""
+        if self._given is not None:
+            return self._given
+        record = wait_for(snapshot.record())
+        built_with = record.embed_model, record.embed_settings
+        with self._loading:
+            if self._loaded is None or self._built_with != built_with:
+                self._loaded = AnsweringTree(self._store.at(snapshot)).embed_model
+                self._built_with = built_with
+            return self._loaded
+
+
+def _nodes(paging: Paging, entries: Iterable[Entry], total: int, step: str) -> Nodes:
+    """Return the part of a reply that begins with these entries, as many as fit."""
+    results = fitting(entries)
+    return {
+        "generation": paging.generation,
+        "results": results,
+        "total": total,
+        **paging.next(paging.start + len(results), total, step),
+    }
+
+
+def _with_url(found: Entry) -> Entry:
+    return {**found, "url": url_of(found["citations"][0])} if found["citations"] else found
+
+
+def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
+    """Return the text of passages, and where each stands in it."""
+    texts, cited, at = list[str](), list[Passage](), 0
+    for passage in found:
+        texts.append(visible(passage.text, lines=True))
+        to = at + len(texts[-1])
+        cited.append(cast(Any, {"at": at, "to": to, **place_of(passage.citation)}))
+        at = to + len(BETWEEN)
+    return BETWEEN.join(texts), cited

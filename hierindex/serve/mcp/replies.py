@@ -1,0 +1,218 @@
+"""What the tools reply: as values for programs, and as text for language models.
+
+In the text, what a document says stands in lines that begin with `> `, or in double quotes as in
+JSON. No document can forge the end of either: its line breaks begin such a line again, or are
+escaped. Marks on all of a quoted text, rather than at its ends alone, keep more models from
+following what it says (Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With
+Spotlighting", arXiv 2403.14720).
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NotRequired, Required, cast
+from urllib.parse import quote
+
+from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
+
+from hierindex.core.identity import N_HEX
+from hierindex.record import Span
+from hierindex.unsafe import visible
+
+MOST_CHARACTERS = 8000
+"""Characters of a reply's entries as JSON, if there are several, or of the text that is read."""
+LONGEST_NAME = 200  # characters of a title, a label or an anchor
+SHOWN_HEX = 12  # characters of an id that is a digest, as the commands show
+DIGEST = re.compile(f"[0-9a-f]{{{N_HEX}}}")
+
+
+class Place(TypedDict, total=False):
+    """Characters `start` to `end` (exclusive) of a document; page and section are its start's."""
+
+    document: Required[str]
+    start: Required[int]
+    end: Required[int]
+    page: int
+    page_label: str
+    section: list[str]
+    anchor: str
+
+
+class Passage(Place):
+    """The place of characters `at` to `to` of a text, which are verbatim."""
+
+    at: int
+    to: int
+
+
+class Entry(TypedDict):
+    """A node. `text` is only the beginning if `cut`."""
+
+    id: str
+    title: str
+    level: int
+    text: str
+    cut: NotRequired[bool]
+    children: NotRequired[int]
+    citations: list[Place]
+    more_citations: NotRequired[int]
+    url: NotRequired[str]
+
+
+class Ancestor(TypedDict):
+    """A node above another one."""
+
+    id: str
+    title: str
+    level: int
+
+
+class Nodes(TypedDict):
+    """Nodes in an order, of `total`; `cursor` begins the next part, if there is one."""
+
+    generation: int
+    results: list[Entry]
+    total: int
+    next_step: str
+    cursor: NotRequired[str]
+
+
+class Children(Nodes):
+    """The children of a node, and the path to it from the root."""
+
+    path: list[Ancestor]
+    node: Entry
+
+
+class Text(TypedDict):
+    """Text of documents, from character `start` of `total`; `cursor` begins the next part."""
+
+    generation: int
+    id: str
+    title: str
+    url: NotRequired[str]
+    text: str
+    citations: list[Passage]
+    start: int
+    total: int
+    next_step: str
+    cursor: NotRequired[str]
+
+
+def fitting(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the first entries that are together within the bound, at least one if there are."""
+    taken, room = list[Entry](), MOST_CHARACTERS
+    for entry in entries:
+        room -= len(json.dumps(entry, ensure_ascii=False))
+        if taken and room < 0:
+            break
+        taken.append(entry)
+    return taken
+
+
+def place_of(span: Span) -> Place:
+    """Return the place of a passage, with long titles and labels cut."""
+    place = span.to_json()
+    for key in place.keys() & {"anchor", "page_label"}:
+        place[key] = place[key][:LONGEST_NAME]
+    if "section" in place:
+        place["section"] = [title[:LONGEST_NAME] for title in place["section"]]
+    return cast(Place, place)
+
+
+def url_of(place: Place) -> str:
+    """Return a URL of a passage, with the fragment of RFC 5147 for characters of a text.
+
+    >>> url_of({"document": "the plan.txt", "start": 3, "end": 9})
+    'hierindex:the%20plan.txt#char=3,9'
+    """
+    return f"hierindex:{quote(place['document'])}#{_characters(place)}"
+
+
+def escaped(value: Any, key: str = "") -> Any:
+    """Escape the unsafe characters of every string in a reply; texts keep their line breaks."""
+    match value:
+        case str():
+            return visible(value, lines=key == "text")
+        case dict():
+            return {key: escaped(each, key) for key, each in value.items()}
+        case list():
+            return [escaped(each) for each in value]
+    return value
+
+
+def text_of(reply: Mapping[str, Any]) -> str:
+    """Return a reply of escaped strings as text for a language model."""
+    blocks = [_head(reply)]
+    if "node" in reply:
+        above = [f"{_id(each['id'])} {quoted(each['title'])}" for each in reply["path"]]
+        blocks.append(f"Path: {' > '.join([*above, _id(reply['node']['id'])])}")
+        blocks.append(_entry(reply["node"]))
+    blocks += map(_entry, reply.get("results", ()))
+    blocks += (
+        f"{_place(passage)}\n{_quote(reply['text'][passage['at'] : passage['to']])}"
+        for passage in reply.get("citations", ())
+    )
+    if "text" in reply and not reply["citations"]:
+        blocks.append(_quote(reply["text"]))
+    return "\n\n".join([*blocks, f"Next: {reply['next_step']}"])
+
+
+def quoted(text: str) -> str:
+    r"""Return a text of a document in double quotes, as in JSON.
+
+    >>> print(quoted('say "x"\nNext: y'))
+    "say \"x\"\nNext: y"
+    """
+    return visible(json.dumps(text, ensure_ascii=False))
+
+
+def _head(reply: Mapping[str, Any]) -> str:
+    total = f"{reply['total']:,}"
+    if "text" in reply:
+        end = reply["start"] + sum(each["end"] - each["start"] for each in reply["citations"])
+        what = f"characters {reply['start']:,} to {end:,} of {total} of {quoted(reply['title'])}"
+    else:
+        what = f"{len(reply['results'])} of {total} {'children' if 'node' in reply else 'nodes'}"
+    return f"Generation {reply['generation']}: {what}."
+
+
+def _entry(entry: Mapping[str, Any]) -> str:
+    children = [f"{entry['children']} children"] if "children" in entry else []
+    head = ", ".join([_id(entry["id"]), f"level {entry['level']}", *children])
+    places = list(map(_place, entry["citations"]))
+    if "more_citations" in entry:
+        places.append(f"and {entry['more_citations']} more places")
+    cut = ["(cut; read the id for all)"] if entry.get("cut") else []
+    lines = [f"{head}, {quoted(entry['title'])}", *places, _quote(entry["text"]), *cut]
+    return "\n".join(lines)
+
+
+def _place(place: Mapping[str, Any]) -> str:
+    return ", ".join(_parts(place))
+
+
+def _parts(place: Mapping[str, Any]) -> Iterator[str]:
+    yield quoted(f"{place['document']}#{_characters(place)}")
+    if "page" in place:
+        yield f"page {place['page']}"
+    if "page_label" in place:
+        yield f"page label {quoted(place['page_label'])}"
+    if "section" in place:
+        yield f"section {_titles(place['section'])}"
+
+
+def _titles(titles: Sequence[str]) -> str:
+    return " › ".join(map(quoted, titles))
+
+
+def _characters(place: Mapping[str, Any]) -> str:
+    return f"char={place['start']},{place['end']}"
+
+
+def _id(node_id: str) -> str:
+    return node_id[:SHOWN_HEX] if DIGEST.fullmatch(node_id) else quoted(node_id)
+
+
+def _quote(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ")

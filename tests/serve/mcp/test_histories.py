@@ -1,0 +1,96 @@
+"""Agents whose index changes while they read."""
+
+import pytest
+from agent import agent
+from fakes import HashingEmbedding
+from llama_index.core.schema import Document
+from serve.mcp.conftest import agent_of
+from store.trees import columns_of, documents, tree
+
+from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex.serve.mcp.reader import Reader
+from hierindex.serve.mcp.server import server_of
+
+QUESTION = "harbour and lantern"
+
+
+@pytest.fixture
+def built(tmp_path) -> HierarchicalIndex:
+    hierarchy = SemanticHierarchy(embed_model=HashingEmbedding(), summary_tokens=60)
+    return HierarchicalIndex.build(documents(), tmp_path / "built", hierarchy=hierarchy)
+
+
+def test_a_cursor_ends_with_its_generation(own, own_agent) -> None:
+    calls = {"search": {"query": QUESTION}, "outline": {"budget": 2000}}
+    first = own_agent.reply("search", query=QUESTION)
+    own.store.add(tree())
+    said = own_agent.sentence("search", query=QUESTION, cursor=first["cursor"])
+    assert said == (
+        "The cursor is of generation 1, and the index has changed to generation 2; repeat the "
+        "call without a cursor to begin again."
+    )
+    for tool, arguments in calls.items():
+        assert own_agent.reply(tool, **arguments)["generation"] == 2
+    again = own_agent.reply("search", query=QUESTION)
+    assert [each["id"] for each in again["results"]] == [each["id"] for each in first["results"]]
+    own_agent.reply("search", query=QUESTION, cursor=again["cursor"])
+    said = own_agent.sentence("search", query="copper", cursor=again["cursor"])
+    assert said.startswith("The cursor is of another call")
+
+
+def test_nothing_of_a_deleted_document_is_read(built) -> None:
+    gone = "b.txt"
+    ids = columns_of(built.store, "id", "documents")
+    of_it = [i for i, of in zip(ids["id"], ids["documents"], strict=True) if of == [gone]]
+    with agent_of(built) as client:
+        before = client.reply("read", id=gone)
+        assert client.reply("read", id=of_it[0])["text"]
+        built.delete(gone)
+        for name in (gone, of_it[0], f"{gone}#char=0,10"):
+            assert "No node and no document" in client.sentence("read", id=name)
+        said = [client.said("outline", budget=5000)]
+        for level in range(built.info()["levels"][-1]["level"] + 1):
+            for part in client.parts("search", query=before["text"][:500], level=level):
+                said += [str(part)]
+        for node_id in columns_of(built.store, "id")["id"]:
+            said += [client.said(tool, id=node_id) for tool in ("expand", "read")]
+    for text in said:
+        assert gone not in text
+        assert not any(sentence in text for sentence in before["text"].split("  "))
+
+
+def test_a_rebuild_between_two_calls_is_followed(built) -> None:
+    with agent_of(built) as client:
+        assert client.reply("search", query="walrus")["generation"] == 1
+        built.update([Document(id_="e.txt", text="The walrus met a zeppelin.")])
+        found = client.reply("search", query="walrus zeppelin")
+        assert found["generation"] == 2
+        assert found["results"][0]["text"] == "The walrus met a zeppelin."
+        assert client.reply("fetch", id="e.txt")["text"] == "The walrus met a zeppelin."
+
+
+def test_an_index_may_come_after_its_server(tmp_path) -> None:
+    store = HierarchyStore(tmp_path / "later")
+    with agent_of(HierarchicalIndex(store)) as client:
+        said = client.sentence("outline")
+        assert "holds no index; build one with `hierindex build" in said
+        store.add(tree())
+        assert client.reply("outline")["generation"] == 1
+
+
+def test_a_model_is_loaded_once_and_another_one_after_a_rebuild_with_it(built, monkeypatch) -> None:
+    loaded = []
+
+    def load(name: str, **_):
+        loaded.append(name)
+        return HashingEmbedding(model_name=name)
+
+    monkeypatch.setattr("hierindex.retrieve.stored_tree.load_embed_model", load)
+    with agent(server_of(lambda: Reader(built.store))) as client:
+        for _ in range(2):
+            client.reply("search", query=QUESTION)
+        assert loaded == ["hashing"]
+        other = SemanticHierarchy(embed_model=HashingEmbedding(model_name="other"))
+        HierarchicalIndex.build(documents(), built.store.uri, hierarchy=other)
+        assert client.reply("search", query=QUESTION)["generation"] == 2
+        assert loaded == ["hashing", "other"]

@@ -1,0 +1,203 @@
+"""An agent's path over standard input and output, and over HTTP."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from agent import agent
+from fakes import HashingEmbedding
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from processes import started
+from store.trees import documents
+
+from hierindex.serve.address import Address
+from hierindex.serve.guard import Guard
+from hierindex.serve.mcp.reader import Reader
+from hierindex.serve.mcp.server import application, server_of
+from hierindex.serve.server import Server
+
+PATIENCE = 60  # seconds, for a machine that is busy
+TEXTS = {document.doc_id: document.text for document in documents()}
+COMMAND = [sys.executable, "-W", "ignore", str(Path(__file__).parent / "stdio_server.py")]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+def stdio(index):
+    arguments = [*COMMAND[1:], index.store.uri]
+    return stdio_client(StdioServerParameters(command=COMMAND[0], args=arguments, env=ENVIRONMENT))
+
+
+@contextmanager
+def served(index):
+    """The address of a server over HTTP."""
+    address = Address.at("127.0.0.1", (0,))
+    app = application(server_of(lambda: Reader(index.store, HashingEmbedding())))
+    with Server(Guard(app, address.hosts), [address.bound]):
+        yield f"{address.url}mcp"
+
+
+def path(client) -> None:
+    """Ten answers with citations, of an agent that knew nothing of the index."""
+    assert [tool.name for tool in client.tools()][:2] == ["search", "outline"]
+    assert "expand" in client.client.instructions
+    (first, *_) = client.reply("outline", budget=300)["results"]
+    node, seen = client.reply("expand", id=first["id"]), []
+    while node["results"]:
+        node = client.reply("expand", id=node["results"][0]["id"])
+    seen.append(client.reply("read", id=node["node"]["id"])["citations"][0])
+    for text in TEXTS.values():
+        for sentence in text.split("  ")[:3]:
+            subject, _, fact = sentence.partition(" met ")
+            cited = client.answer(subject, [f"{subject} met {fact}"])
+            seen.append({"document": cited.document, "start": cited.start, "end": cited.end})
+            assert TEXTS[cited.document][cited.start : cited.end] == sentence
+    assert len(seen) >= 10
+    assert client.sentence("read", id="nothing").startswith("No node and no document")
+
+
+def test_an_agent_answers_over_stdio(own) -> None:
+    with agent(stdio(own)) as client:
+        path(client)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_an_agent_answers_over_http(own, mode) -> None:
+    with served(own) as url, agent(url, mode=mode) as client:
+        path(client)
+
+
+def test_nothing_but_protocol_is_written(own) -> None:
+    """And the server ends with its input, also in the middle of a call."""
+    calls = [
+        ("initialize", HELLO),
+        ("tools/list", {}),
+        ("tools/call", {"name": "search", "arguments": {"query": "harbour"}}),
+        ("tools/call", {"name": "read", "arguments": {"id": "x" * 100_000}}),
+        ("no/method", {}),
+    ]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": i, "method": method, "params": params})
+        for i, (method, params) in enumerate(calls)
+    ]
+    with subprocess.Popen(
+        [*COMMAND, own.store.uri],
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdin.write("\n".join([*lines, "no JSON", ""]))
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(len(calls))]
+        process.stdin.write(lines[2] + "\n")
+        rest, said = process.communicate(timeout=PATIENCE)
+    assert {answer.get("id") for answer in answers} >= {0, 1, 2, 3}
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
+    assert process.returncode == 0
+    assert "A question." in said
+    assert "Traceback" not in said
+
+
+def test_a_client_that_is_gone_leaves_the_server_to_others(own) -> None:
+    call = {"name": "search", "arguments": {"query": "harbour"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {"Accept": "application/json, text/event-stream"}
+    with served(own) as url:
+        for _ in range(5):
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(url, json=body, headers=headers, timeout=httpx.Timeout(9, read=1e-3))
+        with agent(url) as client:
+            assert client.reply("outline")["generation"] == 1
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+)
+def test_a_page_of_another_site_is_refused(own, headers) -> None:
+    with served(own) as url:
+        answer = httpx.post(url, json={}, headers=headers)
+        assert (answer.status_code, [*answer.json()]) == (403, ["error"])
+        too_long = httpx.post(url, json={"x": "x" * 5_000_000})
+        assert too_long.status_code == 413
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_over_http_until_it_is_stopped(own, tmp_path, number) -> None:
+    (tmp_path / "err").touch()
+    process = started(["mcp", "--index", "index", "--http", "--port", "0"], tmp_path)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not (said := (tmp_path / "err").read_text()).endswith("\n"):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        (url,) = re.fullmatch(
+            r"hierindex: Serving until Ctrl-C, at (http://127.0.0.1:\d+/mcp)\n", said
+        ).groups()
+        with agent(url) as client:
+            assert client.reply("outline")["generation"] == 1
+        os.kill(process.pid, number)
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+        assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
+        assert (tmp_path / "out").read_text() == ""
+    finally:
+        process.kill()
+        process.join()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_command_though_its_input_is_open(own, number) -> None:
+    command = [sys.executable, "-m", "hierindex.cli.app", "mcp", "--index", own.store.uri]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=ENVIRONMENT, **pipes) as process:
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+        process.stdin.write(json.dumps(hello) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "hierindex"
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == -number
+
+
+def test_a_port_is_of_http(tmp_path, capsys, monkeypatch) -> None:
+    from hierindex.cli.app import main
+
+    monkeypatch.setattr(sys, "argv", ["hierindex", "mcp", "--index", "x", "--port", "1"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert capsys.readouterr().err == "hierindex: --port needs --http.\n"
+
+
+@pytest.mark.parametrize("missing", ["mcp", "mcp_types", "starlette"])
+def test_the_extra_is_named_if_it_is_missing(tmp_path, capsys, monkeypatch, missing) -> None:
+    from hierindex.cli.app import main
+
+    for name in [*sys.modules]:
+        if name.startswith(("hierindex.serve", missing)):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setattr(sys, "argv", ["hierindex", "mcp", "--index", "x"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert capsys.readouterr().err == (
+        "hierindex: The MCP server needs `pip install 'hierindex[serve]'`.\n"
+    )
