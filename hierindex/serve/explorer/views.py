@@ -98,19 +98,20 @@ async def of_icicle(
     width = max(1, x1 - x0)
     cells = icicle.cells(first, x0 + start * width, x0 + end * width, n)
     ids, depth = order.ids_at(cells), icicle.depth[icicle.part(first)]
+    top = 0 if first is None else int(icicle.depth[first])
     columns = await snapshot.columns("id", "title", node_ids=ids)
     titles = dict(zip(columns["id"], columns["title"], strict=True))
     rows = zip(
         ids,
         icicle.level[cells].tolist(),
-        (icicle.depth[cells] - depth[:1]).tolist(),
+        (icicle.depth[cells] - top).tolist(),
         ((icicle.x0[cells] - x0) / width).round(9).tolist(),
         ((icicle.x1[cells] - x0) / width).round(9).tolist(),
         strict=True,
     )
     keys = ("id", "title", "level", "depth", "x0", "x1")
     return {
-        "depth": int(depth.max(initial=0) - depth[:1].sum()),
+        "depth": int(depth.max(initial=top)) - top,
         "cells": [
             dict(zip(keys, (node_id, titles[node_id], *row), strict=True)) for node_id, *row in rows
         ],

@@ -28,8 +28,8 @@ export function shown(text) {
 }
 
 /** Return a number with its noun, in the plural unless it is one. */
-export function counted(n, noun) {
-  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+export function counted(n, noun, plural = `${noun}s`) {
+  return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 }
 
 /** Return what is under a node, such as "3 documents, 20 chunks", in an element. */
