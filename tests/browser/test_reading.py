@@ -243,15 +243,29 @@ def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
     assert rows.last.get_attribute("aria-posinset") == "450"
 
 
-def test_a_link_to_a_node_far_down_a_list_reveals_it(look, serve, tmp_path):
-    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
+def test_a_node_far_down_a_list_is_shown_with_those_around_it(look, serve, tmp_path):
+    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(1230))
     index = of_documents(tmp_path / "many", Document(text=text, id_="archive"))
     url = serve(index)
-    last = apart(lambda: index.describe(index.info()["roots"][0])["children"][-1])
-    page = look(f"{url}#node={last}")
-    until(lambda: page.locator("#tree .row[aria-selected=true]").count() == 1)
-    until(lambda: "Report 449" in page.locator("#tree [aria-selected=true] .excerpt").inner_text())
-    assert "Report 449" in cited(page)
+    children = apart(lambda: index.describe(index.info()["roots"][0])["children"])
+    page = look(f"{url}#node={children[1150]}")
+    rows = page.locator("#tree .row")
+    until(lambda: "Report 1150" in page.locator("#tree [aria-selected=true] .excerpt").inner_text())
+    assert "Report 1150" in cited(page)
+
+    def places():
+        return rows.evaluate_all("rows => rows.map((row) => Number(row.ariaPosInSet))")
+
+    head, around = [*range(1, 101)], [*range(1101, 1201)]
+    assert places() == [1, *head, 0, *around, 0]
+    gaps = page.locator("#tree .more")
+    assert gaps.all_inner_texts() == ["Show 100 more of 1,230 rows", "Show 30 more of 1,230 rows"]
+    gaps.first.click()
+    until(lambda: places() == [1, *head, *range(101, 201), 0, *around, 0])
+    gaps.last.click()
+    until(lambda: places() == [1, *head, *range(101, 201), 0, *around, *range(1201, 1231)])
+    page.locator("#tree .row").first.locator(".twist").click()
+    until(lambda: places() == [1])
 
 
 def test_widening_keeps_the_place_that_is_read(look, serve, tmp_path):

@@ -44,15 +44,16 @@ class Index(View):
 
 
 class Nodes(View):
-    """Children of a node, or roots."""
+    """Children of a node, or roots: those from a number on, or those around one."""
 
     of: str | None = None
     start: int = Field(default=0, ge=0)
+    around: str | None = None
     n: int = Field(default=200, ge=1, le=1000)
 
     async def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_nodes`."""
-        return await views.of_nodes(snapshot, self.of, self.start, self.n)
+        return await views.of_nodes(snapshot, self.of, self.start, self.around, self.n)
 
 
 class Node(View):

@@ -4,12 +4,14 @@ import json
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
 from llama_index.core.vector_stores.types import (
     MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
 
+from hierindex.errors import InputError
 from hierindex.record import TITLE, NodeRecord, Quote, Span
 from hierindex.retrieve.question import of_documents
 from hierindex.retrieve.reading_order import entries, reading_order
@@ -42,13 +44,30 @@ async def of_index(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-async def of_nodes(snapshot: Snapshot, of: str | None, start: int, n: int) -> dict[str, Any]:
-    """Return n children of a node, or roots, from number `start`, and the `total` of them."""
+async def of_nodes(
+    snapshot: Snapshot, of: str | None, start: int, around: str | None, n: int
+) -> dict[str, Any]:
+    """Return n children of a node, or roots, from number `start`, and the `total` of them.
+
+    If the child `around` is given, `start` is that of the part of n that it is in.
+
+    Raises
+    ------
+    InputError
+        If `around` is no such child.
+    """
     order = await reading_order(snapshot)
     children = order.icicle.children(None if of is None else order.position(of))
+    if around is not None:
+        position = order.position(around)
+        place = int(np.searchsorted(children, position))
+        if position not in children[place : place + 1]:
+            what = "a root" if of is None else f"a child of {of!r}"
+            raise InputError(f"Node {around!r} is not {what}.")
+        start = place - place % n
     shown = children[start : start + n].tolist()
     nodes = await entries(snapshot, order, shown, BEGINNING)
-    return {"of": of, "nodes": nodes, "total": len(children)}
+    return {"of": of, "nodes": nodes, "start": start, "total": len(children)}
 
 
 async def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:

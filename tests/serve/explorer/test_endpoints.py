@@ -47,6 +47,20 @@ def test_children_come_in_parts(index, client) -> None:
     assert {part["total"] for part in parts} == {whole["total"]}
 
 
+def test_children_come_around_one_of_them(client) -> None:
+    (root, *_) = client.json("nodes")["nodes"]
+    whole = client.json("nodes", of=root["id"])["nodes"]
+    for n in (1, 2, len(whole) + 1):
+        for i, child in enumerate(whole):
+            part = client.json("nodes", of=root["id"], around=child["id"], n=n)
+            assert part["start"] == i - i % n
+            assert part["nodes"] == whole[part["start"] : part["start"] + n]
+            assert part["total"] == len(whole)
+    said = f"Node '{root['id']}' is not a child of '{root['id']}'."
+    assert client.sentence("nodes", of=root["id"], around=root["id"]) == said
+    assert "is not a root" in client.sentence("nodes", around=whole[0]["id"])
+
+
 def test_a_node_is_shown_with_its_place(index, client) -> None:
     nodes = [*listed(client)]
     by_level: dict[int, list] = {}
@@ -204,7 +218,7 @@ def test_hostile_text_is_data(own, own_client) -> None:
 def test_an_emptied_index_is_shown(own, own_client) -> None:
     own.store.delete_nodes(columns_of(own.store, "id")["id"])
     assert own_client.json("index")["levels"] == []
-    assert own_client.json("nodes") == {"of": None, "nodes": [], "total": 0}
+    assert own_client.json("nodes") == {"of": None, "nodes": [], "start": 0, "total": 0}
     assert own_client.json("icicle") == {"depth": 0, "cells": []}
     assert own_client.json("search", q="harbour") == {"nodes": []}
     assert own_client.json("map", level=0)["points"] == []

@@ -41,8 +41,8 @@ export class Served {
     return this.reply("index", {}, { cache: "no-cache" });
   }
 
-  nodes(of, start, n) {
-    return this.kept("nodes", { of, start, n });
+  nodes(of, { start, around }, n) {
+    return this.kept("nodes", { of, start, around, n });
   }
 
   node(id) {
@@ -143,13 +143,12 @@ export class Embedded {
     return { ...this.data.index, left_out: this.data.left_out };
   }
 
-  async nodes(of, start, n) {
+  async nodes(of, { start = 0, around = null }, n) {
     const all = this.children(of);
-    return {
-      of,
-      nodes: all.slice(start, start + n).map((node) => this.brief(node)),
-      total: all.length,
-    };
+    const place = all.indexOf(this.byId.get(around));
+    const first = around === null ? start : place - (place % n);
+    const nodes = all.slice(first, first + n).map((node) => this.brief(node));
+    return { of, nodes, start: first, total: all.length };
   }
 
   async node(id) {
