@@ -29,7 +29,8 @@ export class Changed extends Failure {
  * The server's JSON, of one generation: that of the first reply.
  *
  * When a reply is of another, `onChange` is called; answers to questions are returned all the
- * same, and for all else `Changed` is raised. Replies are kept, apart from answers and cells.
+ * same, with their `generation`, as are the sources of that, and for all else `Changed` is raised.
+ * Replies are kept, apart from answers and cells.
  */
 export class Served {
   constructor() {
@@ -49,8 +50,8 @@ export class Served {
     return this.kept("node", { id });
   }
 
-  source({ document, start, end }, context) {
-    return this.kept("source", { document, start, end, context });
+  source({ document, start, end }, context, generation) {
+    return this.kept("source", { document, start, end, context }, generation);
   }
 
   icicle(from, to, n) {
@@ -65,22 +66,31 @@ export class Served {
     return this.kept("map", { level, n });
   }
 
-  ask(options, signal) {
-    return this.reply("ask", options, { signal });
+  async ask(question, signal) {
+    const { reply, generation } = await this.get("ask", question, { signal });
+    return { ...reply, generation };
   }
 
-  kept(path, parameters) {
-    const key = path + JSON.stringify(parameters);
+  kept(path, parameters, generation = null) {
+    const key = JSON.stringify([path, parameters, generation]);
     if (!this.replies.has(key)) {
       if (this.replies.size >= KEPT) this.replies.clear();
-      const reply = this.reply(path, parameters);
+      const reply = this.reply(path, parameters, {}, generation);
       this.replies.set(key, reply);
       reply.catch(() => this.replies.delete(key));
     }
     return this.replies.get(key);
   }
 
-  async reply(path, parameters, options = {}) {
+  /** Return a reply of a generation, by default the page's. */
+  async reply(path, parameters, options = {}, expected = null) {
+    const isOf = (generation) => generation === (expected ?? this.generation);
+    const { reply } = await this.get(path, parameters, options, isOf);
+    return reply;
+  }
+
+  /** Return a reply of a generation that passes, and which one it is of. */
+  async get(path, parameters, options, passes = () => true) {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(parameters)) {
       for (const each of [value].flat()) {
@@ -100,12 +110,10 @@ export class Served {
     }
     const generation = response.headers.get("Hierindex-Generation");
     this.generation ??= generation;
-    if (generation !== this.generation && generation) {
-      this.onChange();
-      if (path !== "ask") throw new Changed();
-    }
+    if (generation && generation !== this.generation) this.onChange();
+    if (generation && !passes(generation)) throw new Changed();
     if (!response.ok) throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
-    return reply;
+    return { reply, generation };
   }
 }
 
@@ -215,6 +223,10 @@ export class Embedded {
     found.sort((a, b) => has(b.title) - has(a.title));
     const path = (node) => this.path(node).map((above) => above.id);
     return { nodes: found.slice(0, n).map((node) => ({ ...this.brief(node), path: path(node) })) };
+  }
+
+  async ask() {
+    throw new Failure("A report answers no questions; hierindex explore does.");
   }
 
   children(id) {

@@ -131,7 +131,7 @@ function passagesIn(text, quote, isChunk) {
 
 /**
  * Divide an extractive answer, of which each passage ends with its number, as in "It rained. [1]";
- * a passage may have such numbers of its own.
+ * a passage may have such numbers of its own, so its length is skipped.
  *
  * @param {{answer: string, citations: (object|null)[]}} answer
  * @returns {{text: string, passage: object|null, mark?: boolean}[]}
@@ -142,7 +142,9 @@ export function cited({ answer, citations }) {
   let from = 0;
   for (const [i, passage] of citations.entries()) {
     const number = `[${i + 1}]`;
-    const at = `${text}\n\n`.indexOf(`${number}\n\n`, from);
+    const find = (start) => `${text}\n\n`.indexOf(`${number}\n\n`, start);
+    const after = find(from + (passage ? passage.end - passage.start : 0));
+    const at = after < 0 ? find(from) : after; // what was rewritten is shorter than its source
     if (at < 0) break;
     pieces.push({ text: text.slice(from, at), passage });
     pieces.push({ text: number, passage, mark: true });
