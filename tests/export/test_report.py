@@ -32,6 +32,7 @@ def test_it_has_all_that_the_index_holds(any_index, tmp_path) -> None:
         "left_out": None,
     }
     assert data["index"].items() >= any_index.info().items()
+    assert data["index"]["time"] == any_index.store.generations()[-1]["time"]
     assert (data["of"], data["left_out"]) == (None, None)
     outline = []
 

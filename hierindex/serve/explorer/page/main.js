@@ -78,6 +78,8 @@ class Explorer {
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
     showHealth(byId("health-card"), info);
+    byId("about").textContent = this.data.about ?? "";
+    byId("about").hidden = !this.data.about;
     this.question.start(info.levels);
     this.map.start(info.levels);
     if (!info.documents) {
