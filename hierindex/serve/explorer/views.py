@@ -23,6 +23,7 @@ from hierindex.store.table_snapshot import once
 
 BEGINNING = 300  # characters of a text
 MOST = 1000  # entries of a list
+CANDIDATES = 4  # for each node of a search, to rank by their titles
 SHORT = ("id", "title", "level")
 
 
@@ -138,15 +139,29 @@ async def of_icicle(
 
 
 async def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
-    """Return the n nodes that best match words, each with the ids of the `path` to it."""
+    """Return the n nodes that best match words: those with all in their title first, from the top.
+
+    Each has the ids of the `path` to it, and `of`: the title or id of its document, None if it has
+    several.
+    """
     order = await reading_order(snapshot)
     mode = VectorStoreQueryMode.TEXT_SEARCH
-    query = VectorStoreQuery(query_str=words, mode=mode, similarity_top_k=n)
-    found = (await snapshot.found(query, "id"))["id"].to_pylist()
-    positions = [order.position(node_id) for node_id in found]
+    query = VectorStoreQuery(query_str=words, mode=mode, similarity_top_k=CANDIDATES * n)
+    rows = (await snapshot.found(query, "id", "title", "level", "documents")).to_pylist()
+    each = words.lower().split()
+
+    def rank(row: dict[str, Any]) -> int:
+        title = row["title"].lower()
+        return -1 - row["level"] if all(word in title for word in each) else 0
+
+    found = sorted(rows, key=rank)[:n]
+    positions = [order.position(row["id"]) for row in found]
     nodes = await entries(snapshot, order, positions, BEGINNING)
-    for node, position in zip(nodes, positions, strict=True):
+    documents = [row["documents"][0] if len(row["documents"]) == 1 else None for row in found]
+    titles = await titles_of_documents(snapshot, [*{each for each in documents if each}])
+    for node, position, document in zip(nodes, positions, documents, strict=True):
         node["path"] = order.ids_at(order.icicle.path(position))
+        node["of"] = titles.get(document, document) if document else None
     return {"nodes": nodes}
 
 

@@ -131,6 +131,12 @@ def test_words_are_found_at_all_levels(index, client) -> None:
         assert node["path"] == paths[node["id"]]
         text = index.describe(node["id"])["text"]
         assert "harbour" in (text + node["title"]) or "lantern" in (text + node["title"])
+        documents = index.describe(node["id"])["documents"]
+        assert node["of"] == (documents[0] if len(documents) == 1 else None)
+    levels = [
+        node["level"] for node in found if {"harbour", "lantern"} <= {*node["title"].split(", ")}
+    ]
+    assert levels == sorted(levels, reverse=True)
     assert len(client.json("search", q="harbour", n=2)["nodes"]) == 2
     for words in ("", "  ", "'\"); --", "zzz", "AND OR NOT *", "\u202e\0"):
         assert client.json("search", q=words)["nodes"] == []

@@ -120,8 +120,8 @@ export class Served {
 /**
  * The data of a report.
  *
- * @param {object} data `index`, as the server returns it; `nodes`, a list of them depth-first in
- *     reading order, each with `id`, `parent` (null for the first ones), `title`, `level`,
+ * @param {object} data `index`, as the server returns it, and its `time`; `of`, the id of the node
+ *     that it is a part below, or null; `nodes`, a list of them depth-first in reading order, each with `id`, `parent` (null for the first ones), `title`, `level`,
  *     `document`, `documents`, `chunks`, `text` and `quotes`, these empty if there was no room;
  *     `titles` of documents by their ids; and `left_out`, a sentence on what had no room, or null.
  */
@@ -145,6 +145,15 @@ export class Embedded {
         .push({ start: place.start - place.at, place, text: node.text });
     }
     for (const chunks of this.chunks.values()) chunks.sort((a, b) => a.start - b.start);
+  }
+
+  /** What the file is, in a sentence. */
+  get about() {
+    const { name, generation, time } = this.data.index;
+    const top = this.data.of && this.byId.get(this.data.of).title;
+    const part = top ? `part “${top}” of ` : "";
+    const day = time ? `, of ${time.slice(0, 10)}` : "";
+    return `A report of ${part}the index “${name}” (generation ${generation}${day}), by hierindex.`;
   }
 
   async index() {
@@ -211,7 +220,7 @@ export class Embedded {
       }
     };
     walk(this.children(null), 0, 0);
-    cells.sort((a, b) => b.x1 - b.x0 - (a.x1 - a.x0));
+    cells.sort((a, b) => b.chunks - a.chunks || a.depth - b.depth);
     const depth = cells.reduce((most, cell) => Math.max(most, cell.depth), 0);
     return { depth, cells: cells.slice(0, n) };
   }
@@ -220,9 +229,15 @@ export class Embedded {
     const words = q.toLowerCase().split(/\s+/).filter(Boolean);
     const has = (text) => words.every((word) => text.toLowerCase().includes(word));
     const found = this.data.nodes.filter((node) => has(`${node.title} ${node.text}`));
-    found.sort((a, b) => has(b.title) - has(a.title));
-    const path = (node) => this.path(node).map((above) => above.id);
-    return { nodes: found.slice(0, n).map((node) => ({ ...this.brief(node), path: path(node) })) };
+    const rank = (node) => (has(node.title) ? 1 + node.level : 0);
+    found.sort((a, b) => rank(b) - rank(a));
+    return { nodes: found.slice(0, n).map((node) => this.foundOf(node)) };
+  }
+
+  foundOf(node) {
+    const document = node.documents === 1 ? node.quotes[0]?.document : null;
+    const of = this.data.titles?.[document] ?? document ?? null;
+    return { ...this.brief(node), path: this.path(node).map(({ id }) => id), of };
   }
 
   async ask() {

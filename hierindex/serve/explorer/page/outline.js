@@ -1,7 +1,7 @@
 /** The outline: titles that expand and collapse, worked by keyboard as an ARIA tree. */
 
 import { element } from "./elements.js";
-import { counted, shown, sizeOf } from "./text.js";
+import { counted, plain, shown, sizeOf } from "./text.js";
 
 const MORE = 100; // children to load at a time
 const PAGE_ROWS = 10; // rows that PageUp and PageDown move by
@@ -117,7 +117,7 @@ export class Outline {
       },
       element("span", { class: "twist", "aria-hidden": "true" }),
       element("span", { class: "title", dir: "auto" }, shown(brief.title)),
-      element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(brief.text)),
+      element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(plain(brief.text))),
       element("span", { class: "lit" }),
       sizeOf(brief),
     );

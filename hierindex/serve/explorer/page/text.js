@@ -27,6 +27,16 @@ export function shown(text) {
   return fragment;
 }
 
+/** Return the beginning of a text without the commonest signs of Markdown, which mean nothing there. */
+export function plain(text) {
+  return text
+    .replace(/^[ \t]*(?:#{1,6}|>|[-*+])[ \t]+/gm, "") // of headings, quotes and lists
+    .replace(/^[ \t|:=~-]{3,}$/gm, "") // rules, and lines below headings
+    .replace(/^\|.*\|$/gm, (row) => row.replaceAll("|", " "))
+    .replace(/!?\[([^\]\n]*)\]\([^)\s]*\)/g, "$1") // links and pictures
+    .replace(/(?<![\w*`])(\*{1,3}|`{1,2})(?=\S)([^\n]*?\S)\1(?![\w*`])/g, "$2");
+}
+
 /** Return a number with its noun, in the plural unless it is one. */
 export function counted(n, noun, plural = `${noun}s`) {
   return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
