@@ -137,12 +137,11 @@ export class Embedded {
     }
     this.chunks = new Map(); // by document, in the order of its text
     for (const node of data.nodes) {
-      const place = node.level ? null : node.quotes[0];
-      if (!place?.verbatim || !node.text) continue;
-      if (!this.chunks.has(place.document)) this.chunks.set(place.document, []);
-      this.chunks
-        .get(place.document)
-        .push({ start: place.start - place.at, place, text: node.text });
+      const [first] = node.level ? [] : node.quotes;
+      if (!first?.verbatim || !node.text) continue;
+      if (!this.chunks.has(first.document)) this.chunks.set(first.document, []);
+      const chunk = { start: first.start - first.at, places: node.quotes, text: node.text };
+      this.chunks.get(first.document).push(chunk);
     }
     for (const chunks of this.chunks.values()) chunks.sort((a, b) => a.start - b.start);
   }
@@ -192,7 +191,7 @@ export class Embedded {
       }
       text += "\n".repeat(Math.max(0, chunk.start - reached));
       text += chunk.text.slice(units(chunk.text)(Math.max(0, reached - chunk.start)));
-      if (chunk.start <= start) place = chunk.place;
+      place = chunk.places.findLast((each) => each.start <= start) ?? place;
       reached = to;
     }
     if (first > start || reached < end)
