@@ -17,6 +17,8 @@ from browser.actions import (
 )
 from llama_index.core.schema import Document
 
+from hierindex.serve.endpoint import GENERATION
+
 
 @pytest.fixture
 def page(look, serve, library):
@@ -232,6 +234,30 @@ def test_the_icicle_zooms_in_and_out(page):
         page.click("#zoom-out")
         page.wait_for_timeout(300)
     assert page.locator("#zoom-out").is_disabled()
+
+
+def test_what_the_icicle_has_not_loaded_is_no_blank(look, serve, library):
+    def first_cells(route):
+        icicle = route.fetch().json()
+        route.fulfill(json={**icicle, "cells": icicle["cells"][:3]}, headers={GENERATION: "1"})
+
+    page = look("about:blank")
+    page.route("**/api/icicle?*", first_cells)
+    page.goto(serve(library))
+    page.wait_for_selector("#cited")
+    page.wait_for_timeout(300)
+    shades = page.locator("#icicle").evaluate(
+        """(canvas) => {
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+            const at = (x, y) => 4 * (Math.floor(y * height) * width + Math.floor(x * width));
+            const shade = (x, y) => data.slice(at(x, y), at(x, y) + 4).join();
+            return [0.1, 0.5, 0.9].map((y) => [0.1, 0.4, 0.6, 0.9].map((x) => shade(x, y)));
+        }"""
+    )
+    for root, loaded, *others in shades:
+        assert "0,0,0,0" not in others
+        assert not {root, loaded} & {*others}
 
 
 def test_the_map_names_and_selects_chunks(page):
