@@ -147,7 +147,8 @@ async def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
     order = await reading_order(snapshot)
     mode = VectorStoreQueryMode.TEXT_SEARCH
     query = VectorStoreQuery(query_str=words, mode=mode, similarity_top_k=CANDIDATES * n)
-    rows = (await snapshot.found(query, "id", "title", "level", "documents")).to_pylist()
+    columns = ("id", "title", "level", "documents", "metadata")
+    rows = (await snapshot.found(query, *columns)).to_pylist()
     each = words.lower().split()
 
     def rank(row: dict[str, Any]) -> int:
@@ -157,11 +158,10 @@ async def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
     found = sorted(rows, key=rank)[:n]
     positions = [order.position(row["id"]) for row in found]
     nodes = await entries(snapshot, order, positions, BEGINNING)
-    documents = [row["documents"][0] if len(row["documents"]) == 1 else None for row in found]
-    titles = await titles_of_documents(snapshot, [*{each for each in documents if each}])
-    for node, position, document in zip(nodes, positions, documents, strict=True):
+    for node, position, row in zip(nodes, positions, found, strict=True):
         node["path"] = order.ids_at(order.icicle.path(position))
-        node["of"] = titles.get(document, document) if document else None
+        documents = row["documents"]
+        node["of"] = _title_in(row) or documents[0] if len(documents) == 1 else None
     return {"nodes": nodes}
 
 
@@ -187,7 +187,12 @@ async def titles_of_documents(
     rows = await snapshot.select("documents", "metadata", where=where)
     titles = dict[str, str]()
     for row in rows.to_pylist():
-        title = json.loads(row["metadata"]).get(TITLE)
-        if isinstance(title, str):
+        if title := _title_in(row):
             titles |= dict.fromkeys(row["documents"], title)
     return titles
+
+
+def _title_in(row: dict[str, Any]) -> str | None:
+    """Return the title of a row's document in its metadata."""
+    title = json.loads(row["metadata"]).get(TITLE)
+    return title if isinstance(title, str) else None
