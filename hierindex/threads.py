@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import wraps
 from threading import Event, Thread
@@ -112,9 +112,7 @@ def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
         further function is started, and those that run are abandoned; see `is_given_up`.
     """
     waiting, results, running = deque(functions), list[Future[T]](), set[Future[T]]()
-    given_up = Event()
-    token = _given_up.set(given_up)
-    try:
+    with may_be_given_up():
         while waiting or running:
             while waiting and len(running) < n_threads:
                 results.append(started(waiting.popleft()))
@@ -122,14 +120,23 @@ def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for result in done:
                 result.result()
-    finally:
-        given_up.set()
-        _given_up.reset(token)
     return [result.result() for result in results]
 
 
+@contextmanager
+def may_be_given_up() -> Iterator[Event]:
+    """Yield the event that `is_given_up` tells of in all that is started here; the end sets it."""
+    given_up = Event()
+    token = _given_up.set(given_up)
+    try:
+        yield given_up
+    finally:
+        given_up.set()
+        _given_up.reset(token)
+
+
 def is_given_up() -> bool:
-    """Return whether this runs for a call of `each` that has ended."""
+    """Return whether nobody waits for this any more, see `each` and `may_be_given_up`."""
     given_up = _given_up.get()
     return given_up is not None and given_up.is_set()
 

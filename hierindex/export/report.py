@@ -93,9 +93,10 @@ async def _report(
     nodes = _Nodes(snapshot, order, max_bytes)
     documents = None if top is None else [*NodeRecord.from_metadata(top.metadata).documents]
     titles = await titles_of_documents(snapshot, documents)
+    about = await of_index(snapshot) | {"time": snapshot.details()["time"]}
     data: dict[str, Any] = {
         "of": None if top is None else top.node_id,
-        "index": await of_index(snapshot) | ({} if top is None else {"roots": [], "titles": []}),
+        "index": about | ({} if top is None else {"roots": [], "titles": []}),
         "titles": titles if _size(titles) <= max_bytes // 10 else {},  # else ids are shown
         "left_out": nodes.left_out(),
     }

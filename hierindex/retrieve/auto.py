@@ -83,8 +83,8 @@ async def _is_mentioned(names: Sequence[str], search: Search) -> bool:
 
 
 def _scores(score: float) -> str:
-    than = "at least" if score >= THRESHOLD else "below"
-    return f"the question scores {score:.2f} as one about the whole, {than} {THRESHOLD}"
+    reads = "reads" if score >= THRESHOLD else "does not read"
+    return f"the question {reads} like one about the whole (score {score:.2f}, needs {THRESHOLD})"
 
 
 async def outlined(

@@ -76,22 +76,26 @@ class Stretch(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A chunk at a known place, and the id of the next one, if only white space is between."""
+    """A chunk at a known place, and the id of the next one, if only white space is between.
+
+    `sources` are its parts, each with its page, section and anchor.
+    """
 
     start: int
     text: str
     id: str
     next_id: str
-    source: Span
+    sources: tuple[Span, ...]
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Self | None:
         """Return the chunk of a row; None if its place is unknown or its text was edited."""
-        for quote in quotes_in(row["record"])[:1]:
-            if quote.source is not None and quote.verbatim:
-                start = quote.source.start - quote.at
-                return cls(start, row.get("text", ""), row["id"], row["next_id"], quote.source)
-        return None
+        quotes = quotes_in(row["record"])
+        sources = tuple(quote.source for quote in quotes if quote.source)
+        if not quotes or quotes[0].source is None or not quotes[0].verbatim:
+            return None
+        start = sources[0].start - quotes[0].at
+        return cls(start, row.get("text", ""), row["id"], row["next_id"], sources)
 
 
 async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> list[SourcePassage]:
@@ -130,7 +134,7 @@ async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> l
 
 
 async def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePassage:
-    """Return a passage of a document with the page, section and anchor of the chunk it begins in.
+    """Return a passage of a document with the page, section and anchor at which it begins.
 
     Only the texts of the chunks that are shown are read.
 
@@ -147,9 +151,10 @@ async def passage_at(snapshot: Snapshot, span: Span, context: int) -> SourcePass
     chunks = sorted(chunk for chunk in map(Chunk.of, rows) if chunk)
     for stretch in _stretches(chunks):
         if stretch.start <= span.start <= span.end <= stretch.end:
-            sources = [chunk.source for chunk in chunks if chunk.start <= span.start]
-            place = sources[-1]._replace(start=span.start, end=span.end)
-            return stretch.around(place, context)
+            sources = [source for chunk in chunks for source in chunk.sources]
+            before = [source for source in sources if source.start <= span.start]
+            place = max(before or sources[:1], key=lambda source: source.start)
+            return stretch.around(place._replace(start=span.start, end=span.end), context)
     raise InputError(
         f"The index does not hold characters {span.start} to {span.end} of {span.document!r}."
     )

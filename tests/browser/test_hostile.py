@@ -99,6 +99,31 @@ def test_right_to_left_text_is_set_so(page):
     assert page.locator("body").evaluate(direction) == "ltr"
 
 
+def test_sentences_of_a_summary_have_their_own_direction(look, serve, tmp_path):
+    texts = [
+        "The bridge was closed in 1963.",
+        "הגשר נסגר בשנת 1963 (על ידי City Council).",
+        "The mixed document starts in English.",
+        "أغلق الجسر في عام 1963 بسبب الفيضان.",
+    ]
+    documents = [Document(text=text, id_=str(i)) for i, text in enumerate(texts)]
+    page = look(serve(of_documents(tmp_path / "index", *documents)))
+    page.wait_for_selector("#cited")
+    page.locator("#summary .text").evaluate("(text) => (text.style.whiteSpace = 'nowrap')")
+    sentences = page.locator("#summary a.sentence")
+    said = [text.strip() for text in sentences.all_inner_texts()]
+    assert {text.isascii() for text in said} == {True, False}
+    ends = """(sentence) => [0, sentence.textContent.length - 1].map((at) => {
+        const range = new Range();
+        range.setStart(sentence.firstChild, at);
+        range.setEnd(sentence.firstChild, at + 1);
+        return range.getBoundingClientRect().x;
+    })"""
+    for i, text in enumerate(said):
+        first, last = sentences.nth(i).evaluate(ends)
+        assert (first < last) == text.isascii()
+
+
 def test_passages_after_characters_beyond_16_bits_are_right(page):
     open_row(page, "astral")
     sentences = page.locator("#summary a.sentence")

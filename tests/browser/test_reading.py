@@ -17,6 +17,8 @@ from browser.actions import (
 )
 from llama_index.core.schema import Document
 
+from hierindex.serve.endpoint import GENERATION
+
 
 @pytest.fixture
 def page(look, serve, library):
@@ -79,8 +81,36 @@ def test_a_citation_is_followed_and_back_returns(page):
     page.wait_for_selector("#summary:not([hidden])")
     assert page.url == of_node
     until(lambda: selected(page) == "Bridges")
+    assert page.locator("button[data-read=answer]").is_hidden()
+    assert page.locator("#tree [data-lit=source]").count() == 0
     page.go_forward()
     page.wait_for_selector("#answer:not([hidden])")
+
+
+def test_back_shows_the_earlier_answer_and_reload_asks_again(page):
+    other = "How much honey do bees need?"
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "/ask?" in request.url else 0)
+    ask(page, Level="0")
+    first = page.url
+    ask(page, other)
+    until(lambda: "honey" in page.evaluate("location.hash"))
+    assert "forty kilograms" in page.locator("#answer .answer").inner_text()
+    page.go_back()
+    question = page.locator("#answer h2")
+    until(lambda: question.inner_text() == QUESTION)
+    assert (page.url, len(asked)) == (first, 2)
+    assert page.input_value("#asked") == QUESTION
+    assert "40 centimetres" in page.locator("#answer .answer").inner_text()
+    page.go_forward()
+    until(lambda: question.inner_text() == other)
+    page.reload()
+    page.wait_for_selector("#tree [data-lit=source]")
+    until(lambda: question.inner_text() == other)
+    assert page.input_value("#asked") == other
+    assert page.locator("#options-set").inner_text().strip() == "(1)"
+    assert len(asked) == 3
+    assert asked[1] == asked[2]
 
 
 def test_numbers_in_brackets_of_a_document_are_no_citations(look, serve, tmp_path):
@@ -99,6 +129,15 @@ def test_numbers_in_brackets_of_a_document_are_no_citations(look, serve, tmp_pat
     for i, quote in enumerate(quotes):
         citations.nth(i).click()
         until(lambda quote=quote: cited(page) == quote)
+        until(lambda quote=quote: quote[:5].lower() in selected(page).lower())  # its node
+    text = "As Ito says [1]\\n\\nwe saw. [1]\\n\\nMore. [2]"
+    length = len("As Ito says [1]\n\nwe saw.")
+    pieces = page.evaluate(
+        "import('./assets/text.js').then(({ cited }) => cited({ answer: '" + text + "', "
+        "citations: [{ start: 0, end: " + str(length) + " }, { start: 90, end: 95 }] }))"
+    )
+    said = [flat(piece["text"]) for piece in pieces if piece["passage"]]
+    assert said == ["As Ito says [1] we saw.", "[1]", "More.", "[2]"]
 
 
 def test_a_link_opens_the_same_node_and_passage(page, look):
@@ -117,7 +156,7 @@ def test_a_link_opens_the_same_node_and_passage(page, look):
 def test_a_question_at_a_level_lights_up_its_sources(page, level):
     ask(page, Level=level)
     page.wait_for_selector("#tree [data-lit=source]")
-    links = page.locator("#answer .sources a")
+    links = page.locator("#answer .sources").first.locator("a")
     titles = {links.nth(i).inner_text() for i in range(links.count())}
     lit = set(page.locator("#tree [data-lit=source] .title").all_inner_texts())
     assert titles == lit
@@ -160,6 +199,19 @@ def test_search_in_place_finds_selects_and_returns(page):
     until(lambda: selected(page) == title)
 
 
+def test_what_is_found_is_told_apart(page):
+    page.fill("#find", "bees")
+    page.wait_for_selector("#found .row")
+    rows = page.locator("#found .row")
+    assert rows.first.locator(".title").inner_text() == "Bees"  # before its chunks
+    assert rows.first.locator(".of").inner_text() == "Gardens"
+    assert "#" not in rows.all_inner_texts()[1]
+    page.press("#find", "Escape")
+    row(page, "Bridges").locator(".twist").click()
+    until(lambda: page.locator("#tree .row").count() > 4)
+    assert not [text for text in page.locator("#tree .excerpt").all_inner_texts() if "#" in text]
+
+
 def test_words_that_are_nowhere_leave_the_outline(page):
     page.fill("#find", "xylophone")
     until(lambda: page.locator("#find-count").inner_text() == "nothing found")
@@ -184,6 +236,30 @@ def test_the_icicle_zooms_in_and_out(page):
     assert page.locator("#zoom-out").is_disabled()
 
 
+def test_what_the_icicle_has_not_loaded_is_no_blank(look, serve, library):
+    def first_cells(route):
+        icicle = route.fetch().json()
+        route.fulfill(json={**icicle, "cells": icicle["cells"][:3]}, headers={GENERATION: "1"})
+
+    page = look("about:blank")
+    page.route("**/api/icicle?*", first_cells)
+    page.goto(serve(library))
+    page.wait_for_selector("#cited")
+    page.wait_for_timeout(300)
+    shades = page.locator("#icicle").evaluate(
+        """(canvas) => {
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+            const at = (x, y) => 4 * (Math.floor(y * height) * width + Math.floor(x * width));
+            const shade = (x, y) => data.slice(at(x, y), at(x, y) + 4).join();
+            return [0.1, 0.5, 0.9].map((y) => [0.1, 0.4, 0.6, 0.9].map((x) => shade(x, y)));
+        }"""
+    )
+    for root, loaded, *others in shades:
+        assert "0,0,0,0" not in others
+        assert not {root, loaded} & {*others}
+
+
 def test_the_map_names_and_selects_chunks(page):
     page.click("#panes [data-pane=map]")
     page.wait_for_selector("#legend button")
@@ -197,6 +273,28 @@ def test_the_map_names_and_selects_chunks(page):
     legend = page.locator("#legend button").first
     legend.click()
     assert legend.get_attribute("aria-pressed") == "true"
+
+
+def test_the_map_zooms_by_wheel_and_keys(page):
+    page.click("#panes [data-pane=map]")
+    page.wait_for_selector("#legend button")
+    page.focus("#points")
+    canvas = page.locator("#points")
+    canvas.hover(position={"x": 3, "y": 3})  # near no point
+    whole = pixels(canvas)
+    page.mouse.wheel(0, -300)
+    until(lambda: pixels(canvas) != whole)
+    page.mouse.wheel(0, 300)
+    until(lambda: pixels(canvas) == whole)
+    page.keyboard.press("+")
+    until(lambda: pixels(canvas) != whole)
+    page.keyboard.press("-")
+    until(lambda: pixels(canvas) == whole)
+
+
+def pixels(canvas):
+    """A canvas as a PNG image."""
+    return canvas.evaluate("(canvas) => canvas.toDataURL()")
 
 
 def test_a_map_that_arrives_late_is_not_shown_for_another_level(page):
@@ -243,15 +341,29 @@ def test_long_lists_load_what_is_asked_for(look, serve, tmp_path):
     assert rows.last.get_attribute("aria-posinset") == "450"
 
 
-def test_a_link_to_a_node_far_down_a_list_reveals_it(look, serve, tmp_path):
-    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(450))
+def test_a_node_far_down_a_list_is_shown_with_those_around_it(look, serve, tmp_path):
+    text = "\n\n".join(f"Report {i} of the archive has {i} pages." for i in range(1230))
     index = of_documents(tmp_path / "many", Document(text=text, id_="archive"))
     url = serve(index)
-    last = apart(lambda: index.describe(index.info()["roots"][0])["children"][-1])
-    page = look(f"{url}#node={last}")
-    until(lambda: page.locator("#tree .row[aria-selected=true]").count() == 1)
-    until(lambda: "Report 449" in page.locator("#tree [aria-selected=true] .excerpt").inner_text())
-    assert "Report 449" in cited(page)
+    children = apart(lambda: index.describe(index.info()["roots"][0])["children"])
+    page = look(f"{url}#node={children[1150]}")
+    rows = page.locator("#tree .row")
+    until(lambda: "Report 1150" in page.locator("#tree [aria-selected=true] .excerpt").inner_text())
+    assert "Report 1150" in cited(page)
+
+    def places():
+        return rows.evaluate_all("rows => rows.map((row) => Number(row.ariaPosInSet))")
+
+    head, around = [*range(1, 101)], [*range(1101, 1201)]
+    assert places() == [1, *head, 0, *around, 0]
+    gaps = page.locator("#tree .more")
+    assert gaps.all_inner_texts() == ["Show 100 more of 1,230 rows", "Show 30 more of 1,230 rows"]
+    gaps.first.click()
+    until(lambda: places() == [1, *head, *range(101, 201), 0, *around, 0])
+    gaps.last.click()
+    until(lambda: places() == [1, *head, *range(101, 201), 0, *around, *range(1201, 1231)])
+    page.locator("#tree .row").first.locator(".twist").click()
+    until(lambda: places() == [1])
 
 
 def test_widening_keeps_the_place_that_is_read(look, serve, tmp_path):
@@ -268,6 +380,6 @@ def test_widening_keeps_the_place_that_is_read(look, serve, tmp_path):
         page.get_by_text(more).evaluate("(button) => button.click()")
         until(lambda n=n: len(shown.inner_text()) > n)
         assert abs(page.evaluate(top) - before) < 2
-    assert not page.get_by_text("More", exact=False).locator("visible=true").count()
+    assert not shown.get_by_text("More").locator("visible=true").count()
     assert "Page 150 " in cited(page)
     assert page.locator("#notice").is_hidden()

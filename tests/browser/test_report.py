@@ -50,6 +50,12 @@ def test_a_report_is_read_as_the_explorer_is(page, screenshots):
     until(page.locator("#zoom-out").is_enabled)
 
 
+def test_a_report_says_what_it_is(page, library):
+    day = apart(library.store.generations)[-1]["time"][:10]
+    said = f"A report of the index “library” (generation 1, of {day}), by hierindex."
+    assert page.locator("#about").inner_text() == said
+
+
 def test_a_report_finds_words_in_place(page):
     page.fill("#find", "honey")
     page.wait_for_selector("#found .row")

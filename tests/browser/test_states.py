@@ -124,6 +124,8 @@ def test_a_page_stays_with_its_generation_until_it_is_reloaded(look, serve, tmp_
     ask(page, "How many pages has report 149 of the archive?")
     assert "149 pages" in page.locator("#answer .answer").inner_text()
     page.wait_for_selector("#changed:not([hidden])")
+    page.locator("#answer a.citation").first.click()
+    until(lambda: "149 pages" in page.locator("#passage").inner_text())
     rows.first.click()  # whose text the page has
     until(lambda: page.locator("#summary h2").is_visible())
     assert changed.is_visible()

@@ -32,6 +32,7 @@ def test_it_has_all_that_the_index_holds(any_index, tmp_path) -> None:
         "left_out": None,
     }
     assert data["index"].items() >= any_index.info().items()
+    assert data["index"]["time"] == any_index.store.generations()[-1]["time"]
     assert (data["of"], data["left_out"]) == (None, None)
     outline = []
 
@@ -158,11 +159,13 @@ def test_only_the_page_may_run_script(index, tmp_path) -> None:
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     assert page.index(policy) < min(page.index("<script"), page.index("<style"))
     (code,) = re.findall(r'<script type="module">(.*?)</script>', page, re.DOTALL)
-    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    styles = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
     assert len(re.findall("<script|<!--", page)) == 2
-    for what, kind in ((code, "script-src"), (style, "style-src")):
-        digest = base64.b64encode(hashlib.sha256(what.encode()).digest()).decode()
-        assert f"{kind} 'sha256-{digest}'" in policy
+    assert len(styles) == len([*PAGE.glob("*.css")])
+    for kind, parts in (("script-src", [code]), ("style-src", styles)):
+        digests = (base64.b64encode(hashlib.sha256(part.encode()).digest()) for part in parts)
+        allowed = " ".join(f"'sha256-{digest.decode()}'" for digest in digests)
+        assert f"{kind} {allowed};" in policy
     assert not re.search(r'(src|href)="(?!data:)', page)
 
 

@@ -240,6 +240,21 @@ def test_a_passage_is_shown_as_in_the_whole_text(tmp_path, overlap):
             wait_for(passage_at(snapshot, Span("a", start, end), 10))
 
 
+def test_a_passage_has_the_page_that_it_begins_on(tmp_path):
+    """Also if its chunk begins on the page before."""
+    lines = [["The lamp burned."], ["The keeper slept."], ["A storm came.", "It passed."]]
+    pages = [[Typed(text, 700 - 20 * i) for i, text in enumerate(page)] for page in lines]
+    (tmp_path / "a.pdf").write_bytes(typed(*pages))
+    index = built(tmp_path / "a.pdf", tmp_path / "index", chunk_size=200)
+    snapshot = index.store.snapshot()
+    (chunk,) = (node for node in index.store.get_nodes() if "lamp" in node.text)
+    for number, page in enumerate(lines, start=1):
+        for text in page:
+            start = chunk.text.index(text)
+            span = Span("a.pdf", start, start + len(text))
+            assert wait_for(passage_at(snapshot, span, 0)).citation == span._replace(page=number)
+
+
 def test_places_in_few_documents_are_cached(tmp_path):
     texts = {f"{i}.txt": f"{TEXT} This is letter {i}." for i in range(20)}
     snapshot = built([Document(text=t, id_=i) for i, t in texts.items()], tmp_path).store.snapshot()

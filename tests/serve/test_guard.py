@@ -62,7 +62,7 @@ def test_the_page_itself_and_links_to_it_are_answered(page) -> None:
     assert page.get("/", headers=link | {"Sec-Fetch-Dest": "iframe"}).status_code == 403
 
 
-@pytest.mark.parametrize("path", ["/", "/assets/explorer.css", "/api/index", "/api/node", "/none"])
+@pytest.mark.parametrize("path", ["/", "/assets/page.css", "/api/index", "/api/node", "/none"])
 def test_every_answer_forbids_foreign_script(page, path) -> None:
     headers = page.get(path).headers
     policy = headers["content-security-policy"].split("; ")

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from hierindex.errors import InputError
 from hierindex.record import Span
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.respond.engine import EXTRACTIVE, taken_by
@@ -16,7 +17,7 @@ from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.explorer import views
 from hierindex.settings import load_settings
 from hierindex.store.snapshot import Snapshot
-from hierindex.threads import wait_for
+from hierindex.threads import is_given_up, wait_for
 
 _ordering = Lock()
 
@@ -44,15 +45,16 @@ class Index(View):
 
 
 class Nodes(View):
-    """Children of a node, or roots."""
+    """Children of a node, or roots: those from a number on, or those around one."""
 
     of: str | None = None
     start: int = Field(default=0, ge=0)
+    around: str | None = None
     n: int = Field(default=200, ge=1, le=1000)
 
     async def read(self, snapshot: Snapshot) -> dict[str, Any]:
         """See `of_nodes`."""
-        return await views.of_nodes(snapshot, self.of, self.start, self.n)
+        return await views.of_nodes(snapshot, self.of, self.start, self.around, self.n)
 
 
 class Node(View):
@@ -128,7 +130,15 @@ class Ask(Endpoint):
     top_k: str | None = None
 
     def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
-        """Return what `hierindex query --json` prints, each path from the root down."""
+        """Return what `hierindex query --json` prints, each path from the root down.
+
+        Raises
+        ------
+        InputError
+            If the client is gone; another question may have been answered first.
+        """
+        if is_given_up():
+            raise InputError("The client has disconnected.")
         given = self.model_dump(exclude={"q", "where"})
         settings = load_settings(**given)
         asked = AnsweringTree(tree.store.at(snapshot), tree.embed_model)

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.serve.address import Address
 from hierindex.serve.app import application
+from hierindex.serve.explorer.disconnect import DisconnectAware
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Index
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.serve.guard import Guard
@@ -57,7 +58,8 @@ class Explorer(Server):
         self.is_public = address.token is not None
         self.url = address.url
         app = application(tree, ENDPOINTS, [Route("/", _page), Route("/assets/{name}", _page)])
-        super().__init__(Guard(app, address.hosts, address.token), [address.bound])
+        guarded = Guard(DisconnectAware(app), address.hosts, address.token)
+        super().__init__(guarded, [address.bound])
         started(partial(Index().answer, tree, {}))  # so that it is known when a browser asks
 
     def __repr__(self) -> str:

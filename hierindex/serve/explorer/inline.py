@@ -27,19 +27,21 @@ def json_in_html(value: Any) -> str:
 def inlined(data: str) -> str:
     """Return the page as one file, with data in a script element `data`, of `json_in_html`.
 
-    A content security policy allows only the page's own script and style, by their digests.
+    A content security policy allows only the page's own script and styles, by their digests.
     """
-    page = (PAGE / "index.html").read_text(encoding="utf-8")
-    style, script = (found for pattern in (STYLE, SCRIPT) for found in pattern.findall(page))
-    css, code = (PAGE / style).read_text(encoding="utf-8"), modules(script)
+    page = _text("index.html")
+    styles = {name: _text(name) for name in STYLE.findall(page)}
+    (script,) = SCRIPT.findall(page)
+    code = modules(script)
     policy = (
-        f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(css)}'; "
+        f"default-src 'none'; script-src {_digest(code)}; "
+        f"style-src {' '.join(map(_digest, styles.values()))}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     meta = f'{CHARSET}\n<meta http-equiv="Content-Security-Policy" content="{policy}">'
     block = f'<script type="application/json" id="data">{data}</script>'
     page = page.replace(CHARSET, meta)
-    page = STYLE.sub(lambda _: f"<style>{css}</style>", page)
+    page = STYLE.sub(lambda found: f"<style>{styles[found[1]]}</style>", page)
     return SCRIPT.sub(lambda _: f'{block}\n<script type="module">{code}</script>', page)
 
 
@@ -50,7 +52,7 @@ def modules(main: str) -> str:
     def add(name: str) -> None:
         if name in parts:
             return
-        text = (PAGE / name).read_text(encoding="utf-8")
+        text = _text(name)
         for _, imported in IMPORT.findall(text):
             add(imported)
         exported = ", ".join(EXPORT.findall(text))
@@ -62,5 +64,10 @@ def modules(main: str) -> str:
     return "const modules = {};\n" + "".join(parts.values())
 
 
+def _text(name: str) -> str:
+    return (PAGE / name).read_text(encoding="utf-8")
+
+
 def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    """Return the digest of a text as a policy has it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -4,12 +4,14 @@ import json
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
 from llama_index.core.vector_stores.types import (
     MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryMode,
 )
 
+from hierindex.errors import InputError
 from hierindex.record import TITLE, NodeRecord, Quote, Span
 from hierindex.retrieve.question import of_documents
 from hierindex.retrieve.reading_order import entries, reading_order
@@ -21,6 +23,7 @@ from hierindex.store.table_snapshot import once
 
 BEGINNING = 300  # characters of a text
 MOST = 1000  # entries of a list
+CANDIDATES = 4  # for each node of a search, to rank by their titles
 SHORT = ("id", "title", "level")
 
 
@@ -42,13 +45,30 @@ async def of_index(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-async def of_nodes(snapshot: Snapshot, of: str | None, start: int, n: int) -> dict[str, Any]:
-    """Return n children of a node, or roots, from number `start`, and the `total` of them."""
+async def of_nodes(
+    snapshot: Snapshot, of: str | None, start: int, around: str | None, n: int
+) -> dict[str, Any]:
+    """Return n children of a node, or roots, from number `start`, and the `total` of them.
+
+    If the child `around` is given, `start` is that of the part of n that it is in.
+
+    Raises
+    ------
+    InputError
+        If `around` is no such child.
+    """
     order = await reading_order(snapshot)
     children = order.icicle.children(None if of is None else order.position(of))
+    if around is not None:
+        position = order.position(around)
+        place = int(np.searchsorted(children, position))
+        if position not in children[place : place + 1]:
+            what = "a root" if of is None else f"a child of {of!r}"
+            raise InputError(f"Node {around!r} is not {what}.")
+        start = place - place % n
     shown = children[start : start + n].tolist()
     nodes = await entries(snapshot, order, shown, BEGINNING)
-    return {"of": of, "nodes": nodes, "total": len(children)}
+    return {"of": of, "nodes": nodes, "start": start, "total": len(children)}
 
 
 async def of_node(snapshot: Snapshot, node_id: str) -> dict[str, Any]:
@@ -98,19 +118,20 @@ async def of_icicle(
     width = max(1, x1 - x0)
     cells = icicle.cells(first, x0 + start * width, x0 + end * width, n)
     ids, depth = order.ids_at(cells), icicle.depth[icicle.part(first)]
+    top = 0 if first is None else int(icicle.depth[first])
     columns = await snapshot.columns("id", "title", node_ids=ids)
     titles = dict(zip(columns["id"], columns["title"], strict=True))
     rows = zip(
         ids,
         icicle.level[cells].tolist(),
-        (icicle.depth[cells] - depth[:1]).tolist(),
+        (icicle.depth[cells] - top).tolist(),
         ((icicle.x0[cells] - x0) / width).round(9).tolist(),
         ((icicle.x1[cells] - x0) / width).round(9).tolist(),
         strict=True,
     )
     keys = ("id", "title", "level", "depth", "x0", "x1")
     return {
-        "depth": int(depth.max(initial=0) - depth[:1].sum()),
+        "depth": int(depth.max(initial=top)) - top,
         "cells": [
             dict(zip(keys, (node_id, titles[node_id], *row), strict=True)) for node_id, *row in rows
         ],
@@ -118,15 +139,29 @@ async def of_icicle(
 
 
 async def of_search(snapshot: Snapshot, words: str, n: int) -> dict[str, Any]:
-    """Return the n nodes that best match words, each with the ids of the `path` to it."""
+    """Return the n nodes that best match words: those with all in their title first, from the top.
+
+    Each has the ids of the `path` to it, and `of`: the title or id of its document, None if it has
+    several.
+    """
     order = await reading_order(snapshot)
     mode = VectorStoreQueryMode.TEXT_SEARCH
-    query = VectorStoreQuery(query_str=words, mode=mode, similarity_top_k=n)
-    found = (await snapshot.found(query, "id"))["id"].to_pylist()
-    positions = [order.position(node_id) for node_id in found]
+    query = VectorStoreQuery(query_str=words, mode=mode, similarity_top_k=CANDIDATES * n)
+    columns = ("id", "title", "level", "documents", "metadata")
+    rows = (await snapshot.found(query, *columns)).to_pylist()
+    each = words.lower().split()
+
+    def rank(row: dict[str, Any]) -> int:
+        title = row["title"].lower()
+        return -1 - row["level"] if all(word in title for word in each) else 0
+
+    found = sorted(rows, key=rank)[:n]
+    positions = [order.position(row["id"]) for row in found]
     nodes = await entries(snapshot, order, positions, BEGINNING)
-    for node, position in zip(nodes, positions, strict=True):
+    for node, position, row in zip(nodes, positions, found, strict=True):
         node["path"] = order.ids_at(order.icicle.path(position))
+        documents = row["documents"]
+        node["of"] = _title_in(row) or documents[0] if len(documents) == 1 else None
     return {"nodes": nodes}
 
 
@@ -152,7 +187,12 @@ async def titles_of_documents(
     rows = await snapshot.select("documents", "metadata", where=where)
     titles = dict[str, str]()
     for row in rows.to_pylist():
-        title = json.loads(row["metadata"]).get(TITLE)
-        if isinstance(title, str):
+        if title := _title_in(row):
             titles |= dict.fromkeys(row["documents"], title)
     return titles
+
+
+def _title_in(row: dict[str, Any]) -> str | None:
+    """Return the title of a row's document in its metadata."""
+    title = json.loads(row["metadata"]).get(TITLE)
+    return title if isinstance(title, str) else None

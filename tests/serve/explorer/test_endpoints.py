@@ -1,11 +1,15 @@
 """What the explorer's endpoints return is what the index holds, in bounded parts."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
+import httpx
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
+from pydantic import Field
 from serve.conftest import client_of
 from store.trees import columns_of, documents, tree
 
@@ -45,6 +49,20 @@ def test_children_come_in_parts(index, client) -> None:
     ]
     assert [node for part in parts for node in part["nodes"]] == whole["nodes"]
     assert {part["total"] for part in parts} == {whole["total"]}
+
+
+def test_children_come_around_one_of_them(client) -> None:
+    (root, *_) = client.json("nodes")["nodes"]
+    whole = client.json("nodes", of=root["id"])["nodes"]
+    for n in (1, 2, len(whole) + 1):
+        for i, child in enumerate(whole):
+            part = client.json("nodes", of=root["id"], around=child["id"], n=n)
+            assert part["start"] == i - i % n
+            assert part["nodes"] == whole[part["start"] : part["start"] + n]
+            assert part["total"] == len(whole)
+    said = f"Node '{root['id']}' is not a child of '{root['id']}'."
+    assert client.sentence("nodes", of=root["id"], around=root["id"]) == said
+    assert "is not a root" in client.sentence("nodes", around=whole[0]["id"])
 
 
 def test_a_node_is_shown_with_its_place(index, client) -> None:
@@ -113,6 +131,12 @@ def test_words_are_found_at_all_levels(index, client) -> None:
         assert node["path"] == paths[node["id"]]
         text = index.describe(node["id"])["text"]
         assert "harbour" in (text + node["title"]) or "lantern" in (text + node["title"])
+        documents = index.describe(node["id"])["documents"]
+        assert node["of"] == (documents[0] if len(documents) == 1 else None)
+    levels = [
+        node["level"] for node in found if {"harbour", "lantern"} <= {*node["title"].split(", ")}
+    ]
+    assert levels == sorted(levels, reverse=True)
     assert len(client.json("search", q="harbour", n=2)["nodes"]) == 2
     for words in ("", "  ", "'\"); --", "zzz", "AND OR NOT *", "\u202e\0"):
         assert client.json("search", q=words)["nodes"] == []
@@ -204,7 +228,7 @@ def test_hostile_text_is_data(own, own_client) -> None:
 def test_an_emptied_index_is_shown(own, own_client) -> None:
     own.store.delete_nodes(columns_of(own.store, "id")["id"])
     assert own_client.json("index")["levels"] == []
-    assert own_client.json("nodes") == {"of": None, "nodes": [], "total": 0}
+    assert own_client.json("nodes") == {"of": None, "nodes": [], "start": 0, "total": 0}
     assert own_client.json("icicle") == {"depth": 0, "cells": []}
     assert own_client.json("search", q="harbour") == {"nodes": []}
     assert own_client.json("map", level=0)["points"] == []
@@ -277,6 +301,37 @@ def test_a_question_is_answered_from_the_generation_that_it_names(tmp_path, purg
         known = {node.node_id for node in (others if purge else tree())}
         assert {source["id"] for source in answer.json()["sources"]} <= known
         assert answer.json()["sources"]
+
+
+class Waiting(HashingEmbedding):
+    """A model that tells when it is asked first, and goes on when it is told to."""
+
+    asked: Any = Field(default_factory=Event)
+    go: Any = Field(default_factory=Event)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        self.asked.set()
+        self.go.wait(60)
+        return super()._get_query_embedding(query)
+
+
+def test_a_question_that_nobody_waits_for_is_not_answered(own) -> None:
+    model = Waiting()
+    with HierarchicalIndex(own.store, model).explore(0) as explorer, ThreadPoolExecutor(2) as pool:
+
+        def ask(question: str, timeout: float = 60) -> int:
+            params = {"q": question}
+            return httpx.get(f"{explorer.url}api/ask", params=params, timeout=timeout).status_code
+
+        first = pool.submit(ask, "Who met a kettle?")
+        assert model.asked.wait(60)
+        with pytest.raises(httpx.ReadTimeout):
+            ask("Who left?", timeout=0.3)
+        last = pool.submit(ask, "Who stayed?")
+        time.sleep(0.1)  # the server notes what happens in the order in which it does
+        model.go.set()
+        assert (first.result(), last.result()) == (200, 200)
+    assert model.queries == ["Who met a kettle?", "Who stayed?"]
 
 
 def test_each_request_is_answered_from_one_generation(tmp_path) -> None:

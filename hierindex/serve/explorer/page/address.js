@@ -2,9 +2,11 @@
  * What the page shows, as the part of its address after "#".
  *
  * An address has the id of the selected `node`, the passage to show as `document`, `start` and
- * `end`, and `read`, "answer" if the answer is read instead of the node. So links, back and
- * forward work.
+ * `end`, and `read`, "answer" if the answer is read instead of the node; and the question `q` with
+ * those of its `OPTIONS` that are set. So links, back, forward and reload work.
  */
+
+export const OPTIONS = ["mode", "level", "by", "token_budget", "top_k", "where"];
 
 /** @returns {{node?: string, document?: string, start?: number, end?: number, read?: string}} */
 export function readAddress() {
@@ -19,6 +21,12 @@ export function linkTo(address) {
     ([, value]) => value !== undefined && value !== null,
   );
   return `#${new URLSearchParams(given)}`;
+}
+
+/** Return the part of an address that is its question; empty if it has none. */
+export function questionOf(address) {
+  const names = ["q", ...OPTIONS].filter((name) => address.q && address[name]);
+  return Object.fromEntries(names.map((name) => [name, address[name]]));
 }
 
 /** Return the part of a passage that is in addresses. */

@@ -7,27 +7,43 @@ import { cited, counted, placeOf, shown } from "./text.js";
 
 export class Answer {
   constructor(article) {
-    Object.assign(this, { article, passages: [] });
+    Object.assign(this, { article, passages: [], sources: [], isShown: false });
   }
 
   /**
+   * Show an answer, or none. Then `sources` are the nodes that it cites, and `passages` what it
+   * cites of them, each with the id of its `node`.
+   *
    * @param {string} question
-   * @param {object} answer as `hierindex query --json` prints it
+   * @param {object|null} answer as `hierindex query --json` prints it
    */
   show(question, answer) {
-    const pieces = cited(answer);
-    const passages = pieces.filter((piece) => piece.mark).map((piece) => piece.passage);
-    this.passages = passages.filter(Boolean);
+    Object.assign(this, { passages: [], sources: [], generation: null, isShown: answer !== null });
+    if (!answer) return this.article.replaceChildren();
+    const ofNodes = answer.citations.map((passage) => passage && ofNode(passage, answer.sources));
+    this.passages = ofNodes.filter(Boolean);
+    this.sources = answer.sources.filter(({ id }) => this.passages.some(({ node }) => node === id));
+    this.generation = answer.generation;
     const block = element("div", { class: "text answer", dir: "auto" });
-    showPieces(block, pieces, { read: "answer" });
+    showPieces(block, cited({ ...answer, citations: ofNodes }), { read: "answer" });
+    const others = answer.sources.filter((source) => !this.sources.includes(source));
     this.article.replaceChildren(
       element("h2", { dir: "auto" }, shown(question)),
       ...(answer.refused ? refusal(answer) : [block]),
       ...notes(answer),
-      ...sourcesOf(answer),
+      ...listOf(this.sources, `From ${counted(this.sources.length, "node")}`),
+      ...listOf(others, answer.refused ? "Nearest, but no answer" : "Also found, but not cited"),
       element("p", { class: "quiet" }, shown(costOf(answer))),
     );
     this.article.scrollTop = 0;
+    return undefined;
+  }
+
+  /** Return what was shown, in a sentence for those who listen to the page. */
+  get said() {
+    return this.sources.length
+      ? `An answer from ${counted(this.sources.length, "node")}.`
+      : "The index does not answer this.";
   }
 
   /** Mark the sentences that stand on a passage. */
@@ -55,7 +71,16 @@ function notes({ missing = [], refused }) {
   return [element("p", { class: "quiet" }, shown(note))];
 }
 
-function sourcesOf({ sources, refused }) {
+/** Return a passage of an answer with the `node` that it is of, the best of those that have it. */
+function ofNode(passage, sources) {
+  const meets = ({ document, start, end }) =>
+    document === passage.document && start < passage.end && passage.start < end;
+  const having = sources.filter(({ citations }) => citations.some(meets));
+  const [best] = having.sort((a, b) => b.score - a.score);
+  return { ...passage, node: best?.id };
+}
+
+function listOf(sources, title) {
   if (!sources.length) return [];
   const items = sources.map((source) => {
     const [first] = source.citations;
@@ -79,7 +104,6 @@ function sourcesOf({ sources, refused }) {
       element("span", { class: "quiet", dir: "auto" }, shown(`level ${source.level} · ${place}`)),
     );
   });
-  const title = refused ? "Nearest, but no answer" : `From ${counted(sources.length, "node")}`;
   return [element("h3", {}, title), element("ol", { class: "sources" }, ...items)];
 }
 

@@ -29,7 +29,8 @@ export class Changed extends Failure {
  * The server's JSON, of one generation: that of the first reply.
  *
  * When a reply is of another, `onChange` is called; answers to questions are returned all the
- * same, and for all else `Changed` is raised. Replies are kept, apart from answers and cells.
+ * same, with their `generation`, as are the sources of that, and for all else `Changed` is raised.
+ * Replies are kept, apart from answers and cells.
  */
 export class Served {
   constructor() {
@@ -41,16 +42,16 @@ export class Served {
     return this.reply("index", {}, { cache: "no-cache" });
   }
 
-  nodes(of, start, n) {
-    return this.kept("nodes", { of, start, n });
+  nodes(of, { start, around }, n) {
+    return this.kept("nodes", { of, start, around, n });
   }
 
   node(id) {
     return this.kept("node", { id });
   }
 
-  source({ document, start, end }, context) {
-    return this.kept("source", { document, start, end, context });
+  source({ document, start, end }, context, generation) {
+    return this.kept("source", { document, start, end, context }, generation);
   }
 
   icicle(from, to, n) {
@@ -65,22 +66,31 @@ export class Served {
     return this.kept("map", { level, n });
   }
 
-  ask(options, signal) {
-    return this.reply("ask", options, { signal });
+  async ask(question, signal) {
+    const { reply, generation } = await this.get("ask", question, { signal });
+    return { ...reply, generation };
   }
 
-  kept(path, parameters) {
-    const key = path + JSON.stringify(parameters);
+  kept(path, parameters, generation = null) {
+    const key = JSON.stringify([path, parameters, generation]);
     if (!this.replies.has(key)) {
       if (this.replies.size >= KEPT) this.replies.clear();
-      const reply = this.reply(path, parameters);
+      const reply = this.reply(path, parameters, {}, generation);
       this.replies.set(key, reply);
       reply.catch(() => this.replies.delete(key));
     }
     return this.replies.get(key);
   }
 
-  async reply(path, parameters, options = {}) {
+  /** Return a reply of a generation, by default the page's. */
+  async reply(path, parameters, options = {}, expected = null) {
+    const isOf = (generation) => generation === (expected ?? this.generation);
+    const { reply } = await this.get(path, parameters, options, isOf);
+    return reply;
+  }
+
+  /** Return a reply of a generation that passes, and which one it is of. */
+  async get(path, parameters, options, passes = () => true) {
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(parameters)) {
       for (const each of [value].flat()) {
@@ -100,20 +110,18 @@ export class Served {
     }
     const generation = response.headers.get("Hierindex-Generation");
     this.generation ??= generation;
-    if (generation !== this.generation && generation) {
-      this.onChange();
-      if (path !== "ask") throw new Changed();
-    }
+    if (generation && generation !== this.generation) this.onChange();
+    if (generation && !passes(generation)) throw new Changed();
     if (!response.ok) throw new Failure(reply.error ?? `The explorer failed (${response.status}).`);
-    return reply;
+    return { reply, generation };
   }
 }
 
 /**
  * The data of a report.
  *
- * @param {object} data `index`, as the server returns it; `nodes`, a list of them depth-first in
- *     reading order, each with `id`, `parent` (null for the first ones), `title`, `level`,
+ * @param {object} data `index`, as the server returns it, and its `time`; `of`, the id of the node
+ *     that it is a part below, or null; `nodes`, a list of them depth-first in reading order, each with `id`, `parent` (null for the first ones), `title`, `level`,
  *     `document`, `documents`, `chunks`, `text` and `quotes`, these empty if there was no room;
  *     `titles` of documents by their ids; and `left_out`, a sentence on what had no room, or null.
  */
@@ -129,27 +137,34 @@ export class Embedded {
     }
     this.chunks = new Map(); // by document, in the order of its text
     for (const node of data.nodes) {
-      const place = node.level ? null : node.quotes[0];
-      if (!place?.verbatim || !node.text) continue;
-      if (!this.chunks.has(place.document)) this.chunks.set(place.document, []);
-      this.chunks
-        .get(place.document)
-        .push({ start: place.start - place.at, place, text: node.text });
+      const [first] = node.level ? [] : node.quotes;
+      if (!first?.verbatim || !node.text) continue;
+      if (!this.chunks.has(first.document)) this.chunks.set(first.document, []);
+      const chunk = { start: first.start - first.at, places: node.quotes, text: node.text };
+      this.chunks.get(first.document).push(chunk);
     }
     for (const chunks of this.chunks.values()) chunks.sort((a, b) => a.start - b.start);
+  }
+
+  /** What the file is, in a sentence. */
+  get about() {
+    const { name, generation, time } = this.data.index;
+    const top = this.data.of && this.byId.get(this.data.of).title;
+    const part = top ? `part “${top}” of ` : "";
+    const day = time ? `, of ${time.slice(0, 10)}` : "";
+    return `A report of ${part}the index “${name}” (generation ${generation}${day}), by hierindex.`;
   }
 
   async index() {
     return { ...this.data.index, left_out: this.data.left_out };
   }
 
-  async nodes(of, start, n) {
+  async nodes(of, { start = 0, around = null }, n) {
     const all = this.children(of);
-    return {
-      of,
-      nodes: all.slice(start, start + n).map((node) => this.brief(node)),
-      total: all.length,
-    };
+    const place = all.indexOf(this.byId.get(around));
+    const first = around === null ? start : place - (place % n);
+    const nodes = all.slice(first, first + n).map((node) => this.brief(node));
+    return { of, nodes, start: first, total: all.length };
   }
 
   async node(id) {
@@ -176,7 +191,7 @@ export class Embedded {
       }
       text += "\n".repeat(Math.max(0, chunk.start - reached));
       text += chunk.text.slice(units(chunk.text)(Math.max(0, reached - chunk.start)));
-      if (chunk.start <= start) place = chunk.place;
+      place = chunk.places.findLast((each) => each.start <= start) ?? place;
       reached = to;
     }
     if (first > start || reached < end)
@@ -204,7 +219,7 @@ export class Embedded {
       }
     };
     walk(this.children(null), 0, 0);
-    cells.sort((a, b) => b.x1 - b.x0 - (a.x1 - a.x0));
+    cells.sort((a, b) => b.chunks - a.chunks || a.depth - b.depth);
     const depth = cells.reduce((most, cell) => Math.max(most, cell.depth), 0);
     return { depth, cells: cells.slice(0, n) };
   }
@@ -213,9 +228,19 @@ export class Embedded {
     const words = q.toLowerCase().split(/\s+/).filter(Boolean);
     const has = (text) => words.every((word) => text.toLowerCase().includes(word));
     const found = this.data.nodes.filter((node) => has(`${node.title} ${node.text}`));
-    found.sort((a, b) => has(b.title) - has(a.title));
-    const path = (node) => this.path(node).map((above) => above.id);
-    return { nodes: found.slice(0, n).map((node) => ({ ...this.brief(node), path: path(node) })) };
+    const rank = (node) => (has(node.title) ? 1 + node.level : 0);
+    found.sort((a, b) => rank(b) - rank(a));
+    return { nodes: found.slice(0, n).map((node) => this.foundOf(node)) };
+  }
+
+  foundOf(node) {
+    const document = node.documents === 1 ? node.quotes[0]?.document : null;
+    const of = this.data.titles?.[document] ?? document ?? null;
+    return { ...this.brief(node), path: this.path(node).map(({ id }) => id), of };
+  }
+
+  async ask() {
+    throw new Failure("A report answers no questions; hierindex explore does.");
   }
 
   children(id) {

@@ -1,7 +1,7 @@
 /** Search in place: what is found takes the place of the outline until Escape. */
 
 import { element, settled } from "./elements.js";
-import { counted, shown, sizeOf } from "./text.js";
+import { counted, plain, shown, sizeOf } from "./text.js";
 
 const MOST = 50; // found nodes
 const WAIT = 120; // milliseconds after a key
@@ -55,7 +55,12 @@ export class Find {
       "div",
       { role: "option", class: "row", id: `found-${i}`, "aria-selected": "false" },
       element("span", { class: "title", dir: "auto" }, marked(node.title, words)),
-      element("span", { class: "excerpt", dir: "auto" }, marked(around(node.text, words), words)),
+      element(
+        "span",
+        { class: "excerpt", dir: "auto" },
+        marked(around(plain(node.text), words), words),
+      ),
+      element("bdi", { class: "of" }, shown(node.of === node.title ? "" : (node.of ?? ""))),
       node.children ? sizeOf(node) : element("span", { class: "size" }, "chunk"),
     );
   }

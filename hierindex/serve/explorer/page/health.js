@@ -18,9 +18,7 @@ export function showHealth(card, info) {
     "Embedding model": info.embed_model,
     Summaries: info.summarizer,
     "Tokens spent": spent,
-    Fallbacks: usage.fallbacks
-      ? counted(usage.fallbacks, "summary").replace("summarys", "summaries")
-      : "",
+    Fallbacks: usage.fallbacks ? counted(usage.fallbacks, "summary", "summaries") : "",
     "Left out": info.left_out?.replace(/^Left out, t/, "T"),
     Stale: stale ? `${counted(stale, "node")}; run hierindex update` : "nothing",
   };
@@ -46,22 +44,18 @@ export function showHealth(card, info) {
 }
 
 function levelsOf(levels) {
-  const most = Math.max(1, ...levels.map(({ nodes }) => nodes));
-  const head = ["Level", "Nodes", "", "Tokens"].map((name) =>
-    element(name ? "th" : "td", name ? { scope: "col" } : {}, name),
-  );
-  const rows = [...levels].reverse().map(({ level, nodes, tokens }) => {
-    const bar = element("i", { class: "bar-of" });
-    bar.style.width = `${Math.max(2, (Math.log1p(nodes) / Math.log1p(most)) * 100)}%`;
-    return element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, String(level)),
-      element("td", {}, nodes.toLocaleString("en")),
-      element("td", { class: "bars", "aria-hidden": "true" }, bar),
-      element("td", {}, tokens?.toLocaleString("en") ?? ""),
+  const head = ["Level", "Nodes", "Tokens"].map((name) => element("th", { scope: "col" }, name));
+  const rows = [...levels]
+    .reverse()
+    .map(({ level, nodes, tokens }) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, String(level)),
+        element("td", {}, nodes.toLocaleString("en")),
+        element("td", {}, tokens?.toLocaleString("en") ?? ""),
+      ),
     );
-  });
   return element(
     "table",
     {},

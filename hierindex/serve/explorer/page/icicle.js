@@ -74,9 +74,20 @@ export class Icicle {
     context.textBaseline = "middle";
     const seen = [...this.cells.values()].filter((cell) => cell.x1 > from && cell.x0 < to);
     const lit = seen.filter((cell) => this.marks.has(cell.id));
+    const ends = ({ x0, x1 }) => [
+      Math.max(-1, (x0 - from) * scale),
+      Math.min(height + 1, (x1 - from) * scale),
+    ];
+    const starts = new Set(seen.map(({ depth, x0 }) => `${depth} ${x0}`));
+    context.fillStyle = picture.colour("cell-below");
+    for (const cell of seen) {
+      if (!cell.level || starts.has(`${cell.depth + 1} ${cell.x0}`)) continue;
+      const [y, bottom] = ends(cell); // its children are not loaded; their depth is at most this
+      const n = Math.min(cell.level, this.depth - cell.depth);
+      context.fillRect((cell.depth + 1) * column, y, n * column - gap, bottom - y);
+    }
     for (const cell of [...seen, ...lit]) {
-      const [x, y] = [cell.depth * column, Math.max(-1, (cell.x0 - from) * scale)];
-      const bottom = Math.min(height + 1, (cell.x1 - from) * scale);
+      const [x, [y, bottom]] = [cell.depth * column, ends(cell)];
       const inset = bottom - y > 3 ? 1 : bottom - y > 1.5 ? 0.5 : 0;
       const mark = this.marks.get(cell.id);
       const box = [x, y, column - gap, Math.max(mark ? 2 : 0.5, bottom - y - inset)];

@@ -1,6 +1,6 @@
 /** The page as a whole: what is selected, read and shown, and in which pane. */
 
-import { go, readAddress, spanOf } from "./address.js";
+import { go, linkTo, questionOf, readAddress, spanOf } from "./address.js";
 import { Answer, marksOf } from "./answer.js";
 import { Changed, Embedded, Failure, Served } from "./data.js";
 import { byId, closeMenus, say, settled } from "./elements.js";
@@ -12,7 +12,6 @@ import { Outline } from "./outline.js";
 import { Question } from "./question.js";
 import { Source } from "./source.js";
 import { Summary } from "./summary.js";
-import { counted } from "./text.js";
 
 const WAIT = 50; // milliseconds that a run of keys is apart
 const NARROW = matchMedia("(max-width: 55rem)");
@@ -24,7 +23,7 @@ class Explorer {
     const fail = (error) => this.fail(error);
     const select = (id) => this.select(id, false);
     const read = (id) => this.read(id);
-    this.state = { answer: null, selected: null, first: null };
+    this.state = { asked: linkTo({}), selected: null, first: null }; // asked: link to a question
     this.outline = new Outline(byId("tree"), data, {
       select: (id, isRun) => this.select(id, isRun),
       read,
@@ -65,7 +64,7 @@ class Explorer {
         count: byId("options-set"),
       },
       data,
-      { asked: (question, answer) => this.asked(question, answer), fail },
+      (question) => this.ask(question).catch(fail),
     );
     this.showSoon = settled(() => this.show(), WAIT);
   }
@@ -79,6 +78,8 @@ class Explorer {
     byId("name").textContent = info.name;
     document.title = `${info.name} · hierindex`;
     showHealth(byId("health-card"), info);
+    byId("about").textContent = this.data.about ?? "";
+    byId("about").hidden = !this.data.about;
     this.question.start(info.levels);
     this.map.start(info.levels);
     if (!info.documents) {
@@ -104,7 +105,7 @@ class Explorer {
     document.addEventListener("visibilitychange", () => this.compare());
     byId("reload").addEventListener("click", () => location.reload());
     NARROW.addEventListener("change", () => this.pane(document.body.dataset.pane));
-    this.pane("outline");
+    this.pane(history.state?.pane ?? "outline");
   }
 
   /** Tell the user who comes back that the index has changed. */
@@ -161,12 +162,12 @@ class Explorer {
     }
   }
 
-  /** Go to an address; on narrow screens, to a pane. */
+  /** Go to an address, with the question if it has none; on narrow screens, to a pane. */
   goTo(address, pane = document.body.dataset.pane, isRun = false) {
     const now = document.body.dataset.pane;
     if (history.state?.pane !== now) history.replaceState({ ...history.state, pane: now }, "");
     if (NARROW.matches && pane !== now) this.pane(pane);
-    go(address, { pane, run: isRun });
+    go({ ...questionOf(readAddress()), ...address }, { pane, run: isRun });
   }
 
   select(id, isRun) {
@@ -183,7 +184,8 @@ class Explorer {
 
   follow(passage) {
     const { node, read } = readAddress();
-    this.goTo({ node: node ?? this.state.selected, read, ...spanOf(passage) }, "source");
+    const of = passage.node ?? node ?? this.state.selected;
+    this.goTo({ node: of, read, ...spanOf(passage) }, "source");
     if (NARROW.matches) byId("passage").focus();
   }
 
@@ -191,7 +193,8 @@ class Explorer {
   async show() {
     const address = readAddress();
     const id = address.node ?? this.state.first?.id;
-    const isAnswer = address.read === "answer" && this.state.answer !== null;
+    this.recall(questionOf(address)).catch((error) => this.fail(error));
+    const isAnswer = address.read === "answer" && this.answer.isShown;
     this.readTab(isAnswer);
     try {
       if (id && id !== this.state.selected) await this.showNode(id);
@@ -208,7 +211,7 @@ class Explorer {
         ? spanOf(reader.passages[0])
         : null;
     reader.mark(span);
-    await this.source.show(span, reader.passages);
+    await this.source.show(span, reader);
   }
 
   async showNode(id) {
@@ -239,30 +242,45 @@ class Explorer {
     }
   }
 
-  /** Show an answer, and light up what it is from. */
-  async asked(question, answer) {
+  /** Ask a question that was written, and go to its answer. */
+  async ask(question) {
+    const answer = await this.question.ask(question);
     this.notice("");
-    this.answer.show(question, answer);
-    this.state.answer = answer;
-    document.querySelector("button[data-read='answer']").hidden = false;
-    const marks = marksOf(answer.refused ? [] : answer.sources);
+    await this.showAnswer(question, answer);
+    const node = this.answer.passages[0]?.node ?? this.state.selected;
+    this.goTo({ ...question, node, read: "answer" }, "reading");
+    say(this.answer.said);
+  }
+
+  /** Show the last answer to the question of the address, or ask it again; or none without one. */
+  async recall(question) {
+    const link = linkTo(question);
+    if (link === this.state.asked) return;
+    this.state.asked = link;
+    this.question.write(question);
+    const answer = question.q ? await this.question.recall(question) : null;
+    if (link !== this.state.asked) return;
+    await this.showAnswer(question, answer);
+    await this.show();
+  }
+
+  /** Show an answer, or none, and light up what it is from. */
+  async showAnswer(question, answer) {
+    const link = linkTo(question);
+    this.state.asked = link;
+    this.answer.show(question.q, answer);
+    document.querySelector("button[data-read='answer']").hidden = !answer;
+    const marks = marksOf(this.answer.sources);
     for (const view of [this.outline, this.icicle, this.map]) view.light(marks);
-    for (const { id, path } of [...answer.sources].reverse()) {
-      if (marks.has(id)) await this.reveal([...path, id]);
-      if (answer !== this.state.answer) return; // a newer one is shown
+    for (const { id, path } of [...this.answer.sources].reverse()) {
+      await this.reveal([...path, id]);
+      if (link !== this.state.asked) return; // another one is shown
     }
-    const best = marks.size ? answer.sources[0].id : this.state.selected;
-    this.goTo({ node: best, read: "answer" }, "reading");
-    const n = answer.sources.length;
-    say(
-      answer.refused
-        ? "The index does not answer this."
-        : `An answer from ${counted(n, "source")}.`,
-    );
   }
 
   /** Say what went wrong in one sentence. */
   fail(error) {
+    if (error.name === "AbortError") return; // another question was asked
     if (!(error instanceof Failure)) throw error;
     if (!(error instanceof Changed)) this.notice(error.message);
   }

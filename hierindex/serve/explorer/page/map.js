@@ -2,6 +2,7 @@
 
 import { button, element, settled } from "./elements.js";
 import { Picture } from "./picture.js";
+import { circle, diamond, square, triangle } from "./shapes.js";
 import { counted, shown } from "./text.js";
 
 const MOST = 2000; // points
@@ -9,6 +10,7 @@ const NAMED = 8; // parents with a colour and a shape
 const REACH = 14; // pixels from the pointer to a point
 const WAIT = 60; // milliseconds until the name of a point is asked for
 const MARGIN = 16; // pixels
+const CLOSEST = 1e-3; // share of the map
 const SHAPES = [circle, square, triangle, diamond];
 
 /** `actions` are `select(id)` and `fail(error)`. */
@@ -28,6 +30,7 @@ export class CorpusMap {
       const point = this.nearest(event.offsetX, event.offsetY);
       if (point) this.actions.select(point.id);
     });
+    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.press(event));
   }
 
@@ -79,6 +82,7 @@ export class CorpusMap {
     const xs = this.points.map(({ x }) => x);
     const ys = this.points.map(({ y }) => y);
     this.bounds = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    this.seen = this.bounds;
   }
 
   list() {
@@ -120,7 +124,7 @@ export class CorpusMap {
   }
 
   place({ x, y }) {
-    const [left, right, low, high] = this.bounds;
+    const [left, right, low, high] = this.seen;
     const { width, height } = this.picture;
     const across = (value, from, to, room) =>
       MARGIN + ((value - from) / (to - from || 1)) * (room - 2 * MARGIN);
@@ -212,15 +216,48 @@ export class CorpusMap {
     if (this.hovered === point) this.describe(title);
   }
 
-  /** Move to the nearest point in a direction, or select it. */
+  /** Show less or more, and leave what is at a place, as shares from the left and top, there. */
+  zoom(factor, [x, y]) {
+    const along = (i, place) => {
+      const [whole, [from, to]] = [this.bounds, this.seen].map((ends) => ends.slice(i, i + 2));
+      const most = whole[1] - whole[0];
+      const length = Math.min(most, Math.max(most * CLOSEST, (to - from) * factor));
+      const start = from + place * (to - from) - place * length;
+      return [0, length].map((end) => Math.min(Math.max(start, whole[0]), whole[1] - length) + end);
+    };
+    this.seen = [...along(0, x), ...along(2, 1 - y)];
+    this.picture.soon();
+  }
+
+  /** Return a place in pixels as shares from the left and top. */
+  shareOf([x, y]) {
+    const { width, height } = this.picture;
+    return [(x - MARGIN) / (width - 2 * MARGIN), (y - MARGIN) / (height - 2 * MARGIN)];
+  }
+
+  wheel(event) {
+    const factor = Math.exp(event.deltaY / 300);
+    event.preventDefault();
+    if (this.points.length) this.zoom(factor, this.shareOf([event.offsetX, event.offsetY]));
+  }
+
+  /** Move to the nearest point in a direction, select it, or show what is around it. */
   press(event) {
     const steps = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const from =
       this.hovered ?? this.points.find(({ id }) => id === this.path.at(-1)) ?? this.points[0];
-    if (!from || !(event.key in steps || event.key === "Enter")) return;
+    const acts = {
+      Enter: () => this.actions.select(from.id),
+      "+": () => this.zoom(0.5, this.shareOf(this.place(from))),
+      "-": () => this.zoom(2, this.shareOf(this.place(from))),
+    };
+    const act = steps[event.key] ? () => this.move(from, steps[event.key]) : acts[event.key];
+    if (!from || !act) return;
     event.preventDefault();
-    if (event.key === "Enter") return void this.actions.select(from.id);
-    const [dx, dy] = steps[event.key];
+    act();
+  }
+
+  move(from, [dx, dy]) {
     const [x, y] = this.place(from);
     let [best, least] = [from, Infinity];
     for (const point of this.points) {
@@ -231,32 +268,7 @@ export class CorpusMap {
         [best, least] = [point, ahead + 2 * aside];
     }
     this.hover(best);
+    const isSeen = this.shareOf(this.place(best)).every((share) => share >= 0 && share <= 1);
+    if (!isSeen) this.zoom(1 / CLOSEST, [0, 0]); // all
   }
-}
-
-function circle(context, x, y, size) {
-  context.beginPath();
-  context.arc(x, y, size, 0, 2 * Math.PI);
-}
-
-function square(context, x, y, size) {
-  context.beginPath();
-  context.rect(x - size * 0.9, y - size * 0.9, size * 1.8, size * 1.8);
-}
-
-function triangle(context, x, y, size) {
-  context.beginPath();
-  context.moveTo(x, y - size * 1.2);
-  context.lineTo(x + size * 1.1, y + size * 0.8);
-  context.lineTo(x - size * 1.1, y + size * 0.8);
-  context.closePath();
-}
-
-function diamond(context, x, y, size) {
-  context.beginPath();
-  context.moveTo(x, y - size * 1.3);
-  context.lineTo(x + size * 1.3, y);
-  context.lineTo(x, y + size * 1.3);
-  context.lineTo(x - size * 1.3, y);
-  context.closePath();
 }

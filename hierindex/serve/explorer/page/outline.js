@@ -1,16 +1,16 @@
 /** The outline: titles that expand and collapse, worked by keyboard as an ARIA tree. */
 
 import { element } from "./elements.js";
-import { counted, shown, sizeOf } from "./text.js";
+import { counted, plain, shown, sizeOf } from "./text.js";
 
 const MORE = 100; // children to load at a time
-const MANY = 1000; // the same, to reach one of them
 const PAGE_ROWS = 10; // rows that PageUp and PageDown move by
 const TYPED = 700; // milliseconds that letters of one word are apart
 
 /**
- * A row of the outline is an entry: a node with its depth, its loaded `children` and their
- * `total`, or the last row of a list that is not wholly loaded, which has no `id`.
+ * A row of the outline is an entry: a node with its depth, its `children`, of which those that are
+ * not loaded are holes, and their `total`; or a gap, which has no `id` and stands for a hole from
+ * the place `start`.
  *
  * `actions` are `select(id, isRun)`, `read(id)` and `fail(error)`.
  */
@@ -31,25 +31,20 @@ export class Outline {
 
   /** Load the first rows. */
   async start() {
-    await this.load(this.root);
+    await this.load(this.root, { start: 0 });
     this.refresh(this.root);
   }
 
-  /** Load the next n children of an entry. */
-  load(entry, n = MORE) {
-    entry.loading ??= this.data
-      .nodes(entry.id, entry.children.length, n)
-      .then(({ nodes, total }) => {
-        entry.total = nodes.length ? total : entry.children.length;
-        for (const brief of nodes) entry.children.push(this.entryOf(brief, entry));
-      })
-      .finally(() => (entry.loading = null));
-    return entry.loading;
+  /** Load children of an entry: those from a place `start`, or those `around` one. */
+  async load(entry, part) {
+    const { nodes, start, total } = await this.data.nodes(entry.id, part, MORE);
+    entry.total = total;
+    nodes.forEach((brief, i) => (entry.children[start + i] ??= this.entryOf(brief, entry)));
   }
 
   entryOf(brief, parent) {
     const known = { brief, id: brief.id, parent, depth: parent.depth + 1, isOpen: false };
-    const entry = { ...known, place: parent.children.length, children: [], total: brief.children };
+    const entry = { ...known, children: [], total: brief.children };
     this.entries.set(brief.id, entry);
     return entry;
   }
@@ -57,7 +52,7 @@ export class Outline {
   /** Expand or collapse an entry. */
   async toggle(entry, isOpen = !entry.isOpen) {
     if (!entry.id || !entry.total || entry.isOpen === isOpen) return;
-    if (isOpen && !entry.children.length) await this.load(entry);
+    if (isOpen && !entry.children.length) await this.load(entry, { start: 0 });
     entry.isOpen = isOpen;
     entry.row?.setAttribute("aria-expanded", isOpen);
     if (!isOpen && this.isUnder(this.current, entry)) this.move(entry);
@@ -68,42 +63,49 @@ export class Outline {
     return Boolean(entry) && (entry.parent === above || this.isUnder(entry.parent, above));
   }
 
-  /** Load the rest of a list, some at a time, and go on from its first new row. */
-  async extend(more) {
-    const { parent } = more;
-    const n = parent.children.length;
-    await this.load(parent);
-    const hadFocus = more.row === document.activeElement;
+  /** Load the first rows of a gap, and go on from there. */
+  async fill(gap) {
+    const { parent, start } = gap;
+    await this.load(parent, { start });
+    const hadFocus = gap.row === document.activeElement;
     this.refresh(parent);
-    if (this.current === more) this.go((parent.children[n] ?? parent.children[n - 1]).row);
+    if (this.current === gap) this.go(parent.children[start].row);
     if (hadFocus) this.focus();
   }
 
   /** Add the rows under an entry that are missing, and remove those that are to be hidden. */
   refresh(entry) {
     let next = entry.row ? entry.row.nextElementSibling : this.tree.firstElementChild;
+    const removeWhile = (passes) => {
+      while (next && this.ofRow.get(next).depth > entry.depth && passes(this.ofRow.get(next))) {
+        const after = next.nextElementSibling;
+        next.remove();
+        next = after;
+      }
+    };
     const put = (row) => {
+      removeWhile(({ id }) => !id); // gaps are made anew
       if (row === next) next = next.nextElementSibling;
       else this.tree.insertBefore(row, next);
     };
     const add = (above) => {
-      for (const child of above.isOpen ? above.children : []) {
-        put(this.rowOf(child));
+      if (!above.isOpen) return;
+      let place = 0;
+      above.children.forEach((child, at) => {
+        if (at > place) put(this.gapOf(above, place, at));
+        put(this.rowOf(child, at));
         add(child);
-      }
-      if (above.isOpen && above.children.length < above.total) put(this.moreOf(above));
+        place = at + 1;
+      });
+      if (place < above.total) put(this.gapOf(above, place, above.total));
     };
     add(entry);
-    while (next && this.ofRow.get(next).depth > entry.depth) {
-      const after = next.nextElementSibling;
-      next.remove();
-      next = after;
-    }
+    removeWhile(() => true);
   }
 
-  rowOf(entry) {
+  rowOf(entry, place) {
     if (entry.row) return entry.row;
-    const { brief, depth, place } = entry;
+    const { brief, depth } = entry;
     entry.row = element(
       "div",
       {
@@ -115,7 +117,7 @@ export class Outline {
       },
       element("span", { class: "twist", "aria-hidden": "true" }),
       element("span", { class: "title", dir: "auto" }, shown(brief.title)),
-      element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(brief.text)),
+      element("span", { class: "excerpt", dir: "auto", "aria-hidden": "true" }, shown(plain(brief.text))),
       element("span", { class: "lit" }),
       sizeOf(brief),
     );
@@ -125,10 +127,10 @@ export class Outline {
     return entry.row;
   }
 
-  moreOf(parent) {
-    const { depth, total, children } = parent;
-    const entry = { id: null, parent, depth: depth + 1, children: [], total: 0 };
-    const label = `Show ${Math.min(MORE, total - children.length)} more of ${counted(total, "row")}`;
+  gapOf(parent, start, end) {
+    const { depth, total } = parent;
+    const entry = { id: null, parent, start, depth: depth + 1, children: [], total: 0 };
+    const label = `Show ${Math.min(MORE, end - start)} more of ${counted(total, "row")}`;
     entry.row = element(
       "div",
       {
@@ -185,11 +187,11 @@ export class Outline {
   }
 
   async child(entry, id) {
-    const n = entry.children.length;
-    const isThere = () => this.entries.get(id)?.parent === entry;
-    while (!isThere() && entry.children.length < entry.total) await this.load(entry, MANY);
-    if (entry.children.length > n) this.refresh(entry);
-    return isThere() ? this.entries.get(id) : null;
+    const found = () => (this.entries.get(id)?.parent === entry ? this.entries.get(id) : null);
+    if (found()) return found();
+    await this.load(entry, { around: id });
+    this.refresh(entry);
+    return found();
   }
 
   /** Make an entry the current row, without any other effect. */
@@ -219,7 +221,7 @@ export class Outline {
 
   click(event) {
     this.onEntry(event, (entry) => {
-      if (!entry.id) return this.extend(entry);
+      if (!entry.id) return this.fill(entry);
       if (event.target.closest(".twist")) return this.toggle(entry);
       this.move(entry);
       entry.row.focus({ preventScroll: true });
@@ -253,8 +255,8 @@ export class Outline {
       End: () => this.go(rows[rows.length - 1]),
       ArrowRight: () => (entry.isOpen ? this.go(entry.children[0]?.row) : this.toggle(entry, true)),
       ArrowLeft: () => (entry.isOpen ? this.toggle(entry, false) : this.go(entry.parent.row)),
-      " ": () => (entry.id ? this.toggle(entry) : this.extend(entry)),
-      Enter: () => (entry.id ? this.actions.read(entry.id) : this.extend(entry)),
+      " ": () => (entry.id ? this.toggle(entry) : this.fill(entry)),
+      Enter: () => (entry.id ? this.actions.read(entry.id) : this.fill(entry)),
     };
     const act =
       acts[event.key] ?? (/^[^/?\s]$/u.test(event.key) ? () => this.type(event.key) : null);

@@ -1,5 +1,6 @@
 /** The question box, with the options that `hierindex query` has. */
 
+import { OPTIONS, linkTo } from "./address.js";
 import { button, element } from "./elements.js";
 
 const CHOICES = {
@@ -27,14 +28,17 @@ const CHOICES = {
 };
 const NUMBERS = { token_budget: ["Tokens at most", "2000"], top_k: ["Nodes at most", "10"] };
 
-/** `actions` are `asked(question, answer)` and `fail(error)`. */
+/** A question is an object of `q` and those of its `OPTIONS` that are set; see `address.js`. */
 export class Question {
-  constructor({ form, input, submit, fields, count }, data, actions) {
-    Object.assign(this, { form, input, submit, fields, count, data, actions, asking: null });
+  /** @param {(question: object) => unknown} submitted called with what is to be asked */
+  constructor({ form, input, submit, fields, count }, data, submitted) {
+    Object.assign(this, { form, input, submit, fields, count, data, asking: null });
     this.inputs = {};
+    this.answers = new Map(); // by the link to the question
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.ask();
+      if (this.input.value.trim()) submitted(this.written());
+      else this.input.focus();
     });
     fields.addEventListener("input", () => this.tally());
   }
@@ -86,25 +90,39 @@ export class Question {
     this.count.textContent = n ? ` (${n})` : "";
   }
 
-  /** Ask what is written; a question that is still being answered is given up. */
-  async ask() {
-    const q = this.input.value.trim();
-    if (!q) return this.input.focus();
-    const options = Object.entries(this.inputs).map(([name, input]) => [name, input.value.trim()]);
-    const given = { q, ...Object.fromEntries(options) };
-    given.where = given.where.split("\n").map((line) => line.trim());
+  /** Return what is written. */
+  written() {
+    const options = OPTIONS.map((name) => [name, this.inputs[name].value.trim()]);
+    const question = Object.entries({ q: this.input.value.trim(), ...Object.fromEntries(options) });
+    return Object.fromEntries(question.filter(([, value]) => value));
+  }
+
+  /** Write a question. */
+  write(question) {
+    this.input.value = question.q ?? "";
+    for (const name of OPTIONS) this.inputs[name].value = question[name] ?? "";
+    this.tally();
+  }
+
+  /** Return the answer that was given last, or ask. */
+  recall(question) {
+    return this.answers.get(linkTo(question)) ?? this.ask(question);
+  }
+
+  /** Ask, and return the answer; a question that is still being answered is given up. */
+  async ask(question) {
     this.asking?.abort();
     const asking = new AbortController();
     this.asking = asking;
     this.busy(true);
     try {
-      await this.actions.asked(q, await this.data.ask(given, asking.signal));
-    } catch (error) {
-      if (error.name !== "AbortError") this.actions.fail(error);
+      const where = (question.where ?? "").split("\n").map((line) => line.trim());
+      const answer = await this.data.ask({ ...question, where }, asking.signal);
+      this.answers.set(linkTo(question), answer);
+      return answer;
     } finally {
       if (this.asking === asking) this.busy(false);
     }
-    return undefined;
   }
 
   busy(isBusy) {

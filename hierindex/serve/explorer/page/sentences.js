@@ -40,7 +40,7 @@ export function showPieces(block, pieces, address, most = MOST) {
 
 function partOf({ text, passage, mark }, address) {
   if (!passage) return element("bdi", {}, shown(text));
-  const link = linkTo({ ...address, ...spanOf(passage) });
+  const link = linkTo({ node: passage.node, ...address, ...spanOf(passage) });
   const isRewritten = passage.verbatim === false;
   const made = element(
     "a",

@@ -12,7 +12,7 @@ const MOST = 100000; // characters of a passage to show
 /** `actions` are `follow(passage)` and `fail(error)`. */
 export class Source {
   constructor({ bar, block }, data, actions) {
-    Object.assign(this, { block, data, actions, span: null, passages: [], filled: null });
+    Object.assign(this, { block, data, actions, span: null, reader: null, filled: null });
     this.name = element("h2", {}, "Source");
     this.place = element("span", { class: "place quiet", dir: "auto" });
     this.previous = this.step("‹", "Previous passage", -1);
@@ -28,7 +28,7 @@ export class Source {
 
   step(sign, label, by) {
     const follow = () => {
-      const passage = this.passages[this.at() + by];
+      const passage = this.reader.passages[this.at() + by];
       if (passage) this.actions.follow(passage);
     };
     return button(sign, follow, { class: "plain", "aria-label": label });
@@ -37,28 +37,29 @@ export class Source {
   wider(label) {
     const widen = () => {
       const context = Math.min(WIDEST, this.context * WIDER);
-      return this.show(this.span, this.passages, context);
+      return this.show(this.span, this.reader, context);
     };
     return button(label, widen, { class: "plain wider" });
   }
 
   /** Return which of the passages is shown, or -1. */
   at() {
-    const { span, passages } = this;
-    return span ? passages.findIndex((passage) => isSameSpan(passage, span)) : -1;
+    const { span, reader } = this;
+    return span ? reader.passages.findIndex((passage) => isSameSpan(passage, span)) : -1;
   }
 
   /**
    * Show a passage, or a hint without one.
    *
    * @param {object|null} span
-   * @param {object[]} passages those to go through, of the text that is read
+   * @param {{passages: object[], generation?: string}} reader what is read: the passages to go
+   *     through, and their generation if it is not the page's
    */
-  async show(span, passages, context = CONTEXT) {
-    Object.assign(this, { span, passages, context });
+  async show(span, reader, context = CONTEXT) {
+    Object.assign(this, { span, reader, context });
     if (!span) return this.say("No sentence of this text leads to a source.");
     try {
-      const found = await this.data.source(span, context);
+      const found = await this.data.source(span, context, reader.generation);
       if (this.span === span && this.context === context) this.fill(found);
     } catch (error) {
       if (this.span !== span) return undefined;
@@ -107,7 +108,7 @@ export class Source {
 
   /** Fill the bar; its buttons stay, and with them the focus. */
   title(name, place = []) {
-    const [at, n] = [this.at(), this.passages.length];
+    const [at, n] = [this.at(), this.reader.passages.length];
     this.name.replaceChildren(...name);
     this.place.replaceChildren(...place);
     this.steps.hidden = at < 0;

@@ -27,9 +27,19 @@ export function shown(text) {
   return fragment;
 }
 
+/** Return the beginning of a text without the commonest signs of Markdown, which mean nothing there. */
+export function plain(text) {
+  return text
+    .replace(/^[ \t]*(?:#{1,6}|>|[-*+])[ \t]+/gm, "") // of headings, quotes and lists
+    .replace(/^[ \t|:=~-]{3,}$/gm, "") // rules, and lines below headings
+    .replace(/^\|.*\|$/gm, (row) => row.replaceAll("|", " "))
+    .replace(/!?\[([^\]\n]*)\]\([^)\s]*\)/g, "$1") // links and pictures
+    .replace(/(?<![\w*`])(\*{1,3}|`{1,2})(?=\S)([^\n]*?\S)\1(?![\w*`])/g, "$2");
+}
+
 /** Return a number with its noun, in the plural unless it is one. */
-export function counted(n, noun) {
-  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+export function counted(n, noun, plural = `${noun}s`) {
+  return `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 }
 
 /** Return what is under a node, such as "3 documents, 20 chunks", in an element. */
@@ -131,7 +141,7 @@ function passagesIn(text, quote, isChunk) {
 
 /**
  * Divide an extractive answer, of which each passage ends with its number, as in "It rained. [1]";
- * a passage may have such numbers of its own.
+ * a passage may have such numbers of its own, so its length is skipped.
  *
  * @param {{answer: string, citations: (object|null)[]}} answer
  * @returns {{text: string, passage: object|null, mark?: boolean}[]}
@@ -142,7 +152,9 @@ export function cited({ answer, citations }) {
   let from = 0;
   for (const [i, passage] of citations.entries()) {
     const number = `[${i + 1}]`;
-    const at = `${text}\n\n`.indexOf(`${number}\n\n`, from);
+    const find = (start) => `${text}\n\n`.indexOf(`${number}\n\n`, start);
+    const after = find(from + (passage ? passage.end - passage.start : 0));
+    const at = after < 0 ? find(from) : after; // what was rewritten is shorter than its source
     if (at < 0) break;
     pieces.push({ text: text.slice(from, at), passage });
     pieces.push({ text: number, passage, mark: true });

@@ -1,0 +1,82 @@
+"""Documents with pages, and summaries that a language model has written."""
+
+import re
+
+import pytest
+from browser.actions import apart, ask, cited, until
+from edited_index import KINDS, NamesWords
+from fakes import HashingEmbedding
+from pdfs import pdf_of
+
+from hierindex import HierarchicalIndex, LLMRewriter, TwoStageSummarizer
+from hierindex.export.report import to_html
+
+PAGES = (
+    "The lamp of the harbour burned all night.\nNobody came to put it out.",
+    "On Tuesday the keeper counted forty gulls.\nHe wrote their number into the book.",
+    "A storm broke the northern window in March.\nThe glass was replaced in May.",
+)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rewritten")
+    (folder / "keeper.pdf").write_bytes(pdf_of(*PAGES))
+    summarizer = TwoStageSummarizer(LLMRewriter(NamesWords()))
+    hierarchy = KINDS[0](HashingEmbedding(), summarizer, max_children=2)
+    return apart(
+        lambda: HierarchicalIndex.build(
+            folder / "keeper.pdf", folder / "index", hierarchy=hierarchy, chunk_size=30
+        )
+    )
+
+
+@pytest.fixture(params=["served", "report"])
+def page(request, look, index, tmp_path):
+    if request.param == "served":
+        page = look(request.getfixturevalue("serve")(index))
+    else:
+        apart(lambda: to_html(index, tmp_path / "report.html"))
+        page = look((tmp_path / "report.html").as_uri())
+    page.wait_for_selector("#cited")
+    return page
+
+
+def test_a_rewritten_sentence_leads_to_what_supports_it(page):
+    assert "written by a model" in page.locator("#summary").inner_text()
+    sentences = page.locator("#summary a.sentence")
+    assert "The passages tell of" in sentences.first.inner_text()
+    assert "Rewritten" in sentences.first.get_attribute("title")
+    sentences.first.click()
+    until(lambda: sentences.first.get_attribute("aria-current") == "true")
+    assert any(cited(page) in page_text.replace("\n", " ") for page_text in PAGES)
+    assert re.search(r"page [123]", page.locator("#source-bar .place").inner_text())
+    page.click("#health summary")
+    spent = page.locator("#health .pairs").inner_text()
+    assert re.search(r"[\d,]+ tokens in \d+ prompts?", spent)
+
+
+def test_each_passage_has_its_page(page):
+    rows = page.locator("#tree .row")
+    for _ in range(5):
+        for twist in page.locator("#tree .row[aria-expanded=false] .twist").all():
+            n = rows.count()
+            twist.click()
+            until(lambda n=n: rows.count() > n)
+    for number, words in enumerate(("lamp", "forty gulls", "northern window"), start=1):
+        chunk = page.locator("#tree .row:not([aria-expanded])").filter(has_text=words).first
+        chunk.click()
+        sentence = page.locator("#summary a.sentence").filter(has_text=words)
+        sentence.first.click()
+        until(lambda words=words: words in cited(page))
+        assert page.locator("#source-bar .place").inner_text() == f"page {number}"
+
+
+def test_an_answer_names_its_page(look, serve, index):
+    page = look(serve(index))
+    page.wait_for_selector("#cited")
+    ask(page, "How many gulls did the keeper count on Tuesday?", Level="0")
+    assert "forty gulls" in page.locator("#answer .answer").inner_text()
+    page.locator("#answer a.citation").first.click()
+    until(lambda: "forty gulls" in cited(page))
+    assert page.locator("#source-bar .place").inner_text() == "page 2"
