@@ -17,6 +17,7 @@ SHORTNESS = 0.3  # between the sum of the words' weights (0) and their mean (1)
 # Fenced code, formulas, links and citations.
 NO_PROSE = re.compile(r"(?s)```.*?```|\$\$.*?\$\$|https?://\S+|\[[^\]\s]*\](?:\([^)\s]*\))?")
 UNSPACED = re.compile("([\u30a0-\u30ff]+|[\u3400-\u9fff]+)")  # katakana, Chinese characters
+HAS_UNSPACED = re.compile("[\u30a0-\u30ff\u3400-\u9fff]")  # several times as fast
 BETWEEN = re.compile("(?<=[\u30a0-\u30ff\u3400-\u9fff]) (?=[\u30a0-\u30ff\u3400-\u9fff])")
 WORD = re.compile(r"[^\W\d_\u3040-\u309f][^\W_\u3040-\u309f]*(?:['\u2019-][^\W_\u3040-\u309f]+)*")
 LABEL = re.compile("(?:[A-ZÀ-Þ][^ |]* )*\1")  # a name before a colon, as of who speaks
@@ -118,19 +119,32 @@ def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
 
 def _phrases(text: str) -> Phrases:
     text = NO_PROSE.sub(" ; ", text)
-    parts = (text if text.isascii() else UNSPACED.sub(r" \1 ", text)).split()
-    marked = VERB.sub("|", LABEL.sub("|", " ".join(map(_marked, parts))))
+    parts = (UNSPACED.sub(r" \1 ", text) if HAS_UNSPACED.search(text) else text).split()
+    marked = " ".join(map(_marked, parts))
+    if "\1" in marked:  # in few texts, and looking for labels takes long
+        marked = LABEL.sub("|", marked)
+    marked = VERB.sub("|", marked)
     found: Phrases = {}
     for run in filter(str.strip, marked.split("|")):
-        words = _without_repetitions(run.split())
-        if _is_participle(words[-1]):  # "value estimated"
-            words.pop()
-        is_one = len(words) <= MAX_PHRASE + 1  # else the stop words may not be known
-        for phrase in [words[-MAX_PHRASE:]] if is_one else [[word] for word in words]:
-            form = " ".join(phrase)
-            if 0 < len(form) <= MAX_TITLE:
-                found.setdefault(tuple(map(_folded, phrase)), []).append(form)
+        for words, form in _phrases_of(run):
+            found.setdefault(words, []).append(form)
     return found
+
+
+@lru_cache(maxsize=2**16)
+def _phrases_of(run: str) -> list[tuple[Words, str]]:
+    """Return the phrases of words that follow each other, each with its form."""
+    words = _without_repetitions(run.split())
+    if _is_participle(words[-1]):  # "value estimated"
+        words.pop()
+    is_one = len(words) <= MAX_PHRASE + 1  # else the stop words may not be known
+    phrases = [words[-MAX_PHRASE:]] if is_one else [[word] for word in words]
+    forms = map(" ".join, phrases)
+    return [
+        (tuple(map(_folded, phrase)), form)
+        for phrase, form in zip(phrases, forms, strict=True)
+        if 0 < len(form) <= MAX_TITLE
+    ]
 
 
 @lru_cache(maxsize=2**16)
