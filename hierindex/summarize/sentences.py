@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from unicodedata import category
 
@@ -46,20 +47,32 @@ MIN_WORDS = 4  # of an informative sentence
 
 @dataclass(frozen=True)
 class Sentence:
-    """A verbatim part of a node's text.
+    """The verbatim part `[at:to]` of a node's text.
 
-    `quote` holds its positions in the node and in a document, `child` the index of the node in
-    its group.
+    `within` is the quote of the node in which it stands, `child` the index of the node in its
+    group.
     """
 
     text: str
-    quote: Quote
+    at: int
+    to: int
+    within: Quote
     child: int = 0
+
+    @cached_property
+    def quote(self) -> Quote:
+        """Its positions in the node and in a document."""
+        return self.within.part(self.at, self.to)
+
+    @property
+    def document(self) -> str | None:
+        """The document in which it stands; None if that is unknown."""
+        return self.within.source and self.within.source.document
 
     @property
     def excerpt(self) -> Excerpt:
         """The position in the child."""
-        return Excerpt(self.child, self.quote.at, self.quote.to)
+        return Excerpt(self.child, self.at, self.to)
 
 
 def split_sentences(text: str, quotes: Sequence[Quote] = (), child: int = 0) -> list[Sentence]:
@@ -86,7 +99,7 @@ def split_sentences(text: str, quotes: Sequence[Quote] = (), child: int = 0) -> 
     """
     quotes = quotes or [Quote(0, len(text), None)]
     return [
-        Sentence(text[at:to], quote.part(at, to), child)
+        Sentence(text[at:to], at, to, quote, child)
         for quote in quotes
         for start, end in _sentences(text[quote.at : quote.to])
         for at, to in _pieces(text, quote.at + start, quote.at + end)
