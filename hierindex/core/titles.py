@@ -28,8 +28,8 @@ CLOSING = ")]}>\"'”’»*.,;:!?…」』。、，：；！？"  # noqa: RUF001
 Words = tuple[str, ...]
 """The words of a phrase, in lower case and without the ending of the plural."""
 
-Phrases = dict[Words, list[str]]
-"""The phrases of a text, each with its forms in the text, one per occurrence."""
+Phrases = list[tuple[Words, str]]
+"""The phrases of a text, each as often as it occurs, with its form there."""
 
 
 def distinctive_phrases(texts: Sequence[str]) -> list[str]:
@@ -64,7 +64,7 @@ def distinctive_phrases(texts: Sequence[str]) -> list[str]:
     """
     found = [_phrases(text) for text in texts]
     return [
-        ", ".join(_form(phrases[words]) for words in chosen) or first_words(text)
+        ", ".join(_form(phrases, words) for words in chosen) or first_words(text)
         for text, phrases, chosen in zip(texts, found, _chosen(found), strict=True)
     ]
 
@@ -99,22 +99,16 @@ def _chosen(found: Sequence[Phrases]) -> list[list[Words]]:
 
 def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
     """Yield the negative weight of each phrase of each text."""
-    tf = [Counter[str]() for _ in found]
-    for count, phrases in zip(tf, found, strict=True):
-        for words, forms in phrases.items():
-            for word in words:
-                count[word] += len(forms)
-    f = Counter[str]()
-    for count in tf:
-        f.update(count)
+    tf = [Counter(word for words, _ in phrases for word in words) for phrases in found]
+    f = Counter(word for phrases in found for words, _ in phrases for word in words)
     mean = f.total() / max(1, len(found))
     idf = {word: log(1 + mean / n) for word, n in f.items()}
     for i, (count, phrases) in enumerate(zip(tf, found, strict=True)):
-        for words, forms in phrases.items():
+        for words, n in Counter(words for words, _ in phrases).items():
             weight = 0.0
             for word in words:
                 weight += count[word] * idf[word]
-            yield -(1 + log(len(forms))) * weight / len(words) ** SHORTNESS, i, words
+            yield -(1 + log(n)) * weight / len(words) ** SHORTNESS, i, words
 
 
 def _phrases(text: str) -> Phrases:
@@ -124,15 +118,12 @@ def _phrases(text: str) -> Phrases:
     if "\1" in marked:  # in few texts, and looking for labels takes long
         marked = LABEL.sub("|", marked)
     marked = VERB.sub("|", marked)
-    found: Phrases = {}
-    for run in filter(str.strip, marked.split("|")):
-        for words, form in _phrases_of(run):
-            found.setdefault(words, []).append(form)
-    return found
+    runs = filter(str.strip, marked.split("|"))
+    return [phrase for run in runs for phrase in _phrases_of(run)]
 
 
 @lru_cache(maxsize=2**16)
-def _phrases_of(run: str) -> list[tuple[Words, str]]:
+def _phrases_of(run: str) -> Phrases:
     """Return the phrases of words that follow each other, each with its form."""
     words = _without_repetitions(run.split())
     if _is_participle(words[-1]):  # "value estimated"
@@ -205,11 +196,11 @@ def _is_participle(word: str) -> bool:
     return word.endswith("ed") and len(word) > 4 and word[-3] != "e"
 
 
-def _form(forms: Sequence[str]) -> str:
+def _form(phrases: Phrases, words: Words) -> str:
     """Return the most frequent form of a phrase, of several the one in lower case."""
-    counts = Counter(forms)
+    counts = Counter(form for each, form in phrases if each == words)
     return BETWEEN.sub("", max(counts, key=lambda form: (counts[form], form)))
 
 
 def _length(phrases: Phrases, chosen: Sequence[Words]) -> int:
-    return len(", ".join(_form(phrases[words]) for words in chosen))
+    return len(", ".join(_form(phrases, words) for words in chosen))

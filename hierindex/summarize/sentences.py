@@ -176,8 +176,10 @@ def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
         end = _cut(text, at, to, WINDOW)
         if mark := MARK.match(text, at, end):  # sentencex does not split items
             yield at, (at := mark.end())
-        window = SURROGATE.sub("\ufffd", text[at:end])  # invalid in UTF-8 and Rust
-        window = BLANK.sub(" ", window)  # before an initial, sentencex panics at longer ones
+        window = text[at:end]
+        if not window.isascii():
+            window = SURROGATE.sub("\ufffd", window)  # invalid in UTF-8 and Rust
+            window = BLANK.sub(" ", window)  # before an initial, sentencex panics at longer ones
         found = sentencex.segment(_language(window), window)  # together, they are the window
         if end < to and len(found) > 1:
             end -= len(found.pop())
@@ -196,7 +198,7 @@ def _asides(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
 
 def _language(text: str) -> str:
     """Return "el" for Greek, whose question mark is a semicolon, and "en" for all others."""
-    return "el" if GREEK.search(text) else "en"
+    return "el" if not text.isascii() and GREEK.search(text) else "en"
 
 
 def _joined(text: str, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
