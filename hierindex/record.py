@@ -269,6 +269,9 @@ def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
     )
 
 
+to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Returns a value as compact JSON; `json.dumps` would make an encoder at each call."""
+
 DETAIL_FIELDS = [field.name for field in fields(NodeRecord) if field.name not in NUMBERS]
 """Fields of a record in the metadata entry `hierindex`, in order."""
 
@@ -279,8 +282,7 @@ def as_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     Tuples may be given as lists; the entries are the same.
     """
     details = {key: record[key] for key in DETAIL_FIELDS}
-    text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
-    values = (*(record[key] for key in NUMBERS), text)
+    values = (*(record[key] for key in NUMBERS), to_json(details))
     entries = zip(RECORD_KEYS, values, strict=True)
     return {key: value for key, value in entries if value is not None}
 

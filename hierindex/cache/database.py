@@ -23,14 +23,23 @@ class Database:
         self._lock = Lock()
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self, *, survives: bool = True) -> Iterator[sqlite3.Connection]:
         """Commit the statements inside, or roll them back if one fails.
 
         Read inside a transaction as well: SQLite refuses a write after a read whose snapshot is
         older than another process's write.
+
+        Parameters
+        ----------
+        survives : bool
+            Whether to wait for the disk, so that the transaction survives a power cut. One that
+            does not may be lost then, together with those after it, until one that does.
         """
-        with self._lock, self._connection:
-            yield self._connection
+        with self._lock:
+            level = "FULL" if survives else "NORMAL"
+            self._connection.execute(f"PRAGMA synchronous = {level}")
+            with self._connection:
+                yield self._connection
 
     def close(self) -> None:
         """Close the connection once no thread uses it."""

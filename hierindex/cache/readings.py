@@ -58,7 +58,7 @@ class ReadingCache:
         """Store a JSON value, replacing any other under its key."""
         data = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
         self._recent.add(key)
-        with optional(), self._database.transaction() as connection:
+        with optional(), self._database.transaction(survives=False) as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO readings (key, value) VALUES (?, ?)",
                 (key, zlib.compress(data, LEVEL)),

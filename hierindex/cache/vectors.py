@@ -60,7 +60,7 @@ class VectorCache:
     def keep(self, texts: Sequence[str], X: Floats2d) -> None:
         """Store the vectors of texts, (n_texts, n_dims)."""
         digests = [text_digest(text) for text in texts]
-        with optional(), self._database.transaction() as connection:
+        with optional(), self._database.transaction(survives=False) as connection:
             _use(connection, digests)
             connection.executemany(
                 "INSERT OR IGNORE INTO unfinished VALUES (?)", ((digest,) for digest in digests)

@@ -17,6 +17,7 @@ SHORTNESS = 0.3  # between the sum of the words' weights (0) and their mean (1)
 # Fenced code, formulas, links and citations.
 NO_PROSE = re.compile(r"(?s)```.*?```|\$\$.*?\$\$|https?://\S+|\[[^\]\s]*\](?:\([^)\s]*\))?")
 UNSPACED = re.compile("([\u30a0-\u30ff]+|[\u3400-\u9fff]+)")  # katakana, Chinese characters
+HAS_UNSPACED = re.compile("[\u30a0-\u30ff\u3400-\u9fff]")  # several times as fast
 BETWEEN = re.compile("(?<=[\u30a0-\u30ff\u3400-\u9fff]) (?=[\u30a0-\u30ff\u3400-\u9fff])")
 WORD = re.compile(r"[^\W\d_\u3040-\u309f][^\W_\u3040-\u309f]*(?:['\u2019-][^\W_\u3040-\u309f]+)*")
 LABEL = re.compile("(?:[A-ZÀ-Þ][^ |]* )*\1")  # a name before a colon, as of who speaks
@@ -27,8 +28,8 @@ CLOSING = ")]}>\"'”’»*.,;:!?…」』。、，：；！？"  # noqa: RUF001
 Words = tuple[str, ...]
 """The words of a phrase, in lower case and without the ending of the plural."""
 
-Phrases = dict[Words, list[str]]
-"""The phrases of a text, each with its forms in the text, one per occurrence."""
+Phrases = list[tuple[Words, str]]
+"""The phrases of a text, each as often as it occurs, with its form there."""
 
 
 def distinctive_phrases(texts: Sequence[str]) -> list[str]:
@@ -63,7 +64,7 @@ def distinctive_phrases(texts: Sequence[str]) -> list[str]:
     """
     found = [_phrases(text) for text in texts]
     return [
-        ", ".join(_form(phrases[words]) for words in chosen) or first_words(text)
+        ", ".join(_form(phrases, words) for words in chosen) or first_words(text)
         for text, phrases, chosen in zip(texts, found, _chosen(found), strict=True)
     ]
 
@@ -98,39 +99,43 @@ def _chosen(found: Sequence[Phrases]) -> list[list[Words]]:
 
 def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
     """Yield the negative weight of each phrase of each text."""
-    tf = [Counter[str]() for _ in found]
-    for count, phrases in zip(tf, found, strict=True):
-        for words, forms in phrases.items():
-            for word in words:
-                count[word] += len(forms)
-    f = Counter[str]()
-    for count in tf:
-        f.update(count)
+    tf = [Counter(word for words, _ in phrases for word in words) for phrases in found]
+    f = Counter(word for phrases in found for words, _ in phrases for word in words)
     mean = f.total() / max(1, len(found))
     idf = {word: log(1 + mean / n) for word, n in f.items()}
     for i, (count, phrases) in enumerate(zip(tf, found, strict=True)):
-        for words, forms in phrases.items():
+        for words, n in Counter(words for words, _ in phrases).items():
             weight = 0.0
             for word in words:
                 weight += count[word] * idf[word]
-            yield -(1 + log(len(forms))) * weight / len(words) ** SHORTNESS, i, words
+            yield -(1 + log(n)) * weight / len(words) ** SHORTNESS, i, words
 
 
 def _phrases(text: str) -> Phrases:
     text = NO_PROSE.sub(" ; ", text)
-    parts = (text if text.isascii() else UNSPACED.sub(r" \1 ", text)).split()
-    marked = VERB.sub("|", LABEL.sub("|", " ".join(map(_marked, parts))))
-    found: Phrases = {}
-    for run in filter(str.strip, marked.split("|")):
-        words = _without_repetitions(run.split())
-        if _is_participle(words[-1]):  # "value estimated"
-            words.pop()
-        is_one = len(words) <= MAX_PHRASE + 1  # else the stop words may not be known
-        for phrase in [words[-MAX_PHRASE:]] if is_one else [[word] for word in words]:
-            form = " ".join(phrase)
-            if 0 < len(form) <= MAX_TITLE:
-                found.setdefault(tuple(map(_folded, phrase)), []).append(form)
-    return found
+    parts = (UNSPACED.sub(r" \1 ", text) if HAS_UNSPACED.search(text) else text).split()
+    marked = " ".join(map(_marked, parts))
+    if "\1" in marked:  # in few texts, and looking for labels takes long
+        marked = LABEL.sub("|", marked)
+    marked = VERB.sub("|", marked)
+    runs = filter(str.strip, marked.split("|"))
+    return [phrase for run in runs for phrase in _phrases_of(run)]
+
+
+@lru_cache(maxsize=2**16)
+def _phrases_of(run: str) -> Phrases:
+    """Return the phrases of words that follow each other, each with its form."""
+    words = _without_repetitions(run.split())
+    if _is_participle(words[-1]):  # "value estimated"
+        words.pop()
+    is_one = len(words) <= MAX_PHRASE + 1  # else the stop words may not be known
+    phrases = [words[-MAX_PHRASE:]] if is_one else [[word] for word in words]
+    forms = map(" ".join, phrases)
+    return [
+        (tuple(map(_folded, phrase)), form)
+        for phrase, form in zip(phrases, forms, strict=True)
+        if 0 < len(form) <= MAX_TITLE
+    ]
 
 
 @lru_cache(maxsize=2**16)
@@ -191,11 +196,11 @@ def _is_participle(word: str) -> bool:
     return word.endswith("ed") and len(word) > 4 and word[-3] != "e"
 
 
-def _form(forms: Sequence[str]) -> str:
+def _form(phrases: Phrases, words: Words) -> str:
     """Return the most frequent form of a phrase, of several the one in lower case."""
-    counts = Counter(forms)
+    counts = Counter(form for each, form in phrases if each == words)
     return BETWEEN.sub("", max(counts, key=lambda form: (counts[form], form)))
 
 
 def _length(phrases: Phrases, chosen: Sequence[Words]) -> int:
-    return len(", ".join(_form(phrases[words]) for words in chosen))
+    return len(", ".join(_form(phrases, words) for words in chosen))

@@ -60,7 +60,9 @@ class Draft:
 
     def note(self, **changes: Any) -> None:
         """Change fields of the record."""
-        self.record = replace(self.record, **changes)
+        known = vars(self.record)
+        if any(known[field] != value for field, value in changes.items()):  # most notes say nothing
+            self.record = replace(self.record, **changes)
 
     def finished(self) -> TextNode:
         """Return the node with its vector, its record as metadata, and its strongest PARENT."""

@@ -164,7 +164,7 @@ def _with_sentences(parts: Sequence[Part]) -> Iterator[tuple[Citation, str]]:
     """
     text = "".join(part for part in parts if isinstance(part, str))
     sentences = split_sentences(text)
-    starts = [sentence.quote.at for sentence in sentences]
+    starts = [sentence.at for sentence in sentences]
     at = 0
     for part in parts:
         if isinstance(part, str):
@@ -181,7 +181,7 @@ def _sentences(found: NodeWithScore) -> list[Sentence]:
     """Return the sentences of a passage; an empty one if there are none."""
     quotes = NodeRecord.from_metadata(found.metadata).quotes
     sentences = split_sentences(found.get_content(MetadataMode.NONE), quotes)
-    return telling(sentences) or [Sentence("", Quote(0, 0, None))]
+    return telling(sentences) or [Sentence("", 0, 0, Quote(0, 0, None))]
 
 
 def _claim(sentence: str, question: str) -> str:

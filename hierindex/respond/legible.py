@@ -87,7 +87,7 @@ class Pool(NamedTuple):
 
     def text(self, first: int, last: int) -> str:
         """Return the text of joined sentences as it stands in their node."""
-        run = self.sentences[first].quote.at, self.sentences[last].quote.to
+        run = self.sentences[first].at, self.sentences[last].to
         return self.texts[self.sentences[first].child][slice(*run)]
 
 
@@ -107,7 +107,7 @@ def _read(
     begins, head, announced, says = 0, None, None, True
     before = set[int]()  # what the sentence before needs
     for i, sentence in enumerate(sentences):
-        while sentence.quote.at >= block.to and (after := next(blocks, None)):
+        while sentence.at >= block.to and (after := next(blocks, None)):
             block, begins = after, i
         if is_apart := i > 0 and _is_apart(sentence, sentences[i - 1]):
             begins, announced = i, None
@@ -129,7 +129,7 @@ def _read(
             is_whole = is_sentence(sentence.text) or RECORD.fullmatch(sentence.text) is not None
             says = is_whole and not (refers and is_apart)
         else:
-            is_whole = (sentence.quote.at, sentence.quote.to) == stripped(text, block.at, block.to)
+            is_whole = (sentence.at, sentence.to) == stripped(text, block.at, block.to)
             says = is_whole and not LAYOUT.fullmatch(sentence.text)
         before = needs
         yield sentence, says, sorted((i - each for each in needs - {i}), reverse=True), first
@@ -142,7 +142,7 @@ def _read(
 def _is_label(text: str, first: Sentence) -> bool:
     """Return whether a paragraph's first sentence begins with a label, or is one."""
     stub = first.text[0].isupper() and not (is_telling(first.text) or is_sentence(first.text))
-    return stub or LABEL.match(text, first.quote.at) is not None
+    return stub or LABEL.match(text, first.at) is not None
 
 
 def _follows(sentence: Sentence, last: Sentence) -> bool:
@@ -155,14 +155,14 @@ def _follows(sentence: Sentence, last: Sentence) -> bool:
         return sentence.child == last.child and source is before
     if source._replace(start=0, end=0) != before._replace(start=0, end=0):
         return False
-    return source.start - before.end == sentence.quote.at - last.quote.to
+    return source.start - before.end == sentence.at - last.to
 
 
 def _is_apart(sentence: Sentence, last: Sentence) -> bool:
     """Return whether an extract left out what stands between two sentences of a document."""
     source, before = sentence.quote.source, last.quote.source
-    if source is None or before is None or not (sentence.quote.verbatim and last.quote.verbatim):
+    if source is None or before is None or not (sentence.within.verbatim and last.within.verbatim):
         return False
     return source.document != before.document or (
-        source.start - before.end != sentence.quote.at - last.quote.to
+        source.start - before.end != sentence.at - last.to
     )

@@ -83,7 +83,7 @@ class Window(NamedTuple):
         most = self.room // PAIR - N_BETWEEN
         if self.length(text) <= most:
             return text
-        ends = [cited_end(text, sentence.quote.to) for sentence in split_sentences(text)]
+        ends = [cited_end(text, sentence.to) for sentence in split_sentences(text)]
         fitting = [*takewhile(lambda end: self.length(text[:end]) <= most, ends)]
         if fitting:
             return text[: fitting[-1]]

@@ -33,6 +33,7 @@ from hierindex.record import (
     fields_in,
     quotes_of,
     record_keys,
+    to_json,
 )
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.schema import schema
@@ -44,8 +45,6 @@ FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # stor
 NO_RECORD = vars(NodeRecord())
 MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
 """Fields of a record that the column `record` stores as JSON."""
-
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
@@ -136,8 +135,8 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "grounding": _share(record["grounding"]) if keys else -1.0,
         "digests": row_digests(node.node_id, values, documents),
         "stale": "",
-        "record": _json({key: record[key] for key in MADE_BY}) if keys else "",
-        "node": _json({**rest, **_detailed(links)}),
+        "record": to_json({key: record[key] for key in MADE_BY}) if keys else "",
+        "node": to_json({**rest, **_detailed(links)}),
     }
 
 

@@ -53,7 +53,7 @@ class SalientSentences:
 
     def _chosen(self, pool: list[Sentence], n_tokens: Ints1d, budget: int) -> list[Sentence]:
         S = tf_idf([s.text for s in pool])  # (n_sentences, n_words)
-        document = _numbers([s.quote.source and s.quote.source.document for s in pool])
+        document = _numbers([sentence.document for sentence in pool])
         p = lexrank(S, opening(document))
         chosen = select_sentences(
             S,
@@ -126,9 +126,9 @@ def _cut(sentence: Sentence, budget: Budget) -> list[Sentence]:
     middle = len(text) // 2
     middle = max(text.rfind(" ", 1, middle), 0) or middle
     halves = stripped(text, 0, middle), stripped(text, middle, len(text))
-    start, quote = sentence.quote.at, sentence.quote
+    start = sentence.at
     parts = [
-        replace(sentence, text=text[at:to], quote=quote.part(start + at, start + to))
+        replace(sentence, text=text[at:to], at=start + at, to=start + to)
         for at, to in halves
         if at < to
     ]

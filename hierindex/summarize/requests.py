@@ -192,6 +192,6 @@ def _both(usage: Usage, other: Usage) -> Usage:
 
 def _halves(text: str) -> list[str]:
     """Split a text in half at the end of a sentence, or anywhere if it is a single one."""
-    ends = [sentence.quote.to for sentence in split_sentences(text)][:-1]
+    ends = [sentence.to for sentence in split_sentences(text)][:-1]
     middle = min(ends, key=lambda end: abs(end - len(text) // 2), default=len(text) // 2)
     return [half for half in (text[:middle].strip(), text[middle:].strip()) if half]

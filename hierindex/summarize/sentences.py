@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from unicodedata import category
 
@@ -46,20 +47,32 @@ MIN_WORDS = 4  # of an informative sentence
 
 @dataclass(frozen=True)
 class Sentence:
-    """A verbatim part of a node's text.
+    """The verbatim part `[at:to]` of a node's text.
 
-    `quote` holds its positions in the node and in a document, `child` the index of the node in
-    its group.
+    `within` is the quote of the node in which it stands, `child` the index of the node in its
+    group.
     """
 
     text: str
-    quote: Quote
+    at: int
+    to: int
+    within: Quote
     child: int = 0
+
+    @cached_property
+    def quote(self) -> Quote:
+        """Its positions in the node and in a document."""
+        return self.within.part(self.at, self.to)
+
+    @property
+    def document(self) -> str | None:
+        """The document in which it stands; None if that is unknown."""
+        return self.within.source and self.within.source.document
 
     @property
     def excerpt(self) -> Excerpt:
         """The position in the child."""
-        return Excerpt(self.child, self.quote.at, self.quote.to)
+        return Excerpt(self.child, self.at, self.to)
 
 
 def split_sentences(text: str, quotes: Sequence[Quote] = (), child: int = 0) -> list[Sentence]:
@@ -86,7 +99,7 @@ def split_sentences(text: str, quotes: Sequence[Quote] = (), child: int = 0) -> 
     """
     quotes = quotes or [Quote(0, len(text), None)]
     return [
-        Sentence(text[at:to], quote.part(at, to), child)
+        Sentence(text[at:to], at, to, quote, child)
         for quote in quotes
         for start, end in _sentences(text[quote.at : quote.to])
         for at, to in _pieces(text, quote.at + start, quote.at + end)
@@ -163,8 +176,10 @@ def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
         end = _cut(text, at, to, WINDOW)
         if mark := MARK.match(text, at, end):  # sentencex does not split items
             yield at, (at := mark.end())
-        window = SURROGATE.sub("\ufffd", text[at:end])  # invalid in UTF-8 and Rust
-        window = BLANK.sub(" ", window)  # before an initial, sentencex panics at longer ones
+        window = text[at:end]
+        if not window.isascii():
+            window = SURROGATE.sub("\ufffd", window)  # invalid in UTF-8 and Rust
+            window = BLANK.sub(" ", window)  # before an initial, sentencex panics at longer ones
         found = sentencex.segment(_language(window), window)  # together, they are the window
         if end < to and len(found) > 1:
             end -= len(found.pop())
@@ -183,7 +198,7 @@ def _asides(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
 
 def _language(text: str) -> str:
     """Return "el" for Greek, whose question mark is a semicolon, and "en" for all others."""
-    return "el" if GREEK.search(text) else "en"
+    return "el" if not text.isascii() and GREEK.search(text) else "en"
 
 
 def _joined(text: str, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

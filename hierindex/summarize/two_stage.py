@@ -263,7 +263,7 @@ def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:
     """Return the excerpt of a source that contains the sentence verbatim, or None."""
     for source in extract:
         if (at := source.text.find(text)) >= 0:
-            start = source.quote.at + at
+            start = source.at + at
             return source.excerpt._replace(at=start, to=start + len(text))
     return None
 

@@ -45,7 +45,7 @@ def main(*folders: str) -> None:
     whole = Counter[bool]()
     for suffix, text, expected in judged(list(folders)):
         sentences = split_sentences(text)
-        found = {sentence.quote.at for sentence in sentences[1:]}
+        found = {sentence.at for sentence in sentences[1:]}
         whole.update(is_sentence(sentence.text) for sentence in sentences)
         for key in (suffix, "all"):
             counts.setdefault(key, Counter()).update(

@@ -166,3 +166,20 @@ def test_an_index_elsewhere_has_its_cache_here(tmp_path, monkeypatch):
     one, other = cache_file("s3://bucket/one"), cache_file("s3://bucket/other")
     assert one != other
     assert one.is_relative_to(tmp_path)
+
+
+def test_only_completions_wait_for_the_disk(tmp_path):
+    statements = list[str]()
+    with open_cache(str(tmp_path), "model") as cache:
+        with cache.database.transaction() as connection:
+            connection.set_trace_callback(statements.append)
+        cache.readings.keep("a", [1])
+        cache.vectors.keep(["a"], np.ones((1, 2)))
+        cache.texts.keep("a", "A costly completion.")
+    waits, found = None, dict[str, bool]()
+    for statement in statements:
+        if statement.startswith("PRAGMA synchronous"):
+            waits = statement.endswith("FULL")
+        elif statement.startswith("INSERT OR REPLACE INTO"):
+            found[statement.split()[4]] = waits
+    assert found == {"readings": False, "vectors": False, "texts": True}

@@ -3,14 +3,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.core.stop_words import BEFORE_VERBS, ENGLISH, OTHERS, STOP_WORDS
-from hierindex.core.titles import MAX_TITLE, distinctive_phrases, first_words
+from hierindex.core.titles import (
+    LABEL,
+    MAX_TITLE,
+    NO_PROSE,
+    UNSPACED,
+    VERB,
+    _marked,
+    _phrases,
+    _phrases_of,
+    distinctive_phrases,
+    first_words,
+)
 
 SPOKEN = (
     "Grad A: Yeah, um, the the crane is broken again, you know. Postdoc B: Mm - hmm. The cra crane "
     "needs a new chain. Project Manager C: I think the chain costs more than the crane did."
 )
 WORDS = st.sampled_from(
-    "mill sails The the of harbour: crane, Crane (chain) ``` 帆船 クレーン x_y".split()
+    "mill sails The the to of harbour: Ada: crane, Crane (chain) ``` 帆船 クレーン x_y".split()
 )
 TEXTS = st.lists(st.text() | st.lists(WORDS, max_size=30).map(" ".join), max_size=6)
 
@@ -24,6 +35,17 @@ def test_a_title_is_one_short_line_and_no_phrase_is_given_twice(texts):
         assert bool(title) == bool(text.strip())
         assert title == " ".join(title.split())
     assert titles == distinctive_phrases(texts)
+
+
+@given(st.lists(WORDS, max_size=30).map(" ".join) | st.text())
+def test_phrases_do_not_depend_on_what_was_read_before(text):
+    """They are remembered, and patterns are skipped in texts without what they are for."""
+    _phrases_of.cache_clear()
+    spaced = UNSPACED.sub(r" \1 ", NO_PROSE.sub(" ; ", text))
+    marked = " ".join(map(_marked, spaced.split()))
+    runs = VERB.sub("|", LABEL.sub("|", marked)).split("|")
+    plain = [phrase for run in runs if run.strip() for phrase in _phrases_of(run)]
+    assert _phrases(text) == _phrases(text) == plain
 
 
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=30).map(" ".join), max_size=6))

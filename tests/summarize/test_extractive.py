@@ -137,7 +137,7 @@ def test_a_rewritten_sentence_that_is_cut_keeps_its_support():
     (sentence,) = group_of(LONG)
     support = sentence.quote.source._replace(end=7)
     quote = sentence.quote._replace(source=support, verbatim=False)
-    rewritten = replace(sentence, quote=quote)
+    rewritten = replace(sentence, within=quote)
     for piece in fitting_sentences([rewritten], budget_of(10)):
         assert piece.quote.source == support
         assert LONG[piece.quote.at : piece.quote.to] == piece.text

@@ -208,7 +208,8 @@ class Verdicts:
 
 def test_a_verbatim_part_of_a_longer_sentence_has_its_own_place():
     source = "In the end, The lamp went out. and nobody saw it"
-    sentence = Sentence(source, Quote(4, 4 + len(source), Span("d", 70, 70 + len(source), 3)), 2)
+    to = 4 + len(source)
+    sentence = Sentence(source, 4, to, Quote(4, to, Span("d", 70, 66 + to, 3)), 2)
     (summary,) = summarized("The lamp went out. Snow fell.", [sentence])
     verbatim, other = summary.claims
     at = 4 + source.index("The")
@@ -315,7 +316,8 @@ class Failing(RewriterOf):
 def test_strict_names_the_group_and_the_reason(rewriter, reason):
     settings = {"grounding": Verdicts(), "min_grounding": 0.5, "strict": True}
     summarizer, resources = TwoStageSummarizer(rewriter, **settings), Resources(embed=embed)
-    group, nowhere = group_of("A lamp.", "A letter.")[1:], [Sentence("Snow.", Quote(0, 5, None))]
+    group, quote = group_of("A lamp.", "A letter.")[1:], Quote(0, 5, None)
+    nowhere = [Sentence("Snow.", 0, 5, quote)]
     with pytest.raises(SummaryError, match=rf"'A letter\.' at 0: {reason}; strict is set\."):
         summarizer.summarize([group], budget_of(9), resources)
     with pytest.raises(SummaryError, match="for a group: "):
