@@ -56,7 +56,8 @@ def _answering(
     """Return a function that answers the requests of an endpoint."""
 
     async def answer(request: Request) -> Response:
-        headers, body = dict[str, str](), await _body(request)
+        headers = dict[str, str]()
+        body = await _body(request) if endpoint.method == "POST" else b""
         try:
             asked = endpoint.parsed(request.query_params, body)
             answer = await in_daemon_thread(partial(asked.answer, tree, headers))

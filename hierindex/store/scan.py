@@ -16,11 +16,10 @@ MOST_BYTES = 2**26  # of vectors in memory; a search reads all others each time,
 MOST_KNOWN = 100  # conditions whose rows are cached
 NUMBER = "_rowid"  # LanceDB's of a row
 DISTANCE = "_distance"
-TINY = np.finfo(np.float32).tiny
 
 
 class Vectors(NamedTuple):
-    """Vectors of all rows, (n_rows, n_dims) float32, of length 1 or 0, and numbers of the rows."""
+    """Vectors of length 1, (n_rows, n_dims) float32, and the numbers of their rows."""
 
     X: NDArray[np.float32]
     numbers: NDArray[np.uint64]
@@ -33,12 +32,13 @@ async def fit_in_memory(snapshot: TableSnapshot, n_dims: int) -> bool:
 
 @once
 async def vectors(snapshot: TableSnapshot) -> Vectors:
-    """Return the vectors of a generation."""
+    """Return the vectors of a generation, without those that are zero."""
     rows = await snapshot.read(snapshot.require().query().with_row_id().select(["vector"]))
     n_dims = rows.schema.field("vector").type.list_size
     X = np.array(rows["vector"].combine_chunks().flatten()).reshape(-1, n_dims)
-    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), TINY)
-    return Vectors(X, rows[NUMBER].to_numpy())
+    lengths = np.linalg.norm(X, axis=1)
+    some = lengths > 0  # a zero vector is similar to nothing
+    return Vectors(X[some] / lengths[some, None], rows[NUMBER].to_numpy()[some])
 
 
 async def scan(
@@ -54,7 +54,7 @@ async def scan(
     """
     X, numbers = await vectors(snapshot)
     q = np.array(vector, np.float32)
-    similarities = X @ (q / max(np.linalg.norm(q), TINY))
+    similarities = X @ (q / np.linalg.norm(q))
     meeting = await _meeting(snapshot, where, numbers)
     best = meeting[_highest(similarities[meeting], limit)]
     rows = await _taken(snapshot, numbers[best].tolist(), columns)

@@ -35,7 +35,7 @@ from hierindex import HierarchicalIndex
 HIERINDEX = str(Path(sys.executable).parent / "hierindex")
 RUNS = 7
 CLIENTS, FEW_CLIENTS = 32, 4
-N_RETRIEVALS, N_ANSWERS, N_PUBLISHES = 3000, 400, 50
+N_RETRIEVALS, N_ANSWERS, N_PUBLISHES = 2000, 200, 50
 BY_LEVEL = {"mode": "level", "level": 0, "by": "dense"}
 
 

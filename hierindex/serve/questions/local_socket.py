@@ -10,6 +10,7 @@ from hierindex import __version__
 
 NAME = ".server.sock"
 LOCK = ".server.lock"  # locked by the operating system, which frees it when the process ends
+PATIENCE = 60.0  # seconds for each reply, as a server that hangs is of no use
 LONGEST = 100  # bytes of the path of a socket; systems take 103 to 107
 
 
@@ -36,6 +37,7 @@ def connected(folder: Path) -> socket.socket:
         If there is none, or it is another user's.
     """
     connection = _socket()
+    connection.settimeout(PATIENCE)
     try:
         with _short(folder) as path:
             if path.stat().st_uid != os.geteuid():  # it could answer anything
