@@ -35,7 +35,7 @@ OURS = re.compile(
     r"|Path: ([0-9a-f]{12}( \"\")?( > )?)+"
     r"|[0-9a-f]{12}, level \d+(, \d+ children)?, \"\""
     r"|\"\"(, page \d+)?(, section \"\"( › \"\")*)?"
-    r"|and \d+ more places|\(cut; read the id for all\)"
+    r"|and \d+ more places|\(cut\)"
     r"|Next: [\w`.,;? -]+(cursor \"\" for what follows\.)?"
 )
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
