@@ -1,5 +1,6 @@
 """The keys by which the metadata of an index can be filtered."""
 
+import re
 from collections import Counter
 from difflib import get_close_matches
 
@@ -13,6 +14,7 @@ from hierindex.store.table_snapshot import TableSnapshot
 
 MOST_LISTED = 20
 OURS = (DOCUMENTS, *OF_NODE)
+WORD = re.compile(r"[\w.-]+")
 
 
 async def check_keys(snapshot: TableSnapshot, filters: MetadataFilters) -> None:
@@ -25,7 +27,7 @@ async def check_keys(snapshot: TableSnapshot, filters: MetadataFilters) -> None:
             there = [*await metadata_keys(snapshot), *OURS]
             nearest = get_close_matches(key, there, n=1)
             meant = f", the nearest is {nearest[0]!r}" if nearest else ""
-            listed, n_more = there[:MOST_LISTED], len(there) - MOST_LISTED
+            listed, n_more = map(_quoted, there[:MOST_LISTED]), len(there) - MOST_LISTED
             more = f" and {n_more} more" if n_more > 0 else ""
             raise InputError(
                 f"No chunk has the key {key!r}{meant}; there are {', '.join(listed)}{more}."
@@ -42,6 +44,11 @@ async def metadata_keys(snapshot: TableSnapshot) -> list[str]:
         values = filtered_by(row).items()
         counts.update(key for key, value in values if value is not None and _is_plain(key))
     return sorted(counts, key=lambda key: (-counts[key], key))
+
+
+def _quoted(key: str) -> str:
+    """Return a key, in quotes unless it is one word."""
+    return key if WORD.fullmatch(key) else repr(key)
 
 
 def _is_plain(key: str) -> bool:

@@ -55,6 +55,8 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
         "whole_document."
     )
     assert "'zzz'; there are author" in refusal(store, "zzz", "author")
+    store_of(tmp_path, chunk(3, "c", **{"two words": 1}))
+    assert ", 'two words', documents, " in refusal(store, "zzz")
     for absent in ("nothing", "metadata.id", "metadata.shelv"):
         assert f"'{absent}'" in refusal(store, absent)
 

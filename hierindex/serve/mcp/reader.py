@@ -6,8 +6,11 @@ from threading import Lock
 from typing import Any, TypeVar, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex.errors import InputError
+from hierindex.record import WHOLE_DOCUMENT
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.levels import Level
@@ -111,19 +114,15 @@ class Reader:
         self, node: str | None, budget: int, cursor: str | None, snapshot: Snapshot
     ) -> Nodes:
         paging = Paging(snapshot, cursor, "outline", node, budget)
-        of = None if node is None else wait_for(named(snapshot, node))
-        tree = AnsweringTree(self._store.at(snapshot))
-        chosen = tree.outline(budget, of=of and (of.node or of.document))
+        of = None if node is None else wait_for(_node_or_document(snapshot, node))
+        chosen = AnsweringTree(self._store.at(snapshot)).outline(budget, of=of)
         shown = (entry(each.node, TEXT) for each in paging.rest(chosen))
         step = "`expand` an id for what is under it, or `read` it for its sources."
         return _nodes(paging, shown, len(chosen), step)
 
     def _expand(self, node: str, cursor: str | None, snapshot: Snapshot) -> Children:
         paging = Paging(snapshot, cursor, "expand", node)
-        name = wait_for(named(snapshot, node))
-        if name.node is None:
-            raise InputError(f"{node!r} is no node; `outline` or `read` it.")
-        (top,) = wait_for(snapshot.nodes([name.node]))
+        top = wait_for(_node(snapshot, wait_for(_node_or_document(snapshot, node))))
         children = [child.node_id for child in top.child_nodes or ()]
         below = wait_for(snapshot.nodes(paging.rest(children)[:CHILDREN]))
         shown = (entry(child, BEGINNING) for child in below)
@@ -173,6 +172,25 @@ class Reader:
                 self._loaded = AnsweringTree(self._store.at(snapshot)).embed_model
                 self._built_with = built_with
             return self._loaded
+
+
+async def _node_or_document(snapshot: Snapshot, text: str) -> str:
+    """Return the id of what a text names, unless that is a place."""
+    name = await named(snapshot, text)
+    if name.end is not None:
+        raise InputError(f"{text!r} is a place in a document, which `read` takes.")
+    return name.node or name.document
+
+
+async def _node(snapshot: Snapshot, name: str) -> BaseNode:
+    """Return the node of an id, or the one that is the whole of a document."""
+    whole = MetadataFilter(key=WHOLE_DOCUMENT, value=name)
+    nodes = await snapshot.nodes([name]) or await snapshot.nodes(
+        filters=MetadataFilters(filters=[whole])
+    )
+    if not nodes:
+        raise InputError(f"No node is the whole of the document {name!r}; `outline` or `read` it.")
+    return nodes[0]
 
 
 def _nodes(paging: Paging, entries: Iterable[Entry], total: int, step: str) -> Nodes:

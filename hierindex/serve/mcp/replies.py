@@ -9,7 +9,7 @@ Spotlighting", arXiv 2403.14720).
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NotRequired, Required, cast
 from urllib.parse import quote
 
@@ -153,8 +153,6 @@ def text_of(reply: Mapping[str, Any]) -> str:
         f"{_place(passage)}\n{_quote(reply['text'][passage['at'] : passage['to']])}"
         for passage in reply.get("citations", ())
     )
-    if "text" in reply and not reply["citations"]:
-        blocks.append(_quote(reply["text"]))
     return "\n\n".join([*blocks, f"Next: {reply['next_step']}"])
 
 
@@ -183,27 +181,20 @@ def _entry(entry: Mapping[str, Any]) -> str:
     places = list(map(_place, entry["citations"]))
     if "more_citations" in entry:
         places.append(f"and {entry['more_citations']} more places")
-    cut = ["(cut; read the id for all)"] if entry.get("cut") else []
+    cut = ["(cut)"] if entry.get("cut") else []
     lines = [f"{head}, {quoted(entry['title'])}", *places, _quote(entry["text"]), *cut]
     return "\n".join(lines)
 
 
 def _place(place: Mapping[str, Any]) -> str:
-    return ", ".join(_parts(place))
-
-
-def _parts(place: Mapping[str, Any]) -> Iterator[str]:
-    yield quoted(f"{place['document']}#{_characters(place)}")
+    parts = [quoted(f"{place['document']}#{_characters(place)}")]
     if "page" in place:
-        yield f"page {place['page']}"
+        parts.append(f"page {place['page']}")
     if "page_label" in place:
-        yield f"page label {quoted(place['page_label'])}"
+        parts.append(f"page label {quoted(place['page_label'])}")
     if "section" in place:
-        yield f"section {_titles(place['section'])}"
-
-
-def _titles(titles: Sequence[str]) -> str:
-    return " › ".join(map(quoted, titles))
+        parts.append(f"section {' › '.join(map(quoted, place['section']))}")
+    return ", ".join(parts)
 
 
 def _characters(place: Mapping[str, Any]) -> str:

@@ -18,4 +18,5 @@ class Talkative(HashingEmbedding):
         return super()._get_query_embedding(query)
 
 
-server_of(lambda: Reader(HierarchyStore(sys.argv[1]), Talkative())).run()
+if __name__ == "__main__":
+    server_of(lambda: Reader(HierarchyStore(sys.argv[1]), Talkative())).run()

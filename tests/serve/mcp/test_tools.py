@@ -169,6 +169,8 @@ def test_an_id_may_be_its_beginning(asked, index) -> None:
             "No node and no document has the id 'a.tx'; similar are 'a.txt'",
         ),
         ("expand", {"id": "f" * 32}, "outline tells what there is"),  # of another index
+        ("expand", {"id": "a.txt#char=0,9"}, "is a place in a document, which `read` takes"),
+        ("outline", {"node": "a.txt#char=0,9"}, "is a place in a document"),
         ("read", {"id": ""}, "No node and no document has the id ''"),
         ("read", {"id": "a.txt#char=5,5"}, "A place begins before it ends"),
         ("read", {"id": "a.txt#char=99999,100000"}, "The index holds no text"),
@@ -182,6 +184,16 @@ def test_a_wrong_call_is_answered_by_a_sentence(asked, tool, arguments, said) ->
     sentence = asked.sentence(tool, **arguments)
     assert said in sentence
     assert len(sentence) <= 503
+
+
+def test_a_document_is_expanded_where_a_node_is_the_whole_of_it(asked, index) -> None:
+    rows = columns_of(index.store, "id", "whole_document")
+    whole = dict(zip(rows["whole_document"], rows["id"], strict=True))
+    for document in TEXTS:
+        if document in whole:
+            assert asked.reply("expand", id=document)["node"]["id"] == whole[document]
+        else:
+            assert "No node is the whole of" in asked.sentence("expand", id=document)
 
 
 def test_several_nodes_of_one_beginning_are_named(asked, index) -> None:
