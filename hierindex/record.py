@@ -269,9 +269,8 @@ def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
     )
 
 
+# Compact JSON; `json.dumps` would make an encoder at each call.
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""Returns a value as compact JSON; `json.dumps` would make an encoder at each call."""
-
 DETAIL_FIELDS = [field.name for field in fields(NodeRecord) if field.name not in NUMBERS]
 """Fields of a record in the metadata entry `hierindex`, in order."""
 
@@ -281,8 +280,8 @@ def as_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
 
     Tuples may be given as lists; the entries are the same.
     """
-    details = {key: record[key] for key in DETAIL_FIELDS}
-    values = (*(record[key] for key in NUMBERS), to_json(details))
+    details = to_json({key: record[key] for key in DETAIL_FIELDS})
+    values = (*(record[key] for key in NUMBERS), details)
     entries = zip(RECORD_KEYS, values, strict=True)
     return {key: value for key, value in entries if value is not None}
 
