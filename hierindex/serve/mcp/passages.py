@@ -30,7 +30,8 @@ async def extents(snapshot: Snapshot, what: Named) -> list[Span]:
     chunks = sorted(filter(None, map(Chunk.of, rows)), key=_place)
     spans, next_id = list[Span](), ""
     for chunk in chunks:
-        span, last = chunk.source, spans[-1] if spans else None
+        first, last = chunk.sources[0], spans[-1] if spans else None
+        span = first._replace(end=chunk.sources[-1].end)
         adjoins = last is not None and (chunk.start <= last.end or chunk.id == next_id)
         if last is not None and adjoins and last.document == span.document:
             spans[-1] = last._replace(end=max(last.end, span.end))
@@ -80,4 +81,4 @@ async def _under(snapshot: Snapshot, node_id: str) -> list[dict[str, Any]]:
 
 
 def _place(chunk: Chunk) -> tuple[str, int]:
-    return chunk.source.document, chunk.start
+    return chunk.sources[0].document, chunk.start
