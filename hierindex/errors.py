@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+MOST_SHOWN = 200  # characters of an invalid value
+
 
 def without_password(text: str) -> str:
     """Remove the user names and passwords of URLs from a text.
@@ -63,7 +65,9 @@ class InputError(HierindexError, ValueError):
         if first["type"] == "value_error":  # raised by our own validators
             return cls(f"{field} is invalid: {first['ctx']['error']}")
         message = first["msg"][0].lower() + first["msg"][1:]
-        return cls(f"{field} is invalid: {message}, got {first['input']!r}.")
+        given = repr(first["input"])
+        shown = given if len(given) <= MOST_SHOWN else f"{given[:MOST_SHOWN]}..."
+        return cls(f"{field} is invalid: {message}, got {shown}.")
 
 
 class SourceError(InputError):

@@ -1,6 +1,7 @@
 """The managed index: build, update, open and ask a tree in one folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from hierindex.progress import Progress
     from hierindex.retrieve.levels import Level
     from hierindex.serve.explorer.explorer import Explorer
+    from hierindex.serve.questions.server import QuestionServer
     from hierindex.verify.report import Verification
 
 
@@ -178,13 +180,22 @@ class HierarchicalIndex(RevisableTree):
         InputError
             If the extra `serve` is not installed, or nothing can be served at the address.
         """
-        try:
+        with _extra("The explorer"):
             from hierindex.serve.explorer.explorer import Explorer
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
-                raise
-            raise InputError("The explorer needs `pip install 'hierindex[serve]'`.") from error
         return Explorer(self, port, host)
+
+    def serve(self, port: int | None = None, host: str = "127.0.0.1") -> "QuestionServer":
+        """Answer questions by HTTP, in a thread; see `QuestionServer`.
+
+        Raises
+        ------
+        InputError
+            If the extra `serve` is not installed, nothing can be served at the address, or another
+            process serves the index.
+        """
+        with _extra("The server"):
+            from hierindex.serve.questions.server import QuestionServer
+        return QuestionServer(self, port, host)
 
     def plot_tree(self, node_id: str | None = None, max_nodes: int = 1000) -> "Figure":
         """Draw the tree, or a node and what is under it, as an icicle; see `plot.tree`."""
@@ -234,3 +245,14 @@ class HierarchicalIndex(RevisableTree):
         self.update(documents, **options)
         after = held_documents(self.store.snapshot())
         return [before.get(d.doc_id) != after.get(d.doc_id) for d in documents]
+
+
+@contextmanager
+def _extra(what: str) -> Iterator[None]:
+    """Name the extra `serve` if an import fails because it is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+            raise
+        raise InputError(f"{what} needs `pip install 'hierindex[serve]'`.") from error

@@ -8,7 +8,7 @@ in hierindex.toml in the working directory, in this order of precedence. API key
 from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -23,7 +23,33 @@ TOML_FILE = "hierindex.toml"
 Level = int | Literal["top", "documents", "sections", "chunks"]
 
 
-class Settings(BaseSettings):
+class Retrieval(BaseModel):
+    """Settings of a search for nodes; None means the default of the library."""
+
+    mode: Literal["auto", "collapsed", "level", "traversal", "document"] | None = None
+    level: Level | list[Level] | None = None
+    by: Literal["dense", "hybrid", "text", "context"] | None = None
+    top_k: int | None = Field(default=None, ge=1)
+    token_budget: int = Field(default=2000, ge=1)
+    beam: int | None = Field(default=None, ge=1)
+    n_documents: int | None = Field(default=None, ge=1)
+    whole_documents: bool = False
+    merge: bool = False
+    mmr: float | None = Field(default=None, ge=0, le=1)
+    rerank: str | None = None
+    partial_summaries: bool = False
+
+    @field_validator("level", mode="wrap")
+    @classmethod
+    def _name_all_levels(cls, level: Any, read: Callable[[Any], Any]) -> Any:
+        try:
+            return read(level)
+        except ValidationError:
+            words = "top, documents, sections or chunks"
+            raise ValueError(f"it must be a whole number, {words}, got {level!r}.") from None
+
+
+class Settings(Retrieval, BaseSettings):
     """Settings of the command line; None means the default of the library."""
 
     model_config = SettingsConfigDict(
@@ -51,29 +77,8 @@ class Settings(BaseSettings):
     strict: bool = False
     prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
     completion_price: float | None = Field(default=None, ge=0)
-    mode: Literal["auto", "collapsed", "level", "traversal", "document"] | None = None
-    level: Level | list[Level] | None = None
-    by: Literal["dense", "hybrid", "text", "context"] | None = None
-    top_k: int | None = Field(default=None, ge=1)
-    token_budget: int = Field(default=2000, ge=1)
-    beam: int | None = Field(default=None, ge=1)
-    n_documents: int | None = Field(default=None, ge=1)
-    whole_documents: bool = False
-    merge: bool = False
-    mmr: float | None = Field(default=None, ge=0, le=1)
-    rerank: str | None = None
-    partial_summaries: bool = False
     response_mode: str | None = None
     min_score: float = Field(default=0.4, ge=0, le=1)  # as in `ExtractiveSynthesizer`
-
-    @field_validator("level", mode="wrap")
-    @classmethod
-    def _name_all_levels(cls, level: Any, read: Callable[[Any], Any]) -> Any:
-        try:
-            return read(level)
-        except ValidationError:
-            words = "top, documents, sections or chunks"
-            raise ValueError(f"it must be a whole number, {words}, got {level!r}.") from None
 
     @classmethod
     def settings_customise_sources(

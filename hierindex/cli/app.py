@@ -16,6 +16,7 @@ from hierindex.cli.exploring import explore, report
 from hierindex.cli.generations import generations, rollback
 from hierindex.cli.looking import export, info, outline, show, tree
 from hierindex.cli.output import escape_unencodable, print_note
+from hierindex.cli.serving import serve
 from hierindex.cli.updating import delete, update
 from hierindex.cli.verifying import verify
 from hierindex.cli.watching import watch
@@ -32,9 +33,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 CHANGING, ASKING = (build, update, watch, delete), (query, chat, compare)
-LOOKING = (info, tree, show, outline, explore, report, mcp, export)
+LOOKING = (info, tree, show, outline, explore, report, export)
+SERVING = (serve, mcp)
 STATES = (verify, generations, rollback)
-for command in (*CHANGING, *ASKING, *LOOKING, *STATES, evaluate, demo):
+for command in (*CHANGING, *ASKING, *LOOKING, *SERVING, *STATES, evaluate, demo):
     app.command()(command)
 
 

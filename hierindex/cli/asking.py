@@ -3,15 +3,18 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import note_if_empty, print_note, print_piece, print_result
+from hierindex.errors import InputError
 
 if TYPE_CHECKING:
     from hierindex.index import HierarchicalIndex
+    from hierindex.serve.questions.endpoints import Query
     from hierindex.settings import Settings
 
 RETRIEVAL = "mode level by rerank partial_summaries top_k token_budget"
@@ -41,21 +44,19 @@ def query(
 
     In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
     """
-    with _without_garbage_collection():
-        from hierindex.cli.answer_text import answered, sourced
-        from hierindex.errors import InputError
-        from hierindex.index import HierarchicalIndex
-        from hierindex.respond.engine import EXTRACTIVE
+    from hierindex.cli.answer_text import answered, sourced
+    from hierindex.serve.questions.client import answer_to
 
-        if stream and as_json:
-            raise InputError("--stream and --json cannot be combined; omit one of them.")
-        opened = HierarchicalIndex.open(index)
-        asked = options_of_ask(opened, settings, where)
-        streams = stream and asked["response_mode"] != EXTRACTIVE
-        answer = opened.ask(question, show=print_piece if streams else None, **asked)
-    print_result(answer.to_json(), as_json, sourced if streams else answered)
-    note_if_empty(answer.sources, where)
-    if fail_if_refused and answer.refused:
+    if stream and as_json:
+        raise InputError("--stream and --json cannot be combined; omit one of them.")
+    with _without_garbage_collection():
+        if settings.llm is None and not stream:
+            answer, streams = answer_to(_asked(question, settings, where), index), False
+        else:
+            answer, streams = _answer_here(question, index, settings, where, stream)
+    print_result(answer, as_json, sourced if streams else answered)
+    note_if_empty(answer["sources"], where)
+    if fail_if_refused and answer["refused"]:
         raise typer.Exit(REFUSED)
 
 
@@ -100,18 +101,30 @@ def options_of_ask(
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` that settings and filters stand for."""
     from hierindex.cli.llm import served_llm_of
-    from hierindex.respond.engine import choose_mode, taken_by
-    from hierindex.retrieve.conditions import known_filters
 
-    model = served_llm_of(settings)
-    mode = choose_mode(settings.response_mode, model)
-    return {
-        "llm": model,
-        "response_mode": mode,
-        "synthesizer": taken_by(mode, {"min_score": settings.min_score, "before": _note_cost}),
-        "filters": known_filters(where, opened.store.snapshot()),
-        **settings.model_dump(include={*EVERY_RETRIEVAL.split()}),
-    }
+    asked = _asked("", settings, where)
+    return asked.options(opened.store.snapshot(), served_llm_of(settings), _note_cost)
+
+
+def _asked(question: str, settings: "Settings", where: list[str] | None) -> "Query":
+    from hierindex.serve.questions.endpoints import Query
+
+    given = settings.model_dump(include={*Query.model_fields})
+    return Query(question=question, where=where or [], **given)
+
+
+def _answer_here(
+    question: str, index: Path, settings: "Settings", where: list[str] | None, stream: bool
+) -> tuple[dict[str, Any], bool]:
+    """Return the answer of this process, and whether its text was streamed."""
+    from hierindex.index import HierarchicalIndex
+    from hierindex.respond.engine import EXTRACTIVE
+
+    opened = HierarchicalIndex.open(index)
+    asked = options_of_ask(opened, settings, where)
+    streams = stream and asked["response_mode"] != EXTRACTIVE
+    answer = opened.ask(question, show=print_piece if streams else None, **asked)
+    return answer.to_json(), streams
 
 
 def _note_cost(most: int, first: int, tokens: int) -> None:

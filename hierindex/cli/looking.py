@@ -35,14 +35,11 @@ def show(
     In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
     """
     from hierindex.cli.text import node_shown
-    from hierindex.index import HierarchicalIndex
+    from hierindex.serve.questions.client import answer_to
+    from hierindex.serve.questions.endpoints import Show
 
-    opened = HierarchicalIndex.open(index)
-    shown = opened.describe(node)
-    if source:
-        passages = opened.sources(shown["id"], context=context)
-        shown["passages"] = [passage.to_json() for passage in passages]
-    print_result(shown, as_json, node_shown)
+    asked = Show(node=node, source=source, context=context)
+    print_result(answer_to(asked, index), as_json, node_shown)
 
 
 def tree(
@@ -86,15 +83,13 @@ def outline(
 ) -> None:
     """Print the nodes that summarise an index, or a part of it, best within a token budget."""
     from hierindex.cli.text import outlined
-    from hierindex.index import HierarchicalIndex
-    from hierindex.respond.answer import outline_json
-    from hierindex.retrieve.conditions import known_filters
+    from hierindex.serve.questions.client import answer_to
+    from hierindex.serve.questions.endpoints import Outline
 
-    opened = HierarchicalIndex.open(index)
-    filters = known_filters(where, opened.store.snapshot())
-    nodes = opened.outline(budget, question, of or None, filters)
-    print_result(outline_json(nodes), as_json, outlined)
-    note_if_empty(nodes, where)
+    asked = Outline(of=of or [], budget=budget, question=question, where=where or [])
+    outline = answer_to(asked, index)
+    print_result(outline, as_json, outlined)
+    note_if_empty(outline["nodes"], where)
 
 
 def export(

@@ -14,6 +14,7 @@ from llama_index.core.llms.structured_llm import StructuredLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import SkipJsonSchema
 
 from hierindex.embed.failures import named_errors
 from hierindex.errors import HierindexError, InputError
@@ -98,7 +99,7 @@ class Answer:
     missing: list[str] = field(default_factory=list)
     unknown: dict[str, list[str]] = field(default_factory=dict)
     summaries: list[str] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list, repr=False)
+    calls: SkipJsonSchema[list[Call]] = field(default_factory=list, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain dictionaries, lists and numbers, without calls and without None."""

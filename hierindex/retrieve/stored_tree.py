@@ -1,7 +1,9 @@
 """A stored tree, to look into without asking for an answer."""
 
 from collections.abc import Iterable
-from typing import Any
+from copy import copy
+from threading import Lock
+from typing import Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import BaseNode, QueryBundle
@@ -10,6 +12,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from hierindex.core.arguments import is_whole, require
 from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import built_precision
+from hierindex.embed.runtime import Precision
 from hierindex.errors import ModelError
 from hierindex.retrieve.contents import contents
 from hierindex.retrieve.outline import check_arguments, ids_of, outline
@@ -20,8 +23,11 @@ from hierindex.retrieve.retriever_options import retriever_options
 from hierindex.retrieve.sources import SourcePassage, source_passages
 from hierindex.store.description import describe, overview
 from hierindex.store.generations import on_newest
+from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
+
+_loading = Lock()
 
 
 class StoredTree:
@@ -37,22 +43,26 @@ class StoredTree:
     def __init__(self, store: HierarchyStore, embed_model: BaseEmbedding | None = None) -> None:
         self.store = store
         self._embed_model = embed_model
+        self._loaded = dict[tuple[str, Precision], BaseEmbedding]()  # at most one
+
+    def at(self, snapshot: Snapshot) -> Self:
+        """Return this tree with a snapshot instead of the newest generation, to read from."""
+        tree = copy(self)
+        tree.store = self.store.at(snapshot)
+        return tree
 
     @property
     def embed_model(self) -> BaseEmbedding:
-        """The embedding model that the tree was built with."""
-        if self._embed_model is None:
-            record = wait_for(self.store.snapshot().record())
-            name, precision = record.embed_model, built_precision(record.embed_settings)
-            try:
-                # The CPU backend does not import torch, which takes longer than the query.
-                self._embed_model = load_embed_model(name, device="cpu", precision=precision)
-            except ModelError as error:
-                raise ModelError(
-                    f"The index was built with the embedding model {name!r}, which cannot be "
-                    "loaded by name; pass it as embed_model=."
-                ) from error
-        return self._embed_model
+        """The embedding model that the tree was built with; another one after a build with it."""
+        if self._embed_model is not None:
+            return self._embed_model
+        record = wait_for(self.store.snapshot().record())
+        name, precision = record.embed_model, built_precision(record.embed_settings)
+        with _loading:
+            if (name, precision) not in self._loaded:
+                self._loaded.clear()
+                self._loaded[name, precision] = _load(name, precision)
+            return self._loaded[name, precision]
 
     def as_retriever(self, **options: Any) -> HierarchyRetriever:
         """Return a retriever with the given options of `HierarchyRetriever`.
@@ -174,3 +184,14 @@ class StoredTree:
         snapshot = self.store.snapshot()
         node = wait_for(snapshot.node_beginning(node_id))
         return wait_for(source_passages(snapshot, node, context))
+
+
+def _load(name: str, precision: Precision) -> BaseEmbedding:
+    try:
+        # The CPU backend does not import torch, which takes longer than the query.
+        return load_embed_model(name, device="cpu", precision=precision)
+    except ModelError as error:
+        raise ModelError(
+            f"The index was built with the embedding model {name!r}, which cannot be "
+            "loaded by name; pass it as embed_model=."
+        ) from error

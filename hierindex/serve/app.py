@@ -1,8 +1,9 @@
 """A web application of endpoints that read an index."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -10,54 +11,82 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from hierindex.errors import HierindexError, IndexNotFoundError, InputError
+from hierindex.errors import HierindexError
 from hierindex.respond.answering_tree import AnsweringTree
+from hierindex.serve.description import described
 from hierindex.serve.endpoint import Endpoint
+from hierindex.serve.statuses import status_of
 from hierindex.store.damage import damage
 from hierindex.threads import in_daemon_thread
 
 logger = logging.getLogger(__name__)
 
+MOST_BYTES = 2**16  # of the body of a request
+
 
 def application(
-    tree: AnsweringTree, endpoints: Mapping[str, type[Endpoint]], pages: Sequence[BaseRoute] = ()
+    tree: AnsweringTree,
+    endpoints: Mapping[str, type[Endpoint]],
+    pages: Sequence[BaseRoute] = (),
+    at: str = "/api/",
 ) -> Starlette:
-    """Return the application: pages, and at `/api/*` the endpoints by their names.
+    """Return the application: pages, the endpoints by their names, and a description of those.
 
     Each request is answered from the generation that is the newest then, and the header
-    `Hierindex-Generation` has its number. An error is a JSON object `{"error": sentence}`.
+    `Hierindex-Generation` has its number. An error is a JSON object `{"error": sentence}`. The
+    description at `/openapi.json` is that of OpenAPI 3.1.
     """
+    by_path = {at + name: endpoint for name, endpoint in endpoints.items()}
+    description = described(by_path)
 
-    async def api(request: Request) -> Response:
-        endpoint = endpoints.get(request.path_params["name"])
-        if endpoint is None:
-            raise HTTPException(404)
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(description)
+
+    routes = [
+        Route(path, _answering(endpoint, tree), methods=[endpoint.method])
+        for path, endpoint in by_path.items()
+    ]
+    routes.append(Route("/openapi.json", openapi))
+    return Starlette(routes=[*pages, *routes], exception_handlers={HTTPException: _refused})
+
+
+def _answering(
+    endpoint: type[Endpoint], tree: AnsweringTree
+) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    """Return a function that answers the requests of an endpoint."""
+
+    async def answer(request: Request) -> Response:
         headers = dict[str, str]()
+        body = await _body(request) if endpoint.method == "POST" else b""
         try:
-            asked = endpoint.parsed(request.query_params)
+            asked = endpoint.parsed(request.query_params, body)
             answer = await in_daemon_thread(partial(asked.answer, tree, headers))
             return JSONResponse(answer, headers=headers)
         except HierindexError as error:
-            return _sentence(str(error), _status(error), headers)
+            return _sentence(str(error), status_of(error), headers)
         except Exception as error:  # a sentence, as on the command line
             known = damage(error)
             if known is None:
                 logger.error("%s failed.", request.url.path, exc_info=True)
             return _sentence(str(known or f"{type(error).__name__}: {error}"), 500, headers)
 
-    routes = [*pages, Route("/api/{name}", api)]
-    return Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+    return answer
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body; of one that is too long, read all but keep nothing."""
+    body, size = bytearray(), 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        body = body + chunk if size <= MOST_BYTES else bytearray()
+    if size > MOST_BYTES:
+        raise HTTPException(413, f"The body of a request has at most {MOST_BYTES:,} bytes")
+    return bytes(body)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return _sentence(f"{error.detail}: {request.method} {request.url.path}.", error.status_code)
-
-
-def _status(error: HierindexError) -> int:
-    if isinstance(error, IndexNotFoundError):
-        return 404
-    return 400 if isinstance(error, InputError) else 500
 
 
 def _sentence(sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:

@@ -2,39 +2,53 @@
 
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from starlette.datastructures import QueryParams
 
 from hierindex.errors import InputError
-from hierindex.respond.answering_tree import AnsweringTree
-from hierindex.store.generations import on_newest
-from hierindex.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
+
+    from hierindex.respond.answering_tree import AnsweringTree
+    from hierindex.store.snapshot import Snapshot
 
 GENERATION = "Hierindex-Generation"
 
 
 class Endpoint(BaseModel):
-    """A request; its fields are the parameters."""
+    """A request; its fields are the parameters of a URL, or with POST the keys of a JSON object."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+    method: ClassVar[Literal["GET", "POST"]] = "GET"
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
     """Held by the request that is being answered; a lock if there is work not to do twice."""
 
     @classmethod
-    def parsed(cls, query: QueryParams) -> Self:
-        """Return the request with the parameters of a URL; raise InputError if one is invalid."""
-        lists = {name for name, field in cls.model_fields.items() if field.default == []}
-        given = {name: query.getlist(name) if name in lists else query[name] for name in query}
+    def answers(cls) -> Any:
+        """Return the type of the answer, for its description."""
+        return dict[str, Any]
+
+    @classmethod
+    def parsed(cls, query: "QueryParams", body: bytes) -> Self:
+        """Return the request of a URL's parameters and a body; raise InputError if it is none."""
         try:
-            return cls.model_validate(given)
+            if cls.method == "POST":
+                return cls.model_validate_json(body)
+            lists = {name for name, field in cls.model_fields.items() if field.default == []}
+            return cls.model_validate(
+                {name: query.getlist(name) if name in lists else query[name] for name in query}
+            )
         except ValidationError as error:
+            if not error.errors(include_input=False)[0]["loc"]:
+                raise InputError("The body of the request must be a JSON object.") from None
             raise InputError.of_field(error) from None
 
-    def answer(self, tree: AnsweringTree, headers: dict[str, str]) -> dict[str, Any]:
+    def answer(self, tree: "AnsweringTree", headers: dict[str, str]) -> dict[str, Any]:
         """Return the answer from the newest generation, whose number the headers are given."""
+        from hierindex.store.generations import on_newest
 
         @on_newest
         def answered() -> dict[str, Any]:
@@ -47,5 +61,5 @@ class Endpoint(BaseModel):
             return answered()
 
     @abstractmethod
-    def answer_from(self, snapshot: Snapshot, tree: AnsweringTree) -> dict[str, Any]:
+    def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
         """Return the answer from a snapshot of a tree."""

@@ -1,4 +1,4 @@
-"""Which requests the explorer answers, and with which headers."""
+"""Which requests a server answers, and with which headers."""
 
 import secrets
 from collections.abc import Collection, Iterable
@@ -39,7 +39,8 @@ class Guard:
         of another site whose name was made to stand for this address, by "DNS rebinding", sends
         its own name.
     token : str, optional
-        If given, it must be in the URL of the first request, and in a cookie from then on.
+        If given, a request needs it in the header `Authorization: Bearer TOKEN`, or in a cookie,
+        which the address of the page with the token sets.
     """
 
     def __init__(
@@ -66,9 +67,7 @@ class Guard:
     def _other_answer(self, scope: Scope, headers: Headers) -> Response | None:
         host = headers.get("host", "").lower()
         if self._hosts is not None and host not in self._hosts:
-            return _refused(
-                f"The explorer does not answer at {host!r}; open the address that was printed."
-            )
+            return _refused(f"Nothing is answered at {host!r}; use the address that was printed.")
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return _refused("Requests of other sites are not answered.")
         is_page = scope["path"] == "/" and headers.get("sec-fetch-dest") == "document"
@@ -77,7 +76,9 @@ class Guard:
             return _refused("Requests of other sites are not answered.")
         cookie = f"{COOKIE}{scope['server'][1]}"
         cookies = cookie_parser(headers.get("cookie", ""))
-        if self._token is None or _same(cookies.get(cookie, ""), self._token):
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        given = (bearer, cookies.get(cookie, ""))
+        if self._token is None or any(_same(each, self._token) for each in given):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"))
         if scope["path"] != "/" or not _same(query.get("token", [""])[0], self._token):

@@ -161,7 +161,7 @@ def test_browsers_lower_names_and_leave_out_port_80(names, port, host, status) -
     answer = TestClient(guard).get("/", headers=headers)
     assert answer.status_code == status
     if status == 403:
-        said = f"The explorer does not answer at {host!r}; open the address that was printed."
+        said = f"Nothing is answered at {host!r}; use the address that was printed."
         assert answer.json() == {"error": said}
 
 

@@ -1,0 +1,1 @@
+"""A server of what the commands `query`, `outline` and `show` ask, and its client."""

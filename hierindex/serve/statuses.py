@@ -1,0 +1,20 @@
+"""The HTTP statuses of errors."""
+
+from hierindex.errors import HierindexError, IndexNotFoundError, InputError, ModelError
+
+STATUSES: dict[int, type[HierindexError]] = {
+    404: IndexNotFoundError,
+    400: InputError,
+    503: ModelError,
+    500: HierindexError,
+}
+"""The error that a status stands for; each has the exit status of those that get the status."""
+
+
+def status_of(error: HierindexError) -> int:
+    """Return the status of an error.
+
+    >>> status_of(InputError("The question is empty."))
+    400
+    """
+    return next(status for status, kind in STATUSES.items() if isinstance(error, kind))

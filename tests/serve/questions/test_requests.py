@@ -1,0 +1,203 @@
+"""What the server answers by HTTP, and what it refuses."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from fakes import HashingEmbedding
+
+from hierindex import HierarchicalIndex, HierarchyStore, __version__
+from hierindex.respond.answer import Answer
+from hierindex.serve.app import MOST_BYTES
+from hierindex.serve.description import described
+from hierindex.serve.explorer.endpoints import ENDPOINTS as OF_EXPLORER
+from hierindex.serve.questions.endpoints import AT_ONCE, ENDPOINTS
+
+
+def references(value) -> set[str]:
+    match value:
+        case {"$ref": str(name)}:
+            return {name}
+        case dict():
+            return set().union(*map(references, value.values()))
+        case list():
+            return set().union(*map(references, value))
+    return set()
+
+
+@pytest.mark.parametrize("endpoints", [ENDPOINTS, OF_EXPLORER], ids=["questions", "explorer"])
+def test_the_description_is_whole(endpoints) -> None:
+    description = described(endpoints)
+    assert description["openapi"] == "3.1.0"
+    schemas = description["components"]["schemas"]
+    assert references(description) <= {f"#/components/schemas/{name}" for name in schemas}
+    for name, kind in endpoints.items():
+        ((method, operation),) = description["paths"][name].items()
+        assert method == kind.method.lower()
+        assert operation["summary"]
+        assert {"200", "default"} == {*operation["responses"]}
+        fields = {field.alias or name for name, field in kind.model_fields.items()}
+        if method == "get":
+            assert {each["name"] for each in operation["parameters"]} == fields
+        else:
+            (content,) = operation["requestBody"]["content"].values()
+            assert {*content["schema"]["properties"]} == fields
+
+
+def test_answers_are_as_described(http) -> None:
+    description = http.get("/openapi.json").json()
+    schemas = description["components"]["schemas"]
+
+    def described_by(path: str) -> dict:
+        (operation,) = description["paths"][path].values()
+        return operation["responses"]["200"]["content"]["application/json"]["schema"]
+
+    answer, schema = http.ask("/query", question="Who met the harbour?"), described_by("/query")
+    assert {*schema["required"]} <= {*answer} <= {*schema["properties"]}
+    assert {*schema["properties"]} == {*Answer.__dataclass_fields__} - {"calls"}
+    assert schemas["Error"]["required"] == ["error"]
+    found = http.ask("/retrieve", question="Who met the harbour?")
+    for source in (*answer["sources"], *found["nodes"], *http.ask("/outline")["nodes"]):
+        assert {*source} == {*schemas["Source"]["required"]}
+
+
+def test_its_health_is_known(http, own) -> None:
+    answer = http.get("/health")
+    assert answer.headers["hierindex-generation"] == "1"
+    assert answer.json().items() >= {"version": __version__, "generation": 1}.items()
+    own.store.delete("a.txt")
+    assert http.get("/health").json()["generation"] == 2
+
+
+def test_a_retrieval_is_that_of_the_index(http, own) -> None:
+    asked = {"question": "a lantern and a violin", "mode": "level", "level": 0, "by": "dense"}
+    found = http.ask("/retrieve", **asked, where=["author=Ada"])["nodes"]
+    retriever = own.as_retriever(mode="level", level=0, by="dense")
+    of_ada = [n for n in retriever.retrieve(asked["question"]) if n.metadata["author"] == "Ada"]
+    assert [each["id"] for each in found][: len(of_ada)] == [node.node_id for node in of_ada]
+    assert {each["citations"][0]["document"] for each in found} == {"a.txt", "c.txt"}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "The body of the request must be a JSON object."),
+        (b"nonsense", "The body of the request must be a JSON object."),
+        (b"[]", "The body of the request must be a JSON object."),
+        (b"\xff\xfe", "The body of the request must be a JSON object."),
+        (b"[" * 10_000, "The body of the request must be a JSON object."),
+        (b'{"question": ' + b"[" * 10_000, "The body of the request must be a JSON object."),
+        (b"{}", "question is invalid: field required"),
+        (b'{"question": 1}', "question is invalid: input should be a valid string, got 1."),
+        (b'{"question": null}', "question is invalid: input should be a valid string, got None."),
+        (b'{"question": "a", "colour": "b"}', "There is no option 'colour'."),
+        (b'{"question": "a", "llm": "b"}', "There is no option 'llm'."),
+        (b'{"question": "a", "mmr": NaN}', "mmr is invalid"),
+        (b'{"question": "a", "mmr": 2}', "mmr is invalid"),
+        (b'{"question": "a", "top_k": 1e99}', "top_k is invalid"),
+        (b'{"question": "a", "level": "b"}', "level is invalid: it must be a whole number, top"),
+        (b'{"question": "a", "level": 9}', "The index has levels 0 to"),
+        (b'{"question": "a", "where": "b"}', "where is invalid"),
+        (b'{"question": "a", "mode": "b"}', "mode is invalid"),
+        (b'{"question": "a", "response_mode": "compact"}', "needs an LLM"),
+        (b'{"question": "", "mode": "level", "level": 0}', "The question is empty"),
+        (json.dumps({"question": [1] * 100_000}).encode(), "question is invalid"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_a_request_that_is_none_is_refused_in_a_sentence(http, body, said) -> None:
+    answer = http.post("/query", content=body)
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
+    assert len(answer.content) < 500
+
+
+def test_a_huge_body_is_refused_in_a_sentence(http) -> None:
+    longest = json.dumps({"question": "harbour " * (MOST_BYTES // 8 - 4)})
+    assert http.post("/retrieve", content=longest).status_code == 200
+    for body in (longest + " " * MOST_BYTES, (b" " * 2**16 for _ in range(400))):
+        answer = http.post("/retrieve", content=body)
+        assert answer.status_code == 413
+        assert "The body of a request has at most 65,536 bytes" in answer.json()["error"]
+    assert http.ask("/retrieve", question="harbour")["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/query", 405),
+        ("PUT", "/query", 405),
+        ("DELETE", "/health", 405),
+        ("POST", "/health", 405),
+        ("POST", "/", 404),
+        ("GET", "/api/query", 404),
+        ("POST", "/query/x", 404),
+    ],
+)
+def test_nothing_else_is_answered(http, method, path, status) -> None:
+    answer = http.request(method, path, content=b'{"question": "harbour"}')
+    assert (answer.status_code, [*answer.json()]) == (status, ["error"])
+
+
+def test_pages_of_other_sites_are_not_answered(http) -> None:
+    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+        answer = http.post("/retrieve", json={"question": "harbour"}, headers=headers)
+        assert answer.status_code == 403
+
+
+def test_other_machines_need_the_token(own) -> None:
+    with own.serve(0, "0.0.0.0") as server:
+        assert "token" not in server.url
+        url = f"http://127.0.0.1:{urlsplit(server.url).port}/health"
+        for token in ("x", "a b", f"{server.token}x"):
+            answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"})
+            assert (answer.status_code, [*answer.json()]) == (403, ["error"])
+        assert httpx.get(url, headers={"Authorization": f"Bearer {server.token}"}).is_success
+
+
+def test_many_at_once_get_what_each_gets_alone(http, own) -> None:
+    words = "harbour lantern orchard glacier copper thistle meadow granite".split()
+    alone = {word: http.ask("/retrieve", question=word) for word in words}
+
+    def asked(word: str) -> bool:
+        answer = httpx.post(f"{http.base_url}retrieve", json={"question": word}, timeout=60)
+        return answer.json() == alone[word]
+
+    with ThreadPoolExecutor(32) as clients:
+        assert all(clients.map(asked, words * 8))
+
+
+def test_few_threads_answer_at_once(own, monkeypatch) -> None:
+    asking, most, lock = 0, 0, Lock()
+
+    def slow(self, query):
+        nonlocal asking, most
+        with lock:
+            asking += 1
+            most = max(most, asking)
+        time.sleep(0.02)
+        with lock:
+            asking -= 1
+        return self._vector(query)
+
+    monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)
+    with own.serve(0) as server, ThreadPoolExecutor(16) as clients:
+        url = f"{server.url}retrieve"
+        asked = [
+            clients.submit(httpx.post, url, json={"question": str(i)}, timeout=60)
+            for i in range(16)
+        ]
+        assert all(each.result().is_success for each in asked)
+    assert 1 < most <= AT_ONCE
+
+
+def test_there_must_be_an_index(tmp_path) -> None:
+    (tmp_path / "none").mkdir()
+    with HierarchicalIndex(HierarchyStore(tmp_path / "none")).serve(0) as server:
+        answer = httpx.get(f"{server.url}health")
+    assert answer.status_code == 404
+    assert "holds no index" in answer.json()["error"]
