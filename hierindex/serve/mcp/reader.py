@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from threading import Lock
 from typing import Any, TypeVar, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -55,15 +54,11 @@ class Reader:
     """
 
     def __init__(self, store: HierarchyStore, embed_model: BaseEmbedding | None = None) -> None:
-        self._store = store
-        self._given = embed_model
-        self._loaded: BaseEmbedding | None = None
-        self._built_with: tuple[str, str] | None = None
-        self._loading = Lock()
+        self._tree = AnsweringTree(store, embed_model)
 
     def warm(self) -> None:
         """Load the embedding model, so that the first search need not."""
-        self._newest(lambda snapshot: self._model_of(snapshot).get_query_embedding("warm"))
+        self._newest(lambda snapshot: self._tree.embed_model.get_query_embedding("warm"))
 
     def search(
         self, query: str, level: Level, where: Sequence[str] | None, cursor: str | None = None
@@ -93,7 +88,7 @@ class Reader:
     ) -> Nodes:
         paging = Paging(snapshot, cursor, "search", query, level, where)
         found = (
-            AnsweringTree(self._store.at(snapshot), self._model_of(snapshot))
+            self._tree.at(snapshot)
             .as_retriever(
                 mode="level",
                 level=level,
@@ -115,7 +110,7 @@ class Reader:
     ) -> Nodes:
         paging = Paging(snapshot, cursor, "outline", node, budget)
         of = None if node is None else wait_for(_node_or_document(snapshot, node))
-        chosen = AnsweringTree(self._store.at(snapshot)).outline(budget, of=of)
+        chosen = self._tree.at(snapshot).outline(budget, of=of)
         shown = (entry(each.node, TEXT) for each in paging.rest(chosen))
         step = "`expand` an id for what is under it, or `read` it for its sources."
         return _nodes(paging, shown, len(chosen), step)
@@ -155,23 +150,11 @@ class Reader:
     def _newest(self, read: Callable[[Snapshot], T]) -> T:
         @on_newest
         def reading() -> T:
-            snapshot = self._store.snapshot()
+            snapshot = self._tree.store.snapshot()
             snapshot.require()
             return read(snapshot)
 
         return reading()
-
-    def _model_of(self, snapshot: Snapshot) -> BaseEmbedding:
-        """Return the model that a generation was built with, which is loaded once."""
-        if self._given is not None:
-            return self._given
-        record = wait_for(snapshot.record())
-        built_with = record.embed_model, record.embed_settings
-        with self._loading:
-            if self._loaded is None or self._built_with != built_with:
-                self._loaded = AnsweringTree(self._store.at(snapshot)).embed_model
-                self._built_with = built_with
-            return self._loaded
 
 
 async def _node_or_document(snapshot: Snapshot, text: str) -> str:
