@@ -2,6 +2,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
+TESTABLE := .venv/.testable
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -15,31 +16,31 @@ picture: $(READY)  ## draws the demo's tree for README
 	rm -f notebooks/tree.svg
 	$(BIN)/hierindex export svg --index hierindex-demo --to notebooks/tree.svg
 
-test: $(READY)  ## everything that CI checks
+test: $(TESTABLE)  ## everything that CI checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(MAKE) -j 3 types test-core test-rest
 
-types: $(READY)
+types: $(TESTABLE)
 	$(BIN)/mypy
 
-test-core: $(READY)  ## apart, as tracing branches makes all else slow
+test-core: $(TESTABLE)  ## apart, as tracing branches makes all else slow
 	$(BIN)/pytest --cov -q tests/core hierindex/core
 
-test-rest: $(READY)
+test-rest: $(TESTABLE)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
 
-test-browser: $(READY)  ## the explorer's page in a real Chromium; its pictures are left in SCREENSHOTS
+test-browser: $(TESTABLE)  ## the explorer's page in a real Chromium; its pictures are left in SCREENSHOTS
 	@$(BIN)/python -c 'import os, shutil, sys; sys.exit(not (os.environ.get("CHROMIUM") or any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))))' \
 		|| { echo "Chromium is missing. On Debian: apt-get install chromium; or set CHROMIUM=path"; exit 2; }
 	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group browser
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m slow tests/browser
 
-format: $(READY)
+format: $(TESTABLE)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test-slow: $(READY)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
+test-slow: $(TESTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
 	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=thorough
 
 bench: $(READY)  ## prints times and ratios: make bench CORPUS=folder
@@ -83,12 +84,17 @@ bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench-responses CORPUS=folder"; exit 2; }
 	$(BIN)/python -W ignore tests/benchmarks/responses.py $(CORPUS)
 
-soak: $(READY)  ## kills writers at KILLS=500 random moments, fills disks, sets clocks back
+soak: $(TESTABLE)  ## kills writers at KILLS=500 random moments, fills disks, sets clocks back
 	$(BIN)/python -W ignore tests/benchmarks/soak.py $(KILLS)
 	$(BIN)/pytest -q -m 'slow or not slow' tests/test_faults.py tests/test_kills.py
 
 $(READY): pyproject.toml $(wildcard constraints.txt)
+	@echo "Installing hierindex and what it needs into .venv: 3 GB, which takes some minutes."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate,office,serve,plot]' --group dev
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate,serve,plot]'
+	touch $@
+
+$(TESTABLE): $(READY)
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[office]' --group dev
 	touch $@
