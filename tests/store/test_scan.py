@@ -1,0 +1,73 @@
+"""A search in memory finds what LanceDB finds."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.schema import TextNode
+from llama_index.core.vector_stores.types import (
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+)
+from store.trees import tree
+
+from hierindex import HierarchyStore
+from hierindex.store import scan
+
+FILTERS = [
+    None,
+    MetadataFilter(key="level", value=0),
+    MetadataFilter(key="level", value=99),
+    MetadataFilter(key="author", value="Ada"),
+    MetadataFilter(key="author", value="a", operator=FilterOperator.TEXT_MATCH_INSENSITIVE),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> HierarchyStore:
+    store = HierarchyStore(tmp_path_factory.mktemp("scanned"))
+    store.add(tree())
+    return store
+
+
+def found(store: HierarchyStore, question: str, top_k: int, each) -> tuple[list[str], list[float]]:
+    filters = None if each is None else MetadataFilters(filters=[each])
+    query = VectorStoreQuery(
+        query_embedding=HashingEmbedding().get_query_embedding(question),
+        similarity_top_k=top_k,
+        filters=filters,
+    )
+    result = store.query(query)
+    return result.ids, result.similarities
+
+
+@pytest.mark.parametrize("top_k", [1, 5, 1000])
+@pytest.mark.parametrize("each", FILTERS, ids=repr)
+def test_it_finds_the_same(store, monkeypatch, each, top_k) -> None:
+    for question in ("the harbour of a1", "a violin"):
+        ids, scores = found(store, question, top_k, each)
+        with monkeypatch.context() as patch:
+            patch.setattr(scan, "MOST_BYTES", 0)
+            expected, theirs = found(store, question, top_k, each)
+        np.testing.assert_allclose(scores, theirs, atol=1e-6)
+        assert scores == sorted(scores, reverse=True)
+        assert {*ids} == {*expected}
+        assert (each is not None and each.value == 99) == (not ids)
+
+
+def test_of_equal_vectors_the_first_rows_are_found(tmp_path: Path) -> None:
+    store = HierarchyStore(tmp_path)
+    vector = HashingEmbedding().get_text_embedding("harbour")
+    store.add([TextNode(id_=str(i), text="harbour", embedding=vector) for i in range(9)])
+    assert found(store, "harbour", 4, None)[0] == ["0", "1", "2", "3"]
+
+
+def test_many_conditions_are_not_all_remembered(store, monkeypatch) -> None:
+    monkeypatch.setattr(scan, "MOST_KNOWN", 3)
+    for i in range(9):
+        each = MetadataFilter(key="level", value=i, operator=FilterOperator.LTE)
+        assert found(store, "harbour", 5, each)[0]
+        assert len(store.snapshot().known["meeting"]) <= 3
