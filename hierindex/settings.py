@@ -37,7 +37,6 @@ class Retrieval(BaseModel):
     whole_documents: bool = False
     merge: bool = False
     mmr: float | None = Field(default=None, ge=0, le=1)
-    rerank: str | None = None
     partial_summaries: bool = False
 
     @field_validator("level", mode="wrap")
@@ -77,6 +76,7 @@ class Settings(Retrieval):
     strict: bool = False
     prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
     completion_price: float | None = Field(default=None, ge=0)
+    rerank: str | None = None
     response_mode: str | None = None
     min_score: float = Field(default=0.4, ge=0, le=1)  # as in `ExtractiveSynthesizer`
 

@@ -51,7 +51,7 @@ def query(
     if stream and as_json:
         raise InputError("--stream and --json cannot be combined; omit one of them.")
     with _without_garbage_collection():
-        if settings.llm is None and not stream:
+        if settings.llm is None and settings.rerank is None and not stream:
             answer, streams = answer_to(_asked(question, settings, where), index), False
         else:
             answer, streams = _answer_here(question, index, settings, where, stream)
@@ -109,7 +109,8 @@ def options_of_ask(
     from hierindex.cli.llm import served_llm_of
 
     asked = _asked("", settings, where)
-    return asked.options(opened.store.snapshot(), served_llm_of(settings), _note_cost)
+    options = asked.options(opened.store.snapshot(), served_llm_of(settings), _note_cost)
+    return {**options, "rerank": settings.rerank}
 
 
 def _asked(question: str, settings: "Settings", where: list[str] | None) -> "Query":

@@ -1,6 +1,7 @@
 """A server in a thread of this process."""
 
 import socket
+import time
 from collections.abc import Sequence
 from threading import Thread
 from typing import Self
@@ -38,6 +39,8 @@ class Server:
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._server.run, args=([*bound],), daemon=True)
         self._thread.start()
+        while self._thread.is_alive() and not self._server.started:
+            time.sleep(0.001)  # or a signal before that would end the thread with an error
 
     def __enter__(self) -> Self:
         return self

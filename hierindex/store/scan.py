@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_BYTES = 2**26  # of vectors in memory; a search reads all others each time, for 13 ms of 10,000
-MOST_KNOWN = 100  # conditions whose rows are cached
+MOST_KNOWN = 100  # conditions whose rows are cached, and which are as long as their filters
 NUMBER = "_rowid"  # LanceDB's of a row
 DISTANCE = "_distance"
 
@@ -72,16 +72,16 @@ async def _meeting(
     snapshot: TableSnapshot, where: Prefilter, numbers: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
     """Return the positions of the rows that meet a condition."""
-    known: dict[int, NDArray[np.int64]] = snapshot.known.setdefault("meeting", {})
-    if hash(where.sql) not in known:
+    known: dict[str, NDArray[np.int64]] = snapshot.known.setdefault("meeting", {})
+    if where.sql not in known:
         found = numbers
         if where.sql:
             query = where.narrow(snapshot.require().query()).with_row_id().select(["level"])
             found = (await snapshot.read(query))[NUMBER].to_numpy()
         if len(known) >= MOST_KNOWN:
             known.clear()
-        known[hash(where.sql)] = np.flatnonzero(np.isin(numbers, found))
-    return known[hash(where.sql)]
+        known[where.sql] = np.flatnonzero(np.isin(numbers, found))
+    return known[where.sql]
 
 
 async def _taken(

@@ -68,8 +68,6 @@ def test_the_index_of_an_example_is_that_of_the_path_at_the_top() -> None:
         for sentence in EXAMPLES.get(command, PROGRAM)
     ],
 )
-# uvicorn ends its thread with SystemExit if it is stopped before it has started
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_examples_run(command, sentence, folder, run, stopped, monkeypatch) -> None:
     node = json.loads(run("info", "--index", "my-index", "--json")[1])["roots"][0]
     texts = (minutes(topic) for topic in ("trees", "graphs", "kernels", "means"))

@@ -13,7 +13,7 @@ INTERRUPTED = {
     "build docs --index my-index": "hierindex.indexing.build.Job.publish",
     "update more-docs --index my-index": "hierindex.indexing.build.Job.publish",
     "delete report.md --index my-index": "hierindex.indexing.build.Job.publish",
-    "query 'Why was the bridge closed?' --index my-index": "hierindex.index.HierarchicalIndex.ask",
+    "query 'Why was the bridge closed?' --index my-index": "hierindex.respond.answering_tree.AnsweringTree.ask",
     "export svg --index my-index --to a.svg": "hierindex.export.svg.to_svg",
     "verify --index my-index": "hierindex.verify.verify.verify",
 }

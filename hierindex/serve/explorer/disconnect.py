@@ -22,6 +22,9 @@ class DisconnectAware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
         with may_be_given_up() as given_up:
 
             async def note() -> None:

@@ -105,15 +105,17 @@ def _other(folder: Path) -> str:
 def _meant_for(app: ASGIApp, folder: Path) -> ASGIApp:
     """Return an application that refuses requests for another server, see `FOR`."""
 
-    def is_meant(name: str | None) -> bool:
+    def is_meant(scope: Scope) -> bool:
         try:
-            return name in (None, identity(folder))
+            return scope["type"] != "http" or Headers(scope=scope).get(FOR) in (
+                None,
+                identity(folder),
+            )
         except OSError:  # the folder was moved or deleted
             return False
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        meant = is_meant(Headers(scope=scope).get(FOR))
-        await (app if meant else refusal)(scope, receive, send)
+        await (app if is_meant(scope) else refusal)(scope, receive, send)
 
     refusal = JSONResponse({"error": "The request is for another server."}, MISDIRECTED)
 

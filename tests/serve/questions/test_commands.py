@@ -124,6 +124,7 @@ def test_no_key_and_no_stream_is_sent(hierindex, letters, served) -> None:
         url = ("--llm", "none", "--llm-base-url", "http://127.0.0.1:9/v1")
         assert hierindex("query", QUESTION, "--index", "index", *url)[0] == 2
         assert hierindex("query", QUESTION, "--index", "index", "--stream")[0] == 0
+        assert hierindex("query", QUESTION, "--index", "index", "--rerank", "none")[0] == 2
     assert served == []
 
 

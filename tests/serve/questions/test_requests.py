@@ -48,6 +48,14 @@ def test_the_description_is_whole(endpoints) -> None:
             assert {*content["schema"]["properties"]} == fields
 
 
+@pytest.mark.parametrize("path", ["/query", "/retrieve"])
+@pytest.mark.parametrize("name", ["rerank", "llm", "llm_base_url", "embed_model"])
+def test_no_model_is_loaded_by_request(http, path, name) -> None:
+    answer = http.post(path, json={"question": "Who?", name: "some/model"})
+    assert answer.status_code == 400
+    assert name in answer.json()["error"]
+
+
 def test_answers_are_as_described(http) -> None:
     description = http.get("/openapi.json").json()
     schemas = description["components"]["schemas"]
