@@ -8,12 +8,14 @@ import pytest
 from hierindex import HierarchyStore, NodeRecord
 from hierindex.embed.runtime import fastest_precision
 
+BUILDING = "hierindex.indexing.build.Job.publish"
+ASKING = "hierindex.respond.answering_tree.AnsweringTree.ask"
 INTERRUPTED = {
-    "build docs --index new": "hierindex.indexing.build.Job.publish",
-    "build docs --index my-index": "hierindex.indexing.build.Job.publish",
-    "update more-docs --index my-index": "hierindex.indexing.build.Job.publish",
-    "delete report.md --index my-index": "hierindex.indexing.build.Job.publish",
-    "query 'Why was the bridge closed?' --index my-index": "hierindex.respond.answering_tree.AnsweringTree.ask",
+    "build docs --index new": BUILDING,
+    "build docs --index my-index": BUILDING,
+    "update more-docs --index my-index": BUILDING,
+    "delete report.md --index my-index": BUILDING,
+    "query 'Why was the bridge closed?' --index my-index": ASKING,
     "export svg --index my-index --to a.svg": "hierindex.export.svg.to_svg",
     "verify --index my-index": "hierindex.verify.verify.verify",
 }
