@@ -1,5 +1,6 @@
 """An explorer over small trees, on loopback."""
 
+import sys
 from collections.abc import Iterator
 
 import httpx
@@ -7,6 +8,7 @@ import pytest
 from fakes import HashingEmbedding
 from store.trees import HIERARCHIES, tree
 
+import hierindex.serve
 from hierindex import HierarchicalIndex, HierarchyStore
 
 
@@ -63,3 +65,17 @@ def own(tmp_path) -> HierarchicalIndex:
 @pytest.fixture
 def own_client(own) -> Iterator[Client]:
     yield from client_of(own)
+
+
+@pytest.fixture
+def uninstall(monkeypatch):
+    """Let imports of a package fail, and those of the servers begin anew."""
+
+    def uninstalled(package: str) -> None:
+        monkeypatch.setattr(hierindex, "serve", hierindex.serve)  # so that it is restored
+        for name in [*sys.modules]:
+            if name.startswith(("hierindex.serve", package)):
+                monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, package, None)
+
+    return uninstalled

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import sys
 import time
 
 import httpx
@@ -42,15 +41,15 @@ def test_the_browser_is_opened_at_the_page(own, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
-def test_the_extra_is_named_if_it_is_missing(own, monkeypatch, missing) -> None:
-    for name in [name for name in sys.modules if name.startswith(("hierindex.serve", missing))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, missing, None)
+def test_the_extra_is_named_if_it_is_missing(own, uninstall, missing) -> None:
+    uninstall(missing)
     with pytest.raises(InputError, match=r"The explorer needs `pip install 'hierindex\[serve\]'`"):
         own.explore(0)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_the_command_serves_until_it_is_stopped(own, tmp_path, number) -> None:
     (tmp_path / "err").touch()
     args = ["explore", "--index", "index", "--port", "0", "--no-browser"]

@@ -141,7 +141,9 @@ def test_a_page_of_another_site_is_refused(own, headers) -> None:
         assert too_long.status_code == 413
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_the_command_serves_over_http_until_it_is_stopped(own, tmp_path, number) -> None:
     (tmp_path / "err").touch()
     process = started(["mcp", "--index", "index", "--http", "--port", "0"], tmp_path)
@@ -188,13 +190,10 @@ def test_a_port_is_of_http(tmp_path, capsys, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("missing", ["mcp", "mcp_types", "starlette"])
-def test_the_extra_is_named_if_it_is_missing(tmp_path, capsys, monkeypatch, missing) -> None:
+def test_the_extra_is_named_if_it_is_missing(capsys, monkeypatch, uninstall, missing) -> None:
     from hierindex.cli.app import main
 
-    for name in [*sys.modules]:
-        if name.startswith(("hierindex.serve", missing)):
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, missing, None)
+    uninstall(missing)
     monkeypatch.setattr(sys, "argv", ["hierindex", "mcp", "--index", "x"])
     with pytest.raises(SystemExit, match="2"):
         main()

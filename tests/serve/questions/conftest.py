@@ -5,8 +5,10 @@ from shutil import copytree
 
 import httpx
 import pytest
+from fakes import HashingEmbedding
+from store.trees import tree
 
-from hierindex import HierarchicalIndex
+from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.cli.app import main
 from hierindex.serve.questions import client
 
@@ -78,7 +80,14 @@ class Http(httpx.Client):
         return error["error"]
 
 
-@pytest.fixture
-def http(own):
-    with own.serve(0) as server, Http(base_url=server.url, timeout=60) as asking:
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory) -> HierarchicalIndex:
+    store = HierarchyStore(tmp_path_factory.mktemp("by-http") / "letters")
+    store.add(tree())
+    return HierarchicalIndex(store, HashingEmbedding())
+
+
+@pytest.fixture(scope="session")
+def http(shared):
+    with shared.serve(0) as server, Http(base_url=server.url, timeout=60) as asking:
         yield asking

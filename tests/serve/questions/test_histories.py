@@ -132,7 +132,9 @@ def serving(folder: Path):
         served.join()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_the_command_serves_until_it_is_stopped(own, tmp_path, number) -> None:
     with serving(tmp_path) as served:
         said = (tmp_path / "err").read_text()

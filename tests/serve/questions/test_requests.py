@@ -73,18 +73,19 @@ def test_answers_are_as_described(http) -> None:
         assert {*source} == {*schemas["Source"]["required"]}
 
 
-def test_its_health_is_known(http, own) -> None:
-    answer = http.get("/health")
-    assert answer.headers["hierindex-generation"] == "1"
-    assert answer.json().items() >= {"version": __version__, "generation": 1}.items()
-    own.store.delete("a.txt")
-    assert http.get("/health").json()["generation"] == 2
+def test_its_health_is_known(own) -> None:
+    with own.serve(0) as server, httpx.Client(base_url=server.url, timeout=60) as http:
+        answer = http.get("/health")
+        assert answer.headers["hierindex-generation"] == "1"
+        assert answer.json().items() >= {"version": __version__, "generation": 1}.items()
+        own.store.delete("a.txt")
+        assert http.get("/health").json()["generation"] == 2
 
 
-def test_a_retrieval_is_that_of_the_index(http, own) -> None:
+def test_a_retrieval_is_that_of_the_index(http, shared) -> None:
     asked = {"question": "a lantern and a violin", "mode": "level", "level": 0, "by": "dense"}
     found = http.ask("/retrieve", **asked, where=["author=Ada"])["nodes"]
-    retriever = own.as_retriever(mode="level", level=0, by="dense")
+    retriever = shared.as_retriever(mode="level", level=0, by="dense")
     of_ada = [n for n in retriever.retrieve(asked["question"]) if n.metadata["author"] == "Ada"]
     assert [each["id"] for each in found][: len(of_ada)] == [node.node_id for node in of_ada]
     assert {each["citations"][0]["document"] for each in found} == {"a.txt", "c.txt"}
@@ -167,7 +168,7 @@ def test_other_machines_need_the_token(own) -> None:
         assert httpx.get(url, headers={"Authorization": f"Bearer {server.token}"}).is_success
 
 
-def test_many_at_once_get_what_each_gets_alone(http, own) -> None:
+def test_many_at_once_get_what_each_gets_alone(http, shared) -> None:
     words = "harbour lantern orchard glacier copper thistle meadow granite".split()
     alone = {word: http.ask("/retrieve", question=word) for word in words}
 
