@@ -10,6 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
+	@echo "source .venv/bin/activate   puts hierindex on the path."
 
 picture: $(READY)  ## draws the demo's tree for README
 	$(BIN)/hierindex demo

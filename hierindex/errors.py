@@ -97,6 +97,13 @@ class LevelError(InputError):
 class IndexNotFoundError(InputError):
     """The folder holds no index."""
 
+    @classmethod
+    def at(cls, uri: str) -> "IndexNotFoundError":
+        """Return the error on an address."""
+        return cls(
+            f"{uri!r} holds no index; build one with `hierindex build SOURCE --index {uri}`."
+        )
+
 
 class FormatError(InputError):
     """The index was written by another version of hierindex."""

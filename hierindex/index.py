@@ -184,8 +184,8 @@ class HierarchicalIndex(RevisableTree):
             from hierindex.serve.explorer.explorer import Explorer
         return Explorer(self, port, host)
 
-    def serve(self, port: int | None = None, host: str = "127.0.0.1") -> "QuestionServer":
-        """Answer questions by HTTP, in a thread; see `QuestionServer`.
+    def serve(self, port: int | None = None, host: str | None = None) -> "QuestionServer":
+        """Answer questions of commands, or by HTTP, in a thread; see `QuestionServer`.
 
         Raises
         ------

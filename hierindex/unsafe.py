@@ -4,10 +4,11 @@ import json
 import re
 
 # Control characters, bidirectional marks, line separators, lone surrogates, no characters, and
-# tags, which hide text from people but not from language models.
+# what hides text from people but not from language models: tags, and variation selectors and
+# marks without width but those that are common in texts.
 UNSAFE = re.compile(
-    "[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff"
-    "\U000e0000-\U000e007f]"
+    "[\0-\x1f\x7f-\x9f\u061c\u180e\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
+    "\ufe00-\ufe0d\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
 )
 
 

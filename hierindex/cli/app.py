@@ -1,9 +1,10 @@
 """Entry point of the command line: runs a command and reports errors."""
 
 import logging
+import os
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -79,7 +80,7 @@ def versions() -> str:
     return "\n".join([*lines, *(f"{name} {version(name)}" for name in LIBRARIES)])
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run a command; print an error as one sentence on standard error and set the exit status."""
     escape_unencodable()
     warnings.showwarning = _notice
@@ -97,6 +98,22 @@ def main() -> None:
         status = 1
         print_note(str(damage(error) or f"{type(error).__name__}: {error}"))
     sys.exit(status)
+
+
+def run() -> NoReturn:
+    """Run a command in a process of its own, which ends though a thread may work on in vain.
+
+    Python cannot end a thread that is in native code: the process would be aborted.
+    """
+    try:
+        main()
+    except SystemExit as end:
+        threads = sys.modules.get("hierindex.threads")  # whose import takes long
+        if threads is not None and threads.is_at_work():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(int(end.code or 0))
+        raise
 
 
 class _Notes(logging.Handler):
@@ -120,4 +137,4 @@ def _notice(message: Warning | str, category: type[Warning], *_: Any, **__: Any)
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -29,7 +29,7 @@ hierindex build docs --index written --dry-run \\
 hierindex update --index my-index""",
         "Add a folder, and leave no earlier generation that could be returned to": """
 hierindex update more-docs --index my-index --purge""",
-        "What has changed, without writing it": """
+        "What would change": """
 hierindex update --index my-index --dry-run""",
     },
     "watch": {
@@ -106,7 +106,7 @@ hierindex explore --index my-index --no-browser""",
     "serve": {
         "Until Ctrl-C; query, outline and show of this index are faster meanwhile": """
 hierindex serve --index my-index""",
-        "At a port of your choice": """
+        "For other programs, too, by HTTP": """
 hierindex serve --index my-index --port 8740""",
     },
     "mcp": {

@@ -15,11 +15,16 @@ from hierindex.errors import InputError
 def explore(
     index: options.Index,
     port: Annotated[
-        int | None, typer.Option(help="Port; by default 8733, or a free one if that is taken.")
+        int | None,
+        typer.Option(metavar="N", help="Port; by default 8733, or a free one if that is taken."),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(help="Address to serve at; one that other machines can reach needs a token."),
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to serve at; one that other machines can reach needs a token. Every user "
+            "of this machine can open the default, 127.0.0.1.",
+        ),
     ] = "127.0.0.1",
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")

@@ -12,17 +12,27 @@ from hierindex.cli.stopping import until_stopped
 def serve(
     index: options.Index,
     port: Annotated[
-        int | None, typer.Option(help="Port; by default 8734, or a free one if that is taken.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Answer other programs, too, by HTTP at this port; every user of this machine "
+            "can ask there. 0 for a free one.",
+        ),
     ] = None,
     host: Annotated[
-        str,
-        typer.Option(help="Address to serve at; one that other machines can reach needs a token."),
-    ] = "127.0.0.1",
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to answer at; one that other machines can reach needs a token. With "
+            "--port, by default 127.0.0.1.",
+        ),
+    ] = None,
 ) -> None:
-    """Answer questions by HTTP, and those of `hierindex query`, `outline` and `show`.
+    """Keep an index loaded, so that its `query`, `outline` and `show` take a tenth of the time.
 
-    These commands ask the server, while one runs for their index, and take a tenth of the time.
-    Each request is answered from the newest generation; /openapi.json describes the requests.
+    While it runs, these commands of the same user ask it by a socket in the folder of the index.
+    Each request is answered from the newest generation. With --port, /openapi.json describes what
+    other programs can ask.
     """
     from hierindex.index import HierarchicalIndex
 
@@ -33,5 +43,6 @@ def serve(
                 "note: Other machines can ask with the header "
                 f"'Authorization: Bearer {server.token}', which is the key to the index."
             )
-        print_note(f"Answering questions on {index} until Ctrl-C, at {server.url}openapi.json")
+        where = "" if server.url is None else f", at {server.url}openapi.json"
+        print_note(f"Answering questions on {index} until Ctrl-C{where}")
         server.wait()

@@ -12,7 +12,7 @@ WHOLE = "nothing unfinished was published"
 KEPT = {
     "build": f"{WHOLE}, and the next build reuses what was read, embedded and written.",
     "update": f"{WHOLE}, and the next update reuses what was read, embedded and written.",
-    "delete": f"{WHOLE}; `hierindex tree` shows whether it still holds the documents.",
+    "delete": f"{WHOLE}; `hierindex tree` shows which documents the index holds.",
     "rollback": f"{WHOLE}; `hierindex generations` lists them.",
     "verify": f"{WHOLE}; the next `hierindex verify` checks all of it again.",
     "evaluate": "indices that were finished are found again if --index names their folder.",

@@ -119,10 +119,13 @@ def _phrases(text: str) -> Phrases:
         marked = LABEL.sub("|", marked)
     marked = VERB.sub("|", marked)
     runs = filter(str.strip, marked.split("|"))
-    return [phrase for run in runs for phrase in _phrases_of(run)]
+    return [
+        phrase
+        for run in runs
+        for phrase in (_known_phrases_of(run) if len(run) <= MAX_TITLE else _phrases_of(run))
+    ]
 
 
-@lru_cache(maxsize=2**16)
 def _phrases_of(run: str) -> Phrases:
     """Return the phrases of words that follow each other, each with its form."""
     words = _without_repetitions(run.split())
@@ -136,6 +139,9 @@ def _phrases_of(run: str) -> Phrases:
         for phrase, form in zip(phrases, forms, strict=True)
         if 0 < len(form) <= MAX_TITLE
     ]
+
+
+_known_phrases_of = lru_cache(maxsize=2**15)(_phrases_of)  # short ones are repeated
 
 
 @lru_cache(maxsize=2**16)

@@ -21,6 +21,8 @@ from hierindex.threads import in_daemon_thread
 
 logger = logging.getLogger(__name__)
 
+BUSY = 429
+MOST_AT_ONCE = 100  # requests of a kind, each of which has a thread
 MOST_BYTES = 2**16  # of the body of a request
 
 
@@ -54,10 +56,15 @@ def _answering(
     endpoint: type[Endpoint], tree: AnsweringTree
 ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     """Return a function that answers the requests of an endpoint."""
+    n_asked = 0
 
     async def answer(request: Request) -> Response:
+        nonlocal n_asked
         headers = dict[str, str]()
         body = await _body(request) if endpoint.method == "POST" else b""
+        if n_asked >= MOST_AT_ONCE:
+            return _sentence(f"The server has {n_asked} requests to answer; ask later.", BUSY)
+        n_asked += 1
         try:
             asked = endpoint.parsed(request.query_params, body)
             answer = await in_daemon_thread(partial(asked.answer, tree, headers))
@@ -69,6 +76,8 @@ def _answering(
             if known is None:
                 logger.error("%s failed.", request.url.path, exc_info=True)
             return _sentence(str(known or f"{type(error).__name__}: {error}"), 500, headers)
+        finally:
+            n_asked -= 1
 
     return answer
 

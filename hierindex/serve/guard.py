@@ -82,7 +82,10 @@ class Guard:
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"))
         if scope["path"] != "/" or not _same(query.get("token", [""])[0], self._token):
-            return _refused("Open the address that was printed, with its token.")
+            return _refused(
+                "A token is needed: open the address that was printed, or send the header "
+                "'Authorization: Bearer TOKEN'."
+            )
         welcome = RedirectResponse("/", 303)  # so that the token is not in the address bar
         welcome.set_cookie(cookie, self._token, httponly=True, samesite="lax")
         return welcome

@@ -3,7 +3,7 @@
 import socket
 import time
 from collections.abc import Sequence
-from threading import Thread
+from threading import Event, Thread
 from typing import Self
 
 import uvicorn
@@ -37,9 +37,9 @@ class Server:
             ws="none",
         )
         self._server = uvicorn.Server(config)
-        self._thread = Thread(target=self._server.run, args=([*bound],), daemon=True)
-        self._thread.start()
-        while self._thread.is_alive() and not self._server.started:
+        self._ended = Event()  # as a signal during `Thread.join` ends that, but not the thread
+        Thread(target=self._serve, args=([*bound],), daemon=True).start()
+        while not (self._server.started or self._ended.is_set()):
             time.sleep(0.001)  # or a signal before that would end the thread with an error
 
     def __enter__(self) -> Self:
@@ -51,9 +51,15 @@ class Server:
     def close(self) -> None:
         """Stop; requests that are being answered are given 2 seconds."""
         self._server.should_exit = True
-        self._thread.join()
+        self._ended.wait()
 
     def wait(self) -> None:
         """Wait until the server is closed or this thread is interrupted."""
-        while self._thread.is_alive():
-            self._thread.join(0.5)
+        while not self._ended.wait(0.5):
+            pass
+
+    def _serve(self, bound: list[socket.socket]) -> None:
+        try:
+            self._server.run(bound)
+        finally:
+            self._ended.set()

@@ -108,10 +108,7 @@ class TableSnapshot:
             If it does not exist.
         """
         if self._table is None:
-            raise IndexNotFoundError(
-                f"{self.uri!r} holds no index; build one with "
-                f"`hierindex build SOURCE --index {self.uri}`."
-            )
+            raise IndexNotFoundError.at(self.uri)
         return self._table
 
     def details(self) -> dict[str, Any]:

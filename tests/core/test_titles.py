@@ -9,6 +9,7 @@ from hierindex.core.titles import (
     NO_PROSE,
     UNSPACED,
     VERB,
+    _known_phrases_of,
     _marked,
     _phrases,
     _phrases_of,
@@ -40,7 +41,7 @@ def test_a_title_is_one_short_line_and_no_phrase_is_given_twice(texts):
 @given(st.lists(WORDS, max_size=30).map(" ".join) | st.text())
 def test_phrases_do_not_depend_on_what_was_read_before(text):
     """They are remembered, and patterns are skipped in texts without what they are for."""
-    _phrases_of.cache_clear()
+    _known_phrases_of.cache_clear()
     spaced = UNSPACED.sub(r" \1 ", NO_PROSE.sub(" ; ", text))
     marked = " ".join(map(_marked, spaced.split()))
     runs = VERB.sub("|", LABEL.sub("|", marked)).split("|")

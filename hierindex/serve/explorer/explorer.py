@@ -1,6 +1,7 @@
 """The explorer's server."""
 
 import webbrowser
+from concurrent.futures import wait
 from functools import partial
 
 from starlette.exceptions import HTTPException
@@ -60,10 +61,16 @@ class Explorer(Server):
         app = application(tree, ENDPOINTS, [Route("/", _page), Route("/assets/{name}", _page)])
         guarded = Guard(DisconnectAware(app), address.hosts, address.token)
         super().__init__(guarded, [address.bound])
-        started(partial(Index().answer, tree, {}))  # so that it is known when a browser asks
+        warm = partial(Index().answer, tree, {})
+        self._warming = started(warm)  # so that it is known when a browser asks
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"
+
+    def close(self) -> None:
+        """Stop; requests that are being answered are given 2 seconds."""
+        super().close()
+        wait([self._warming])
 
     def open_browser(self) -> None:
         """Open the page in the user's browser, if there is one."""

@@ -2,6 +2,7 @@
 
 import re
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
@@ -9,6 +10,7 @@ from hierindex.errors import InputError
 from hierindex.record import Span
 from hierindex.retrieve.named import similar_documents
 from hierindex.retrieve.question import cuts, of_documents
+from hierindex.serve.mcp.replies import SCHEME
 from hierindex.store.prefilter import beginning
 from hierindex.store.snapshot import Snapshot
 
@@ -35,6 +37,8 @@ class Named(NamedTuple):
 async def named(snapshot: Snapshot, text: str) -> Named:
     """Return what an id names: a document, `DOCUMENT#char=START,END`, or a node by a prefix.
 
+    A place may also be written as `url_of` does.
+
     Raises
     ------
     InputError
@@ -42,6 +46,8 @@ async def named(snapshot: Snapshot, text: str) -> Named:
     """
     if await _is_document(snapshot, text):
         return Named(document=text)
+    if text.startswith(SCHEME):
+        text = unquote(text.removeprefix(SCHEME))
     place = PLACE.fullmatch(text)
     if place and await _is_document(snapshot, place[1]):
         start, end = int(place[2]), int(place[3])

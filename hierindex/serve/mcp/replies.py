@@ -19,6 +19,7 @@ from hierindex.core.identity import N_HEX
 from hierindex.record import Span
 from hierindex.unsafe import visible
 
+SCHEME = "hierindex:"  # of the URL of a place
 MOST_CHARACTERS = 8000
 """Characters of a reply's entries as JSON, if there are several, or of the text that is read."""
 LONGEST_NAME = 200  # characters of a title, a label or an anchor
@@ -126,7 +127,7 @@ def url_of(place: Place) -> str:
     >>> url_of({"document": "the plan.txt", "start": 3, "end": 9})
     'hierindex:the%20plan.txt#char=3,9'
     """
-    return f"hierindex:{quote(place['document'])}#{_characters(place)}"
+    return f"{SCHEME}{quote(place['document'])}#{_characters(place)}"
 
 
 def escaped(value: Any, key: str = "") -> Any:

@@ -40,7 +40,7 @@ def connected(folder: Path) -> socket.socket:
     connection.settimeout(PATIENCE)
     try:
         with _short(folder) as path:
-            if path.stat().st_uid != os.geteuid():  # it could answer anything
+            if path.lstat().st_uid != os.geteuid():  # it could answer anything
                 raise PermissionError
             connection.connect(str(path))
     except OSError:

@@ -1,9 +1,11 @@
 """The server of questions."""
 
 import logging
+from concurrent.futures import wait
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -22,27 +24,29 @@ from hierindex.threads import started
 
 logger = logging.getLogger(__name__)
 
-PORT = 8734
+LOOPBACK, PORT = "127.0.0.1", 8734
 MISDIRECTED = 421
 
 
-class QuestionServer(Server):
+class QuestionServer:
     """A server of questions, which answers until it is closed, as by the end of `with`.
 
     `hierindex query`, `outline` and `show` of the same user ask it by a socket in the folder of
-    the index; others by HTTP, see `/openapi.json`.
+    the index. With a port or a host, other programs ask it by HTTP, see `/openapi.json`.
 
     Parameters
     ----------
     tree : AnsweringTree
     port : int, optional
-        By default 8734, or a free one if that is taken; 0 for a free one.
-    host : str
-        Address to serve at. If other machines can reach it, there is a token.
+        Every user of this machine can ask there; 0 for a free one. If only a host is given, or the
+        index is in an object store, by default 8734, or a free one if that is taken.
+    host : str, optional
+        Address to serve at, by default 127.0.0.1. If other machines can reach it, there is a token.
 
     Attributes
     ----------
-    url : str
+    url : str or None
+        None if there is neither a port nor a host.
     token : str or None
         Without it in the header `Authorization: Bearer TOKEN`, nothing is answered by HTTP.
 
@@ -53,30 +57,43 @@ class QuestionServer(Server):
     """
 
     def __init__(
-        self, tree: AnsweringTree, port: int | None = None, host: str = "127.0.0.1"
+        self, tree: AnsweringTree, port: int | None = None, host: str | None = None
     ) -> None:
         app, uri = application(tree, ENDPOINTS, at="/"), tree.store.uri
+        self.url: str | None = None
+        self.token: str | None = None
         with ExitStack() as opened:
-            if "://" not in uri:
-                _listen(app, Path(uri).absolute(), opened)
-            address = Address.at(host, (PORT, 0) if port is None else (port,))
+            server = None if "://" in uri else _in_folder(app, Path(uri).absolute(), opened)
+            if server is None or port is not None or host is not None:
+                address = Address.at(host or LOOPBACK, (PORT, 0) if port is None else (port,))
+                self.url, self.token = address.url.partition("?")[0], address.token
+                guarded = Guard(app, address.hosts, address.token)
+                server = opened.enter_context(Server(guarded, [address.bound]))
+            self._server = server
+            self._warming = started(partial(Query(question="Is all loaded?").answer, tree, {}))
             self._opened = opened.pop_all()
-        self.token = address.token
-        self.url = address.url.partition("?")[0]
-        super().__init__(Guard(app, address.hosts, address.token), [address.bound])
-        started(partial(Query(question="Is all loaded?").answer, tree, {}))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Stop; requests that are being answered are given 2 seconds."""
-        super().close()
         self._opened.close()
+        wait([self._warming])
+
+    def wait(self) -> None:
+        """Wait until the server is closed or this thread is interrupted."""
+        self._server.wait()
 
 
-def _listen(app: ASGIApp, folder: Path, opened: ExitStack) -> None:
-    """Answer by the socket in a folder until a stack is closed."""
+def _in_folder(app: ASGIApp, folder: Path, opened: ExitStack) -> Server | None:
+    """Answer by the socket in a folder until a stack is closed, if one can be made."""
     try:
         bound = opened.enter_context(listening(folder))
     except BlockingIOError:
@@ -90,8 +107,8 @@ def _listen(app: ASGIApp, folder: Path, opened: ExitStack) -> None:
             str(folder),
             error.strerror or error,
         )
-    else:
-        opened.enter_context(Server(_meant_for(app, folder), [bound]))
+        return None
+    return opened.enter_context(Server(_meant_for(app, folder), [bound]))
 
 
 def _other(folder: Path) -> str:

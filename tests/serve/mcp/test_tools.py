@@ -49,6 +49,7 @@ def test_a_search_finds_all_chunks_in_parts_verbatim_where_they_say(asked) -> No
         assert entry["url"] == (
             f"hierindex:{place['document']}#char={place['start']},{place['end']}"
         )
+        assert asked.reply("read", id=entry["url"])["text"] == entry["text"]
         read = asked.reply("fetch", id=entry["id"])
         assert {*read} >= {"id", "title", "text", "url"}
         assert (read["id"], read["text"], read["url"]) == (

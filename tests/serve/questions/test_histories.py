@@ -7,11 +7,13 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from http.client import HTTPConnection
 from pathlib import Path
 from shutil import copytree, rmtree
 from threading import Event, Thread
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -145,7 +147,16 @@ def test_the_command_serves_until_it_is_stopped(own, tmp_path, number) -> None:
         ).groups()
         with httpx.Client(base_url=url, timeout=PATIENCE) as client:  # keeps its connection
             assert client.get("/health").json()["process"] == served.pid
-            os.kill(served.pid, number)
+            with ExitStack() as opened:
+                address = urlsplit(url).hostname, urlsplit(url).port
+                asking = [opened.enter_context(closing(HTTPConnection(*address))) for _ in range(4)]
+                for connection in asking:
+                    connection.request("GET", "/health")
+                    connection.getresponse().read()
+                for connection in asking:
+                    connection.request("POST", "/outline", "{}")
+                os.kill(served.pid, number)
+                assert [connection.getresponse().status for connection in asking] == [200] * 4
             served.join(PATIENCE)
         assert served.exitcode == 0
     assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
