@@ -157,3 +157,12 @@ def corpus():
         return CORPORA / name
 
     return folder
+
+
+@pytest.fixture(autouse=True)
+def notes_of_one_test():
+    """The command line sets where the notes of its process go."""
+    yield
+    logger = logging.getLogger("hierindex")
+    logger.handlers = []
+    logger.setLevel(logging.NOTSET)

@@ -15,8 +15,8 @@ def serve(
         int | None,
         typer.Option(
             metavar="N",
-            help="Answer other programs, too, by HTTP at this port; every user of this machine "
-            "can ask there. 0 for a free one.",
+            help="Answer other programs, too, by HTTP at this port, 0 for a free one; every user "
+            "of this machine can ask there. By default none.",
         ),
     ] = None,
     host: Annotated[
