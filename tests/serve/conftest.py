@@ -1,15 +1,21 @@
 """An explorer over small trees, on loopback."""
 
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
 from fakes import HashingEmbedding
+from processes import started
 from store.trees import HIERARCHIES, tree
 
-import hierindex.serve
 from hierindex import HierarchicalIndex, HierarchyStore
+from hierindex import serve as servers
+from hierindex.cli.app import main
+
+PATIENCE = 60  # seconds, for a machine that is busy
 
 
 class Client(httpx.Client):
@@ -68,14 +74,48 @@ def own_client(own) -> Iterator[Client]:
 
 
 @pytest.fixture
+def hierindex(monkeypatch, capsys):
+    """Runs a command line; gives exit status, standard output and error."""
+
+    def run(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, args)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return int(stop.value.code or 0), *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def serving(tmp_path):
+    """Starts a server of an index in a process of its own, beside that; gives what it says."""
+
+    @contextmanager
+    def serve(*args: str):
+        said, until = tmp_path / "err", time.monotonic() + PATIENCE
+        said.touch()
+        process = started([*args], tmp_path)
+        try:
+            while not said.read_text().endswith("\n"):
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            yield process, said.read_text()
+        finally:
+            process.kill()
+            process.join()
+
+    return serve
+
+
+@pytest.fixture
 def uninstall(monkeypatch):
     """Let imports of a package fail, and those of the servers begin anew."""
 
-    def uninstalled(package: str) -> None:
-        monkeypatch.setattr(hierindex, "serve", hierindex.serve)  # so that it is restored
-        for name in [*sys.modules]:
-            if name.startswith(("hierindex.serve", package)):
-                monkeypatch.delitem(sys.modules, name)
-        monkeypatch.setitem(sys.modules, package, None)
+    def uninstalled(name: str) -> None:
+        monkeypatch.setattr("hierindex.serve", servers)  # so that it is restored
+        for module in [*sys.modules]:
+            if module.startswith(("hierindex.serve", name)):
+                monkeypatch.delitem(sys.modules, module)
+        monkeypatch.setitem(sys.modules, name, None)
 
     return uninstalled

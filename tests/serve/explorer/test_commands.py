@@ -2,25 +2,15 @@
 
 import json
 import re
-import sys
 
 import pytest
 
-from hierindex.cli.app import main
-
 
 @pytest.fixture
-def hierindex(monkeypatch, capsys, own, tmp_path):
-    """Runs a command line beside an index; gives exit status, standard output and error."""
+def hierindex(hierindex, monkeypatch, own, tmp_path):
+    """Runs a command line beside an index."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0), *capsys.readouterr()
-
-    return run
+    return hierindex
 
 
 def test_a_report_is_written(hierindex, own, tmp_path) -> None:

@@ -3,11 +3,9 @@
 import os
 import re
 import signal
-import time
 
 import httpx
 import pytest
-from processes import started
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError
 from hierindex.serve.explorer import explorer as module
@@ -50,15 +48,9 @@ def test_the_extra_is_named_if_it_is_missing(own, uninstall, missing) -> None:
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
-def test_the_command_serves_until_it_is_stopped(own, tmp_path, number) -> None:
-    (tmp_path / "err").touch()
-    args = ["explore", "--index", "index", "--port", "0", "--no-browser"]
-    process = started(args, tmp_path)
-    try:
-        until = time.monotonic() + PATIENCE
-        while not (said := (tmp_path / "err").read_text()).endswith("\n"):
-            assert time.monotonic() < until
-            time.sleep(0.02)
+def test_the_command_serves_until_it_is_stopped(own, serving, tmp_path, number) -> None:
+    command = "explore", "--index", "index", "--port", "0", "--no-browser"
+    with serving(*command) as (process, said):
         (url,) = re.fullmatch(
             r"hierindex: Exploring index until Ctrl-C, at (http://127.0.0.1:\d+/)\n", said
         ).groups()
@@ -67,11 +59,8 @@ def test_the_command_serves_until_it_is_stopped(own, tmp_path, number) -> None:
             os.kill(process.pid, number)
             process.join(PATIENCE)
         assert process.exitcode == 0
-        assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
-        assert (tmp_path / "out").read_text() == ""
-    finally:
-        process.kill()
-        process.join()
+    assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
+    assert (tmp_path / "out").read_text() == ""
 
 
 def test_there_must_be_an_index(tmp_path) -> None:

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 from agent import agent
 from fakes import HashingEmbedding
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from processes import started
 from store.trees import documents
 
 from hierindex.serve.address import Address
@@ -144,14 +142,8 @@ def test_a_page_of_another_site_is_refused(own, headers) -> None:
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
-def test_the_command_serves_over_http_until_it_is_stopped(own, tmp_path, number) -> None:
-    (tmp_path / "err").touch()
-    process = started(["mcp", "--index", "index", "--http", "--port", "0"], tmp_path)
-    try:
-        until = time.monotonic() + PATIENCE
-        while not (said := (tmp_path / "err").read_text()).endswith("\n"):
-            assert time.monotonic() < until
-            time.sleep(0.02)
+def test_the_command_serves_over_http_until_it_is_stopped(own, serving, tmp_path, number) -> None:
+    with serving("mcp", "--index", "index", "--http", "--port", "0") as (process, said):
         (url,) = re.fullmatch(
             r"hierindex: Serving until Ctrl-C, at (http://127.0.0.1:\d+/mcp)\n", said
         ).groups()
@@ -160,11 +152,8 @@ def test_the_command_serves_over_http_until_it_is_stopped(own, tmp_path, number)
         os.kill(process.pid, number)
         process.join(PATIENCE)
         assert process.exitcode == 0
-        assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
-        assert (tmp_path / "out").read_text() == ""
-    finally:
-        process.kill()
-        process.join()
+    assert (tmp_path / "err").read_text() == f"{said}hierindex: Stopped.\n"
+    assert (tmp_path / "out").read_text() == ""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

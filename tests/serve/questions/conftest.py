@@ -1,6 +1,5 @@
 """An index that commands and a server answer from."""
 
-import sys
 from shutil import copytree
 
 import httpx
@@ -9,7 +8,6 @@ from fakes import HashingEmbedding
 from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore
-from hierindex.cli.app import main
 from hierindex.serve.questions import client
 
 TEXT = "\n\n".join(
@@ -35,19 +33,6 @@ def letters(built, tmp_path, monkeypatch) -> HierarchicalIndex:
     """A copy of it in the working directory."""
     monkeypatch.chdir(tmp_path)
     return HierarchicalIndex.open(copytree(built, tmp_path / "index"))
-
-
-@pytest.fixture
-def hierindex(monkeypatch, capsys):
-    """Runs a command line; gives exit status, standard output and error."""
-
-    def run(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hierindex", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        return int(stop.value.code or 0), *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
