@@ -14,6 +14,7 @@ from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import built_precision
 from hierindex.embed.runtime import Precision
 from hierindex.errors import ModelError
+from hierindex.record import NodeRecord
 from hierindex.retrieve.contents import contents
 from hierindex.retrieve.outline import check_arguments, ids_of, outline
 from hierindex.retrieve.question import Search
@@ -56,13 +57,16 @@ class StoredTree:
         """The embedding model that the tree was built with; another one after a build with it."""
         if self._embed_model is not None:
             return self._embed_model
-        record = wait_for(self.store.snapshot().record())
+        record = wait_for(self._record())
         name, precision = record.embed_model, built_precision(record.embed_settings)
         with _loading:
             if (name, precision) not in self._loaded:
                 self._loaded.clear()
                 self._loaded[name, precision] = _load(name, precision)
             return self._loaded[name, precision]
+
+    async def _record(self) -> NodeRecord:
+        return await (await self.store.asnapshot()).record()
 
     def as_retriever(self, **options: Any) -> HierarchyRetriever:
         """Return a retriever with the given options of `HierarchyRetriever`.

@@ -1,4 +1,4 @@
-"""Exhaustive search of a table whose vectors are kept in memory."""
+"""Exhaustive search of a table whose vectors, and soon its rows, are kept in memory."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -7,12 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.store.prefilter import Prefilter
+from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.table_snapshot import TableSnapshot, once
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_BYTES = 2**26  # of vectors in memory; a search reads all others each time, for 13 ms of 10,000
+MOST_ROW_BYTES = 2**26  # of all rows of nodes in memory
+SEARCHES = 10  # that read their rows, until all are read, which takes as long as ten times ten rows
 MOST_KNOWN = 100  # conditions whose rows are cached, and which are as long as their filters
 NUMBER = "_rowid"  # LanceDB's of a row
 DISTANCE = "_distance"
@@ -57,7 +60,10 @@ async def scan(
     similarities = X @ (q / np.linalg.norm(q))
     meeting = await _meeting(snapshot, where, numbers)
     best = meeting[_highest(similarities[meeting], limit)]
-    rows = await _taken(snapshot, numbers[best].tolist(), columns)
+    if len(best) and {*columns} <= {*NODE_COLUMNS} and (kept := await _kept(snapshot)) is not None:
+        rows = kept.select([*columns]).take(best)
+    else:
+        rows = await _taken(snapshot, numbers[best].tolist(), columns)
     return rows.append_column(DISTANCE, [1 - similarities[best]])
 
 
@@ -84,6 +90,30 @@ async def _meeting(
     return known[where.sql]
 
 
+async def _kept(snapshot: TableSnapshot) -> "pa.Table | None":
+    """Return the rows of `vectors`, if there were some searches before and they are few enough."""
+    known = snapshot.known
+    known["searches"] = known.get("searches", 0) + 1
+    if known["searches"] == SEARCHES:  # the others do not wait for this one
+        known["rows"] = await _few_rows(snapshot)
+    rows: pa.Table | None = known.get("rows")
+    return rows
+
+
+async def _few_rows(snapshot: TableSnapshot) -> "pa.Table | None":
+    """Return the rows of `vectors`; None if all rows have more than `MOST_ROW_BYTES`."""
+    import pyarrow as pa
+
+    batches = list[pa.RecordBatch]()
+    async for batch in snapshot.batches(NUMBER, *NODE_COLUMNS):
+        batches.append(batch)
+        if sum(batch.nbytes for batch in batches) > MOST_ROW_BYTES:
+            return None
+    rows = pa.Table.from_batches(batches).combine_chunks()
+    _, numbers = await vectors(snapshot)
+    return rows.take(_places(rows[NUMBER].to_pylist(), numbers.tolist())).drop_columns([NUMBER])
+
+
 async def _taken(
     snapshot: TableSnapshot, numbers: Sequence[int], columns: Sequence[str]
 ) -> "pa.Table":
@@ -92,5 +122,10 @@ async def _taken(
         return await snapshot.select(*columns, where=Prefilter("false"))
     query: Any = snapshot.require().take_row_ids([*numbers])
     rows = await snapshot.read(query.with_row_id().select([*columns]))
-    place = {number: i for i, number in enumerate(rows[NUMBER].to_pylist())}
-    return rows.take([place[number] for number in numbers]).drop_columns([NUMBER])
+    return rows.take(_places(rows[NUMBER].to_pylist(), numbers)).drop_columns([NUMBER])
+
+
+def _places(among: Sequence[int], numbers: Sequence[int]) -> list[int]:
+    """Return the places of numbers among others."""
+    place = {number: i for i, number in enumerate(among)}
+    return [place[number] for number in numbers]

@@ -17,6 +17,7 @@ from hierindex.store.generations import (
     publish,
     published,
     renew,
+    tag_files,
     times,
 )
 from hierindex.store.indices import tend
@@ -49,10 +50,13 @@ class Table(Turns):
         super().__init__(uri, name, storage_options)
         self._keep = keep
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
+        self._last: tuple[dict[str, bytes], Snapshot] = ({}, Snapshot(uri))
 
     @on_newest
     async def snapshot(self, generation: int | None = None) -> Snapshot:
         """Return a generation, by default the newest; snapshots of one share a cache.
+
+        In a folder, the newest is opened once, and again when the files of its tags have changed.
 
         Raises
         ------
@@ -61,6 +65,10 @@ class Table(Turns):
         FormatError
             If another version of hierindex wrote the table.
         """
+        tags = {} if self.folder is None else tag_files(self.folder / f"{self.name}.lance")
+        before, newest = self._last
+        if generation is None and tags and tags == before:
+            return newest
         with self.named_refusals():
             table = await self.open()
             held = {} if table is None else await published(table)
@@ -78,11 +86,14 @@ class Table(Turns):
         check_format(columns, self.uri)
         if not held:  # its first writer was killed or is still writing
             return Snapshot(self.uri)
-        state, (before, known) = (columns.metadata[NAME_KEY], wanted), self._known
-        if state != before:
+        state, (cached, known) = (columns.metadata[NAME_KEY], wanted), self._known
+        if state != cached:
             known = {}
             self._known = state, known
-        return Snapshot(self.uri, table, columns, state, known)
+        snapshot = Snapshot(self.uri, table, columns, state, known)
+        if generation is None:
+            self._last = tags, snapshot  # or a newer one than the tags, which then differ next time
+        return snapshot
 
     async def generations(self) -> list[int]:
         """Return the numbers of the generations that the table holds, in ascending order."""

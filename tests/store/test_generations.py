@@ -459,3 +459,47 @@ def test_any_history_is_that_of_its_whole_writes(tmp_path_factory, history):
         kept = kept[-2:]
         assert held(store) == "".join(sorted(kept[-1] if kept else ""))
         assert len(store.generations()) == len(kept)
+
+
+def others(folder, number):
+    """A store as of another process."""
+    return HierarchyStore(folder, keep_generations=number)
+
+
+WRITES = {
+    "add": lambda other, _: other.add(nodes("c")),
+    "the same again": lambda other, _: other.add(nodes("a")),
+    "delete": lambda other, _: other.delete_nodes(["a"]),
+    "roll back": lambda other, _: other.rollback(),
+    "clear": lambda other, _: other.clear(),
+    "build anew": lambda other, _: (other.clear(), other.add(nodes("xyz"))),
+    "keep fewer": lambda _, folder: others(folder, 1).add(nodes("d")),
+    "delete the folder": lambda _, folder: rmtree(folder),
+    "another folder": lambda _, folder: (rmtree(folder), others(folder, 3).add(nodes("w"))),
+}
+
+
+@given(st.lists(st.sampled_from([*WRITES]), max_size=4))
+def test_a_generation_of_another_process_is_read_at_once(tmp_path_factory, writes) -> None:
+    folder = tmp_path_factory.mktemp("index")
+    other, reader = others(folder, 3), HierarchyStore(folder)
+    other.add(nodes("a"))
+    other.add(nodes("b"))
+    for write in writes:
+        reader.snapshot()
+        with suppress(InputError):  # nothing is left to roll back or to delete
+            WRITES[write](other, folder)
+        fresh = HierarchyStore(folder)
+        assert reader.snapshot() == fresh.snapshot()
+        assert held(reader) == held(fresh)
+
+
+def test_a_generation_is_opened_once(store, monkeypatch) -> None:
+    store.add(nodes("a"))
+    before = store.snapshot()
+    opened = []
+    monkeypatch.setattr(table.Table, "open", lambda self: opened.append(self))
+    assert store.snapshot() is store.snapshot() is before
+    assert store.snapshot().known is before.known
+    assert held(store) == "a"
+    assert not opened

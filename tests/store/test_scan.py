@@ -71,3 +71,48 @@ def test_many_conditions_are_not_all_remembered(store, monkeypatch) -> None:
         each = MetadataFilter(key="level", value=i, operator=FilterOperator.LTE)
         assert found(store, "harbour", 5, each)[0]
         assert len(store.snapshot().known["meeting"]) <= 3
+
+
+@pytest.mark.parametrize("most", [0, scan.MOST_ROW_BYTES])
+def test_rows_in_memory_are_those_of_the_generation(tmp_path: Path, monkeypatch, most) -> None:
+    monkeypatch.setattr(scan, "MOST_ROW_BYTES", most)
+    store, model = HierarchyStore(tmp_path), HashingEmbedding()
+
+    def written(words: dict[str, str]) -> None:
+        vectors = {i: model.get_text_embedding(word) for i, word in words.items()}
+        vectors["0"] = [0.0] * len(model.get_text_embedding(""))  # similar to nothing
+        words = {"0": "", **words}
+        store.add([TextNode(id_=i, text=words[i], embedding=vectors[i]) for i in words])
+
+    def texts() -> dict[str, str]:
+        query = VectorStoreQuery(model.get_query_embedding("harbour"), similarity_top_k=9)
+        for _ in range(scan.SEARCHES):
+            before = store.query(query)
+        nodes = store.query(query).nodes
+        assert nodes == before.nodes
+        return {node.node_id: node.text for node in nodes}
+
+    written({"a": "harbour", "b": "harbour bridge"})
+    assert texts() == {"a": "harbour", "b": "harbour bridge"}
+    old = store.snapshot()
+    written({"b": "violin", "c": "harbour"})
+    assert texts() == {"a": "harbour", "b": "violin", "c": "harbour"}
+    store.delete_nodes(["a"])
+    assert texts() == {"b": "violin", "c": "harbour"}
+    assert ("a" in texts_kept(old)) == bool(most)
+    assert texts_kept(store.snapshot()) == ({"b", "c"} if most else set())
+
+
+def texts_kept(snapshot) -> set[str]:
+    rows = snapshot.known["rows"]
+    return set() if rows is None else {*rows["id"].to_pylist()}
+
+
+def test_one_search_reads_its_rows_alone(tmp_path: Path, monkeypatch) -> None:
+    HierarchyStore(tmp_path).add(tree())
+    store = HierarchyStore(tmp_path)
+    for _ in range(scan.SEARCHES - 1):
+        assert found(store, "harbour", 3, None)[0]
+    assert "rows" not in store.snapshot().known
+    assert found(store, "harbour", 3, None)[0]
+    assert store.snapshot().known["rows"].num_rows == store.snapshot().known["vectors"].X.shape[0]
