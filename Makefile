@@ -3,6 +3,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
 TESTABLE := .venv/.testable
+INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Python compiles what it imports
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -34,7 +35,7 @@ test-rest: $(TESTABLE)
 test-browser: $(TESTABLE)  ## the explorer's page in a real Chromium; its pictures are left in SCREENSHOTS
 	@$(BIN)/python -c 'import os, shutil, sys; sys.exit(not (os.environ.get("CHROMIUM") or any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))))' \
 		|| { echo "Chromium is missing. On Debian: apt-get install chromium; or set CHROMIUM=path"; exit 2; }
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group browser
+	$(INSTALL) --group browser
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m slow tests/browser
 
 format: $(TESTABLE)
@@ -46,7 +47,7 @@ test-slow: $(TESTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, 
 
 bench: $(READY)  ## prints times and ratios: make bench CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench CORPUS=folder"; exit 2; }
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group bench
+	$(INSTALL) --group bench
 	$(BIN)/python tests/benchmarks/startup.py
 	$(BIN)/python tests/benchmarks/build.py $(CORPUS)
 
@@ -58,7 +59,7 @@ bench-clustering: $(READY)  ## and how fast and how good clusters are: make benc
 
 bench-extractive: $(READY)  ## and extracts, beside bert-extractive-summarizer: make bench-extractive CORPUS=folder DATA=folder
 	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group bench
+	$(INSTALL) --group bench
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py speed $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py quality $(DATA)
 
@@ -78,7 +79,7 @@ bench-query: $(READY)  ## and questions at a million nodes, and what they find: 
 
 bench-answers: $(READY)  ## and answers without a language model, and refusals: make bench-answers DATA=folder CORPORA=folder
 	@test -n "$(DATA)" -a -n "$(CORPORA)" || { echo "Name DATA=folder of evaluation data and CORPORA=folder of its corpora"; exit 2; }
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) --group bench
+	$(INSTALL) --group bench
 	$(BIN)/python -W ignore tests/benchmarks/answers.py $(DATA) $(CORPORA)
 
 bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's: make bench-responses CORPUS=folder
@@ -93,9 +94,9 @@ $(READY): pyproject.toml $(wildcard constraints.txt)
 	@echo "Installing hierindex and what it needs into .venv: 3 GB, which takes some minutes."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[llm,bert,langchain,evaluate,serve,plot]'
+	$(INSTALL) -e '.[llm,bert,langchain,evaluate,serve,plot]'
 	touch $@
 
 $(TESTABLE): $(READY)
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[office]' --group dev
+	$(INSTALL) -e '.[office]' --group dev
 	touch $@
