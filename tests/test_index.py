@@ -72,7 +72,8 @@ def test_the_repr_names_the_index_even_if_it_is_damaged_or_gone(folder, tmp_path
     assert repr(index) == f"HierarchicalIndex({uri!r}, generation=2)"
     for manifest in (tmp_path / "index").rglob("*.manifest"):
         manifest.write_bytes(b"")
-    assert repr(index) == f"HierarchicalIndex({uri!r}, generation=None)"
+    damaged = HierarchicalIndex(HierarchyStore(uri), HashingEmbedding())
+    assert repr(damaged) == f"HierarchicalIndex({uri!r}, generation=None)"
     rmtree(uri)
     assert repr(index) == f"HierarchicalIndex({uri!r}, generation=None)"
     secret = HierarchicalIndex(HierarchyStore("s3://ada:secret@bucket/index"), HashingEmbedding())
