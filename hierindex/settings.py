@@ -11,10 +11,11 @@ import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from hierindex.errors import InputError, nearest
+from hierindex.errors import InputError, nearest, shown
 
 TOML_FILE = "hierindex.toml"
 PREFIX = "HIERINDEX_"
@@ -47,7 +48,7 @@ class Retrieval(BaseModel):
             return read(json.loads(level) if is_list else level)
         except ValueError:
             words = "top, documents, sections or chunks"
-            raise ValueError(f"it must be a whole number, {words}, got {level!r}.") from None
+            raise ValueError(f"it must be a whole number, {words}, got {shown(level)}.") from None
 
 
 class Settings(Retrieval):
@@ -80,6 +81,14 @@ class Settings(Retrieval):
     response_mode: str | None = None
     min_score: float = Field(default=0.4, ge=0, le=1)  # as in `ExtractiveSynthesizer`
 
+    @field_validator("llm_base_url")
+    @classmethod
+    def _check_address(cls, url: str | None) -> str | None:
+        if url is not None and not _is_address(url):
+            given = shown(url.rpartition("@")[2])  # without user name and password
+            raise ValueError(f"it must be a URL such as http://localhost:8000/v1, got {given}.")
+        return url
+
 
 RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "mode"}
 """A flag resets its rival to the default, even if the environment or the file sets it."""
@@ -88,7 +97,7 @@ MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "d
 """Settings of a single mode, which the environment and the file set for this mode alone."""
 
 
-def load_settings(**flags: Any) -> Settings:
+def load_settings(named: Callable[[str], str] = str, /, **flags: Any) -> Settings:
     """Load the settings; flags that are None or an empty list count as not given.
 
     Settings that the mode does not use are ignored, unless they are flags.
@@ -96,7 +105,8 @@ def load_settings(**flags: Any) -> Settings:
     Raises
     ------
     InputError
-        If a value is invalid, or the file cannot be read as TOML.
+        If a value is invalid, or the file cannot be read as TOML. It tells where the value stands:
+        what `named` returns of a flag's name, the variable or the file.
 
     Examples
     --------
@@ -108,18 +118,27 @@ def load_settings(**flags: Any) -> Settings:
     file, variables = _of_file(), _of_environment()
     kept = {name: value for name, value in {**file, **variables}.items() if name not in reset}
 
-    def named(field: str) -> str:
+    def place(field: str) -> str:
         name = field.partition(".")[0]
         if name in given:
-            return field
+            return named(field)
         return PREFIX + name.upper() if name in variables else f"{field} in {TOML_FILE}"
 
     try:
         settings = Settings(**{**kept, **given})
     except ValidationError as error:
-        raise InputError.of_field(error, named) from None
+        raise InputError.of_field(error, place) from None
     unused = [name for name, mode in MODE_OF.items() if name not in given and mode != settings.mode]
     return settings.model_copy(update={n: Settings.model_fields[n].default for n in unused})
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of a setting.
+
+    >>> flag_of("top_k")
+    '--top-k'
+    """
+    return f"--{name.replace('_', '-')}"
 
 
 def misnamed_variables() -> Iterator[str]:
@@ -129,6 +148,14 @@ def misnamed_variables() -> Iterator[str]:
         prefix, name = variable[: len(PREFIX)], variable[len(PREFIX) :].upper()
         if prefix.upper() == PREFIX and name not in known:
             yield f"The variable {variable} sets nothing{nearest(name, known, PREFIX)}."
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # invalid port or IPv6 address
+        return False
 
 
 def _of_file() -> dict[str, Any]:

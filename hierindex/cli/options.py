@@ -47,7 +47,7 @@ def with_settings(names: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command, assigned=("__name__", "__doc__"))
         def run(**arguments: Any) -> None:
-            from hierindex.settings import load_settings, misnamed_variables
+            from hierindex.settings import flag_of, load_settings, misnamed_variables
 
             for sentence in misnamed_variables():
                 print_note(f"note: {sentence}")
@@ -56,7 +56,7 @@ def with_settings(names: str) -> Callable[[Command], Command]:
             if "flags" in of_command:
                 command(**arguments, flags=given)
             else:
-                command(**arguments, settings=load_settings(**given))
+                command(**arguments, settings=load_settings(flag_of, **given))
 
         of_command = signature(command).parameters
         parameters = list[Parameter]()

@@ -1,16 +1,17 @@
 """Command lines that cannot be run: one sentence on standard error, and exit status 2."""
 
+import json
 import re
 import shlex
 
 import pytest
 
 ERRORS = {
-    "query ? --index W --top-k x": "--top-k is invalid: input should be a valid integer, got 'x'; "
+    "query ? --index W --top-k x": "--top-k is invalid: it must be a whole number, got 'x'; "
     "see `hierindex query --help`.",
-    "query ? --index W --mmr=x": "--mmr is invalid: input should be a valid number, got 'x'; see "
+    "query ? --index W --mmr=x": "--mmr is invalid: it must be a number, got 'x'; see "
     "`hierindex query --help`.",
-    "rollback x --index W": "N is invalid: input should be a valid integer, got 'x'; see "
+    "rollback x --index W": "N is invalid: it must be a whole number, got 'x'; see "
     "`hierindex rollback --help`.",
     "show --index W": "NODE is missing; the usage is `hierindex show NODE --index DIR [OPTIONS]`.",
     "query ?": "--index DIR is missing; the usage is `hierindex query QUESTION --index DIR "
@@ -36,16 +37,53 @@ def test_a_line_that_cannot_be_read_is_one_sentence(run, folder, line, sentence)
     assert run(*shlex.split(line)) == (2, "", f"hierindex: {sentence}\n")
 
 
-@pytest.mark.parametrize("source", ["variable", "file"])
-def test_a_wrong_setting_says_where_it_stands(run, folder, monkeypatch, source) -> None:
-    if source == "file":
-        (folder / "hierindex.toml").write_text("top_k = 'x'\n")
-    else:
-        monkeypatch.setenv("HIERINDEX_TOP_K", "x")
-    status, out, err = run("query", "?", "--index", "my-index")
-    name = {"variable": "HIERINDEX_TOP_K", "file": "top_k in hierindex.toml"}[source]
+WHOLE, MODES = "a whole number", "auto, collapsed, level, traversal or document"
+LEVELS = f"{WHOLE}, top, documents, sections or chunks"
+ADDRESS = "a URL such as http://localhost:8000/v1"
+WRONG = [
+    ("top_k", "0", "at least 1", "0"),
+    ("top_k", "x", WHOLE, "'x'"),
+    ("top_k", "1.5", WHOLE, "'1.5'"),
+    ("top_k", "", WHOLE, "nothing"),
+    ("mmr", "3", "at most 1", "3"),
+    ("mmr", "-1", "at least 0", "-1"),
+    ("llm_timeout", "0", "greater than 0", "0"),
+    ("llm_timeout", "", "a number", "nothing"),
+    ("mode", "foo", MODES, "'foo'"),
+    ("mode", "", MODES, "nothing"),
+    ("level", "foo", LEVELS, "'foo'"),
+    ("level", "", LEVELS, "nothing"),
+    ("whole_documents", "perhaps", "true or false", "'perhaps'"),
+    ("llm_base_url", "localhost:8000", ADDRESS, "'localhost:8000'"),
+    ("llm_base_url", "http://ada:secret@", ADDRESS, "nothing"),
+]
+"""Settings, values as text, what they must be, and how a value is shown."""
+
+
+@pytest.mark.parametrize("source", ["flag", "variable", "file"])
+@pytest.mark.parametrize(("name", "value", "must", "got"), WRONG)
+def test_a_wrong_value_says_where_it_stands(
+    run, folder, monkeypatch, source, name, value, must, got
+) -> None:
+    flag, flags = f"--{name.replace('_', '-')}", list[str]()
+    match source:
+        case "flag":
+            if name == "whole_documents":
+                pytest.skip("a flag that takes no value")
+            flags, place = [flag, value], flag
+        case "variable":
+            place = f"HIERINDEX_{name.upper()}"
+            monkeypatch.setenv(place, value)
+        case "file":
+            place = f"{name} in hierindex.toml"
+            (folder / "hierindex.toml").write_text(f"{name} = {json.dumps(value)}\n")
+    status, out, err = run("query", "?", "--index", "my-index", *flags)
     assert (status, out) == (2, "")
-    assert re.fullmatch(rf"hierindex: {name} is invalid: [^\n]+, got 'x'\.\n", err)
+    sentence = rf"hierindex: {re.escape(place)} is invalid: it must be {re.escape(must)}, got (.+?)"
+    found = re.fullmatch(rf"{sentence}(; see `hierindex query --help`)?\.\n", err)
+    assert found, err
+    assert found[1].strip("'").removesuffix(".0") == got.strip("'")
+    assert "secret" not in err
 
 
 def test_a_variable_that_sets_nothing_is_named(run, folder, monkeypatch) -> None:
