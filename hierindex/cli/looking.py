@@ -10,6 +10,8 @@ from hierindex.cli import options
 from hierindex.cli.output import note_if_empty, note_next, print_result
 from hierindex.errors import InputError
 
+FORMATS = "document-summary", "parquet", "json", "svg"
+
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
     """Print the levels, numbers of nodes and models of an index."""
@@ -29,7 +31,10 @@ def show(
         bool, typer.Option("--source", help="Also print the passages that it cites, in context.")
     ] = False,
     context: Annotated[
-        int, typer.Option(help="With --source: characters before and after a passage.")
+        int,
+        typer.Option(
+            metavar="N", min=0, help="With --source: characters before and after a passage."
+        ),
     ] = 300,
     as_json: options.AsJson = False,
 ) -> None:
@@ -56,7 +61,7 @@ def tree(
     depth: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Levels below the first nodes; by default as fit on a screen."
+            metavar="N", min=0, help="Levels below the first nodes; by default as fit on a screen."
         ),
     ] = None,
     as_json: options.AsJson = False,
@@ -76,11 +81,14 @@ def outline(
             metavar="ID", help="Document or node to outline; may be repeated. By default all."
         ),
     ] = None,
-    budget: Annotated[int, typer.Option(help="Maximum tokens of all nodes together.")] = 1000,
+    budget: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Maximum tokens of all nodes together.")
+    ] = 1000,
     question: Annotated[
         str | None,
         typer.Option(
-            help="Question; what is similar to it is shown in more detail. By default nothing is."
+            metavar="QUESTION",
+            help="Question; what is similar to it is shown in more detail. By default nothing is.",
         ),
     ] = None,
     where: options.Where = None,
@@ -103,7 +111,7 @@ def export(
         typer.Argument(
             metavar="FORMAT",
             help="document-summary, parquet, json or svg.",
-            autocompletion=lambda: ["document-summary", "parquet", "json", "svg"],
+            autocompletion=lambda: [*FORMATS],
         ),
     ],
     index: options.Index,
@@ -113,6 +121,8 @@ def export(
     as_json: options.AsJson = False,
 ) -> None:
     """Export the tree for other programs, or a picture of it."""
+    if form not in FORMATS:
+        raise InputError(f"FORMAT must be one of {', '.join(FORMATS)}, got {form!r}.")
     from hierindex.cli.text import exported
     from hierindex.export.document_summary import persist_document_summary_index
     from hierindex.export.parquet import to_parquet
@@ -126,7 +136,5 @@ def export(
         "json": to_json,
         "svg": to_svg,
     }
-    if form not in writers:
-        raise InputError(f"FORMAT must be one of {', '.join(writers)}, got {form!r}.")
     n_nodes = writers[form](HierarchicalIndex.open(index), to)
     print_result({"format": form, "path": str(to), "nodes": n_nodes}, as_json, exported)

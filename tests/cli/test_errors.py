@@ -5,8 +5,15 @@ import re
 import shlex
 
 import pytest
+from cli.conftest import HEAVY, imported_by
 
 ERRORS = {
+    "show a --index W --context -2": "--context is invalid: it must be at least 0, got "
+    "'-2'; see `hierindex show --help`.",
+    "tree --index W --depth=-1": "--depth is invalid: it must be at least 0, got '-1'; see "
+    "`hierindex tree --help`.",
+    "outline --index W --budget 0": "--budget is invalid: it must be at least 1, got '0'; "
+    "see `hierindex outline --help`.",
     "query ? --index W --top-k x": "--top-k is invalid: it must be a whole number, got 'x'; "
     "see `hierindex query --help`.",
     "query ? --index W --mmr=x": "--mmr is invalid: it must be a number, got 'x'; see "
@@ -32,8 +39,49 @@ ERRORS = {
 }
 
 
+PATHS = {
+    "info --index none": "'none' holds no index; build one with `hierindex build SOURCE --index "
+    "none`.",
+    "query ? --index docs": "'docs' holds no index; build one with `hierindex build SOURCE --index "
+    "docs`.",
+    "tree --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "
+    "folder.",
+    "build docs --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "
+    "folder.",
+    "build docs none --index new": "The source 'none' cannot be found or read.",
+    "build empty --index new": "Nothing to index in 'empty': there is no file.",
+    "export html --index my-index --to a": "FORMAT must be one of document-summary, parquet, json, "
+    "svg, got 'html'.",
+}
+
+
+@pytest.mark.parametrize(("line", "sentence"), PATHS.items(), ids=PATHS)
+def test_a_wrong_path_is_told_before_anything_is_loaded(run, folder, line, sentence) -> None:
+    (folder / "empty" / ".hidden").mkdir(parents=True)
+    assert run(*shlex.split(line)) == (2, "", f"hierindex: {sentence}\n")
+    status, imported = imported_by(line)
+    assert status == 2
+    assert not imported & HEAVY
+
+
+@pytest.mark.parametrize(
+    ("n", "end"), [(3, "2.txt is empty."), (14, "9.txt is empty; and 4 more.")]
+)
+def test_files_that_cannot_be_used_are_named(run, folder, n, end) -> None:
+    (folder / "files").mkdir()
+    for i in range(n):
+        (folder / "files" / f"{i:x}.txt").touch()
+    status, out, err = run("build", "files", "--index", "new")
+    assert (status, out) == (2, "")
+    assert err.startswith(
+        "hierindex: Nothing to index in 'files': 0.txt is empty; 1.txt is empty; "
+    )
+    assert err.endswith(f" {end}\n")
+
+
 @pytest.mark.parametrize(("line", "sentence"), ERRORS.items(), ids=ERRORS)
 def test_a_line_that_cannot_be_read_is_one_sentence(run, folder, line, sentence) -> None:
+    (folder / "my-index").rename("W")
     assert run(*shlex.split(line)) == (2, "", f"hierindex: {sentence}\n")
 
 
