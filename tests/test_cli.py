@@ -663,9 +663,10 @@ def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index) -> None:
     (cited,) = {citation["node"] for citation in answer["citations"]}
     order = [source["id"] for source in answer["sources"]]
     assert order[0] != cited
-    first, *others = [line.split()[3] for line in sources.splitlines()]
-    assert cited.startswith(first)
-    assert [*others] == [each[:12] for each in order if each != cited]
+    head, first, *others = sources.splitlines()
+    assert head == "Found, cited nodes first; `hierindex show ID` prints a node:"
+    assert first.startswith(f"[1][2]  level 0  {cited[:12]}  ")
+    assert [line.split()[2] for line in others] == [each[:12] for each in order if each != cited]
 
 
 def test_what_cannot_be_streamed_is_printed_at_once(hierindex, index) -> None:
@@ -1096,7 +1097,7 @@ def test_an_unknown_cross_encoder_is_one_sentence(hierindex, index, no_hub) -> N
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        ("What did the storm break?", "level 0 by context: "),
+        ("What did the storm break?", "the chunks by context: "),
         ("What is this about?", "all levels for an outline: "),
     ],
 )
@@ -1415,12 +1416,12 @@ def test_a_chat_with_a_model_knows_what_was_said_before(chat, terminal) -> None:
     assert first in prompts[1]
     assert second != first
     assert why.startswith(f"The question was searched for as: What did the calm mend?{SHOWN}\n")
-    assert "\nSearched level 0 by context: " in why
+    assert "\nSearched the chunks by context: " in why
 
 
 def test_the_level_of_a_chat_can_be_changed(chat) -> None:
     def levels_of(out: str) -> set[str]:
-        return {*re.findall(r"(?m)^\d\.\d{3}  level (\d+)  ", out)}
+        return {*re.findall(r"(?m)^(?:\[.*\])? *level (\d+)  \w{12}  ", out)}
 
     asked = (STORM, "/sources", "/why")
     for words, said, found in (("chunks", "chunks", {"0"}), ("top", "top", {"3"})):
@@ -1436,7 +1437,7 @@ def test_the_level_of_a_chat_can_be_changed(chat) -> None:
     assert "Searching in mode collapsed.\n" in out
     assert out.endswith("\n\nSearched in mode collapsed.\n\n")
     _, out, _ = chat(*asked)
-    assert "\n\nSearched level 0 by context: " in out
+    assert "\n\nSearched the chunks by context: " in out
 
 
 @pytest.mark.parametrize(
@@ -1460,7 +1461,7 @@ def test_an_error_does_not_end_a_chat(chat, line, said) -> None:
 def test_a_refusal_in_a_chat_has_sources_unless_nothing_is_found(chat) -> None:
     _, out, _ = chat(STORM, "/sources", flags=("--min-score", 1))
     assert out.startswith("Nothing in the index answers this. The best answer has a score of ")
-    assert re.search(r"(?m)^\d\.\d{3}  level 0  \w{12}  ", out)
+    assert re.search(r"(?m)^level 0  \w{12}  ", out)
     nothing = ("--where", "file_name=none")
     _, out, err = chat(STORM, "/sources", "/why", flags=nothing)
     assert out.startswith("Nothing in the index that passes the filters answers this.\n\n")
