@@ -48,7 +48,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object."
 Purge = Annotated[
     bool, typer.Option("--purge", help="Remove earlier generations with what was changed.")
 ]
-Timings = Annotated[bool, typer.Option("--timings", help="Print seconds by stage and level.")]
+Timings = Annotated[
+    bool,
+    typer.Option("--timings", help="Print seconds by stage and level, and how nodes are grouped."),
+]
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or a topic.")]
 Where = Annotated[
     list[str] | None,
