@@ -147,7 +147,7 @@ def test_tree(hierindex, index, terminal) -> None:
             f"    {root['level']}  {root['id'][:8]}  {root['title']}"
             f"  (2 documents, {sum(n_chunks)} chunks)",
             *(
-                f"    {node['level']}  {node['id'][:8]}  {branch}{node['title']}"
+                f"    {node['level']}  {node['id'][:8]}  {branch}{node['document']}"
                 f"  ({node['chunks']} chunks)"
                 for node, branch in zip(root["nodes"], branches, strict=True)
             ),

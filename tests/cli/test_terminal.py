@@ -60,6 +60,16 @@ def test_elsewhere_nothing_is_cut_drawn_or_in_colour(command, folder, run, monke
         assert LONG.removesuffix(".txt") in out
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_delete_takes_what_the_tree_prints(folder, run, terminal, is_terminal) -> None:
+    if is_terminal:
+        terminal()
+    out = run("tree", "--index", "my-index", "--depth", "4")[1]
+    (name,) = re.findall(r"minutes-of-[\w.-]+", out)
+    assert name == LONG
+    assert run("delete", name, "--index", "my-index", "--dry-run")[0] == 0
+
+
 @pytest.mark.parametrize("question", ["What was said about the lighthouse?", "What is this about?"])
 def test_nodes_have_the_numbers_of_their_citations(question, folder, run) -> None:
     line = "query", question, "--index", "my-index", "--min-score", "0"
