@@ -1,5 +1,6 @@
 """Entry point of the command line: runs a command and reports errors."""
 
+import gc
 import logging
 import os
 import sys
@@ -27,6 +28,7 @@ from hierindex.cli.watching import watch
 from hierindex.errors import HierindexError
 
 NO_COMMAND = 2  # exit status
+ALLOCATED = 50_000  # objects until garbage is collected; by default imports wait for it often
 LIBRARIES = ("llama-index-core", "lancedb", "openvino", "torch", "typer")
 ABOUT = """\
 Build trees of summaries over documents, and query them at any level.
@@ -101,19 +103,18 @@ def main() -> NoReturn:
 
 
 def run() -> NoReturn:
-    """Run a command in a process of its own, which ends though a thread may work on in vain.
+    """Run a command in a process of its own, which ends as soon as its result is printed.
 
-    Python cannot end a thread that is in native code: the process would be aborted.
+    Python would free each object of each module, which takes up to a second, and it cannot end a
+    thread that works on in vain in native code.
     """
+    gc.set_threshold(ALLOCATED)
     try:
         main()
     except SystemExit as end:
-        threads = sys.modules.get("hierindex.threads")  # whose import takes long
-        if threads is not None and threads.is_at_work():
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(int(end.code or 0))
-        raise
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(end.code or 0))
 
 
 class _Notes(logging.Handler):

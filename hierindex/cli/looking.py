@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,15 +10,17 @@ from hierindex.cli import options
 from hierindex.cli.output import note_if_empty, note_next, print_result
 from hierindex.errors import InputError
 
+if TYPE_CHECKING:
+    from hierindex.retrieve.stored_tree import StoredTree
+
 FORMATS = "document-summary", "parquet", "json", "svg"
 
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
     """Print the levels, numbers of nodes and models of an index."""
     from hierindex.cli.text import described
-    from hierindex.index import HierarchicalIndex
 
-    found = HierarchicalIndex.open(index).info()
+    found = _opened(index).info()
     print_result(found, as_json, described)
     if found["stale"]:
         note_next("Grow the tree again", "update", "--index", str(index), as_json=as_json)
@@ -68,9 +70,16 @@ def tree(
 ) -> None:
     """Print the titles of an index, or of the nodes under one, as a table of contents."""
     from hierindex.cli.contents import listed
-    from hierindex.index import HierarchicalIndex
 
-    print_result(HierarchicalIndex.open(index).tree(node, depth), as_json, listed)
+    print_result(_opened(index).tree(node, depth), as_json, listed)
+
+
+def _opened(index: Path) -> "StoredTree":
+    """Return an index without what answers questions, whose import takes long."""
+    from hierindex.retrieve.stored_tree import StoredTree
+    from hierindex.store.vector_store import HierarchyStore
+
+    return StoredTree(HierarchyStore(index))
 
 
 def outline(
