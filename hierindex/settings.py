@@ -10,7 +10,7 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -22,6 +22,7 @@ PREFIX = "HIERINDEX_"
 OTHER_VARIABLES = ("LLM_API_KEY",)
 """Variables that are no settings, without their prefix."""
 
+Text = Annotated[str, Field(min_length=1)]
 Level = int | Literal["top", "documents", "sections", "chunks"]
 
 
@@ -57,28 +58,28 @@ class Settings(Retrieval):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: Literal["semantic", "raptor", "document"] = "semantic"
-    embed_model: str | None = None
+    embed_model: Text | None = None
     precision: Literal["bfloat16", "float32"] = "bfloat16"
-    summarizer: str = "extractive"
+    summarizer: Text = "extractive"
     chunk_size: int | None = Field(default=None, ge=16)
     max_levels: int | None = Field(default=None, ge=1)
     seed: int = Field(default=0, ge=0, lt=2**32)
-    llm: str | None = None
-    llm_base_url: str | None = None
+    llm: Text | None = None
+    llm_base_url: Text | None = None
     llm_concurrency: int = Field(default=4, ge=1)
     llm_timeout: float = Field(default=120.0, gt=0)  # seconds per request
     llm_deadline: float | None = Field(default=None, gt=0)  # seconds per build
     llm_completion_tokens: int | None = Field(default=None, ge=1)  # per answer
-    llm_record: str | None = None
+    llm_record: Text | None = None
     max_llm_tokens: int | None = Field(default=None, ge=1)
-    prompt: str = "summary"
+    prompt: Text = "summary"
     min_grounding: float | None = Field(default=None, ge=0, le=1)
     grounding: Literal["embedding", "none"] = "embedding"
     strict: bool = False
     prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
     completion_price: float | None = Field(default=None, ge=0)
-    rerank: str | None = None
-    response_mode: str | None = None
+    rerank: Text | None = None
+    response_mode: Text | None = None
     min_score: float = Field(default=0.4, ge=0, le=1)  # as in `ExtractiveSynthesizer`
 
     @field_validator("llm_base_url")

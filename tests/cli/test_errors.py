@@ -101,6 +101,8 @@ WRONG = [
     ("mode", "", MODES, "nothing"),
     ("level", "foo", LEVELS, "'foo'"),
     ("level", "", LEVELS, "nothing"),
+    ("llm", "", "text", "nothing"),
+    ("rerank", "", "text", "nothing"),
     ("whole_documents", "perhaps", "true or false", "'perhaps'"),
     ("llm_base_url", "localhost:8000", ADDRESS, "'localhost:8000'"),
     ("llm_base_url", "http://ada:secret@", ADDRESS, "nothing"),

@@ -77,6 +77,16 @@ def test_pages_and_versions_do_not_wait_for_imports(line) -> None:
     assert not imported & (HEAVY | {"pydantic"})
 
 
+@pytest.mark.parametrize(("line", "status"), [("--version", 0), ("info", 2)])
+def test_a_process_ends_with_its_command_though_a_thread_works_on(line, status) -> None:
+    code = "import sys, threading, time; threading.Thread(target=time.sleep, args=[600]).start()"
+    code += f"; sys.argv = ['hierindex', '{line}']; from hierindex.cli.app import run; run()"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status
+    assert "hierindex" in done.stdout + done.stderr
+
+
 LINES = {
     "hierindex ro": ["rollback"],
     "hierindex build docs --method ": ["semantic", "raptor", "document"],
