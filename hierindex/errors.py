@@ -97,11 +97,12 @@ def shown(value: Any) -> str:
 
     Examples
     --------
-    >>> shown(["top", "deep"]), shown("")
-    ("'top', 'deep'", 'nothing')
+    >>> shown(["top", "deep"]), shown(""), shown([])
+    ("'top', 'deep'", 'nothing', 'nothing')
     """
-    values = value if isinstance(value, list) else [value]
-    text = ", ".join("nothing" if each == "" else repr(each) for each in values)
+    if isinstance(value, str | list) and not value:
+        return "nothing"
+    text = ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
