@@ -22,14 +22,31 @@ other failures. A message says what is wrong, what was given and how to correct 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 MOST_SHOWN = 200  # characters of an invalid value
+REQUIRED = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "string_too_long": "text of at most {max_length} characters",
+    "list": "a list",
+    "too_long": "a list of at most {max_length}",
+    "dict": "an object",
+    "finite": "a finite number",
+    "literal": "{expected}",
+    "greater_than": "greater than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+}
+"""What a value must be, by pydantic's type of an error or the first word of it."""
 
 
 def without_password(text: str) -> str:
@@ -57,6 +74,38 @@ def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
     return f"; the nearest is {prefix}{similar[0]}" if similar else ""
 
 
+def requirement(error: Mapping[str, Any]) -> str:
+    """Return what a value must be, and the value, from an error of pydantic.
+
+    Examples
+    --------
+    >>> requirement({"type": "greater_than_equal", "ctx": {"ge": 1}, "input": 0})
+    'it must be at least 1, got 0'
+    """
+    kind = error["type"]
+    words = REQUIRED.get(kind) or REQUIRED.get(kind.partition("_")[0])
+    if words is None:
+        message = error["msg"][0].lower() + error["msg"][1:]
+    else:
+        must = words.format(**error.get("ctx", {})).replace("'", "").removesuffix(".0")
+        message = f"it must be {must}"
+    return f"{message}, got {shown(error['input'])}"
+
+
+def shown(value: Any) -> str:
+    """Return an invalid value as an error shows it.
+
+    Examples
+    --------
+    >>> shown(["top", "deep"]), shown(""), shown([])
+    ("'top', 'deep'", 'nothing', 'nothing')
+    """
+    if isinstance(value, str | list) and not value:
+        return "nothing"
+    text = ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
 class HierindexError(Exception):
     """Base class of all exceptions of hierindex, whose messages contain no passwords."""
 
@@ -76,14 +125,13 @@ class InputError(HierindexError, ValueError):
         """Return the first error that pydantic found, as one sentence, with `named` the field."""
         first = error.errors()[0]
         field = named(".".join(map(str, first["loc"])))
+        if first["type"] == "missing":
+            return cls(f"{field} is missing.")
         if first["type"] == "extra_forbidden":  # its value may be a secret in the wrong place
             return cls(f"There is no option {field!r}.")
         if first["type"] == "value_error":  # raised by our own validators
             return cls(f"{field} is invalid: {first['ctx']['error']}")
-        message = first["msg"][0].lower() + first["msg"][1:]
-        given = repr(first["input"])
-        shown = given if len(given) <= MOST_SHOWN else f"{given[:MOST_SHOWN]}..."
-        return cls(f"{field} is invalid: {message}, got {shown}.")
+        return cls(f"{field} is invalid: {requirement(first)}.")
 
 
 class SourceError(InputError):

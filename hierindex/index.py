@@ -1,13 +1,13 @@
 """The managed index: build, update, open and ask a tree in one folder."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex.errors import HierindexError, InputError, without_password
+from hierindex.errors import HierindexError, without_password
+from hierindex.extras import extra
 from hierindex.indexing.revisable_tree import RevisableTree
 from hierindex.store.vector_store import HierarchyStore
 
@@ -180,7 +180,7 @@ class HierarchicalIndex(RevisableTree):
         InputError
             If the extra `serve` is not installed, or nothing can be served at the address.
         """
-        with _extra("The explorer"):
+        with extra("serve", "The explorer needs"):
             from hierindex.serve.explorer.explorer import Explorer
         return Explorer(self, port, host)
 
@@ -193,7 +193,7 @@ class HierarchicalIndex(RevisableTree):
             If the extra `serve` is not installed, nothing can be served at the address, or another
             process serves the index.
         """
-        with _extra("The server"):
+        with extra("serve", "The server needs"):
             from hierindex.serve.questions.server import QuestionServer
         return QuestionServer(self, port, host)
 
@@ -245,14 +245,3 @@ class HierarchicalIndex(RevisableTree):
         self.update(documents, **options)
         after = held_documents(self.store.snapshot())
         return [before.get(d.doc_id) != after.get(d.doc_id) for d in documents]
-
-
-@contextmanager
-def _extra(what: str) -> Iterator[None]:
-    """Name the extra `serve` if an import fails because it is not installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
-            raise
-        raise InputError(f"{what} needs `pip install 'hierindex[serve]'`.") from error

@@ -10,17 +10,19 @@ import os
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from hierindex.errors import InputError, nearest
+from hierindex.errors import InputError, nearest, shown
 
 TOML_FILE = "hierindex.toml"
 PREFIX = "HIERINDEX_"
 OTHER_VARIABLES = ("LLM_API_KEY",)
 """Variables that are no settings, without their prefix."""
 
+Text = Annotated[str, Field(min_length=1)]
 Level = int | Literal["top", "documents", "sections", "chunks"]
 
 
@@ -47,7 +49,7 @@ class Retrieval(BaseModel):
             return read(json.loads(level) if is_list else level)
         except ValueError:
             words = "top, documents, sections or chunks"
-            raise ValueError(f"it must be a whole number, {words}, got {level!r}.") from None
+            raise ValueError(f"it must be a whole number, {words}, got {shown(level)}.") from None
 
 
 class Settings(Retrieval):
@@ -56,29 +58,37 @@ class Settings(Retrieval):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: Literal["semantic", "raptor", "document"] = "semantic"
-    embed_model: str | None = None
+    embed_model: Text | None = None
     precision: Literal["bfloat16", "float32"] = "bfloat16"
-    summarizer: str = "extractive"
+    summarizer: Text = "extractive"
     chunk_size: int | None = Field(default=None, ge=16)
     max_levels: int | None = Field(default=None, ge=1)
     seed: int = Field(default=0, ge=0, lt=2**32)
-    llm: str | None = None
-    llm_base_url: str | None = None
+    llm: Text | None = None
+    llm_base_url: Text | None = None
     llm_concurrency: int = Field(default=4, ge=1)
     llm_timeout: float = Field(default=120.0, gt=0)  # seconds per request
     llm_deadline: float | None = Field(default=None, gt=0)  # seconds per build
     llm_completion_tokens: int | None = Field(default=None, ge=1)  # per answer
-    llm_record: str | None = None
+    llm_record: Text | None = None
     max_llm_tokens: int | None = Field(default=None, ge=1)
-    prompt: str = "summary"
+    prompt: Text = "summary"
     min_grounding: float | None = Field(default=None, ge=0, le=1)
     grounding: Literal["embedding", "none"] = "embedding"
     strict: bool = False
     prompt_price: float | None = Field(default=None, ge=0)  # per million tokens
     completion_price: float | None = Field(default=None, ge=0)
-    rerank: str | None = None
-    response_mode: str | None = None
+    rerank: Text | None = None
+    response_mode: Text | None = None
     min_score: float = Field(default=0.4, ge=0, le=1)  # as in `ExtractiveSynthesizer`
+
+    @field_validator("llm_base_url")
+    @classmethod
+    def _check_address(cls, url: str | None) -> str | None:
+        if url is not None and not _is_address(url):
+            given = shown(url.rpartition("@")[2])  # without user name and password
+            raise ValueError(f"it must be a URL such as http://localhost:8000/v1, got {given}.")
+        return url
 
 
 RIVALS = {"llm": "summarizer", "summarizer": "llm", "mode": "level", "level": "mode"}
@@ -88,7 +98,7 @@ MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "d
 """Settings of a single mode, which the environment and the file set for this mode alone."""
 
 
-def load_settings(**flags: Any) -> Settings:
+def load_settings(named: Callable[[str], str] = str, /, **flags: Any) -> Settings:
     """Load the settings; flags that are None or an empty list count as not given.
 
     Settings that the mode does not use are ignored, unless they are flags.
@@ -96,7 +106,8 @@ def load_settings(**flags: Any) -> Settings:
     Raises
     ------
     InputError
-        If a value is invalid, or the file cannot be read as TOML.
+        If a value is invalid, or the file cannot be read as TOML. It tells where the value stands:
+        what `named` returns of a flag's name, the variable or the file.
 
     Examples
     --------
@@ -108,18 +119,27 @@ def load_settings(**flags: Any) -> Settings:
     file, variables = _of_file(), _of_environment()
     kept = {name: value for name, value in {**file, **variables}.items() if name not in reset}
 
-    def named(field: str) -> str:
+    def place(field: str) -> str:
         name = field.partition(".")[0]
         if name in given:
-            return field
+            return named(field)
         return PREFIX + name.upper() if name in variables else f"{field} in {TOML_FILE}"
 
     try:
         settings = Settings(**{**kept, **given})
     except ValidationError as error:
-        raise InputError.of_field(error, named) from None
+        raise InputError.of_field(error, place) from None
     unused = [name for name, mode in MODE_OF.items() if name not in given and mode != settings.mode]
     return settings.model_copy(update={n: Settings.model_fields[n].default for n in unused})
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of a setting.
+
+    >>> flag_of("top_k")
+    '--top-k'
+    """
+    return f"--{name.replace('_', '-')}"
 
 
 def misnamed_variables() -> Iterator[str]:
@@ -129,6 +149,14 @@ def misnamed_variables() -> Iterator[str]:
         prefix, name = variable[: len(PREFIX)], variable[len(PREFIX) :].upper()
         if prefix.upper() == PREFIX and name not in known:
             yield f"The variable {variable} sets nothing{nearest(name, known, PREFIX)}."
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # invalid port or IPv6 address
+        return False
 
 
 def _of_file() -> dict[str, Any]:

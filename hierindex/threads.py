@@ -9,12 +9,10 @@ from contextvars import ContextVar, copy_context
 from functools import wraps
 from threading import Event, Thread
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
-from weakref import WeakSet
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_at_work = WeakSet[Thread]()
 _given_up: ContextVar[Event | None] = ContextVar("given_up", default=None)
 
 
@@ -157,12 +155,5 @@ def started(function: Callable[[], T]) -> Future[T]:
         else:
             future.set_result(result)
 
-    thread = Thread(target=work, daemon=True)
-    _at_work.add(thread)
-    thread.start()
+    Thread(target=work, daemon=True).start()
     return future
-
-
-def is_at_work() -> bool:
-    """Return whether a function that was `started` still runs."""
-    return any(thread.is_alive() for thread in [*_at_work])

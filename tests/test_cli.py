@@ -147,7 +147,7 @@ def test_tree(hierindex, index, terminal) -> None:
             f"    {root['level']}  {root['id'][:8]}  {root['title']}"
             f"  (2 documents, {sum(n_chunks)} chunks)",
             *(
-                f"    {node['level']}  {node['id'][:8]}  {branch}{node['title']}"
+                f"    {node['level']}  {node['id'][:8]}  {branch}{node['document']}"
                 f"  ({node['chunks']} chunks)"
                 for node, branch in zip(root["nodes"], branches, strict=True)
             ),
@@ -532,9 +532,7 @@ def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
 def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder) -> None:
     hierindex("build", folder, "--index", "index", "--chunk-size", 64)
     told = hierindex("delete", "storm.txt", "--index", "index", "--dry-run")[1]
-    assert told.startswith(
-        "0 added, 0 changed, 1 removed, 0 renamed, 1 unchanged documents.\nRemoved: storm.txt\n"
-    )
+    assert told.startswith("1 document removed, 1 unchanged.\nRemoved: storm.txt\n")
     status, out, err = hierindex("delete", "storm.txt", "--index", "index", "--json")
     report = json.loads(out)
     assert (status, err, report["removed"], report["unchanged"]) == (0, "", 1, 1)
@@ -542,7 +540,7 @@ def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder
     out = hierindex("update", "--index", "index")[1]
     assert "Skipped storm.txt: was deleted from the index; name the file" in out
     out = hierindex("update", "letters/storm.txt", "--index", "index", "--timings")[1]
-    assert "1 added, 0 changed, 0 removed, 0 renamed, 1 unchanged documents" in out
+    assert ": 1 document added, 1 unchanged, " in out
     assert "seconds" in out
 
 
@@ -550,7 +548,7 @@ def test_documents_that_change_are_named_up_to_ten_of_each_kind(hierindex, folde
     for i in range(12):
         (folder / f"{i:02}.txt").write_text(f"The keeper wrote letter {i}.")
     out = hierindex("build", folder, "--index", "W")[1]
-    assert out.startswith("Generation 1: 14 added")
+    assert out.startswith("Generation 1: 14 documents added, ")
     assert "Added: " not in out  # all documents
     for i in range(12):
         (folder / f"{i:02}.txt").write_text(f"The keeper slept on day {i}.")
@@ -663,9 +661,10 @@ def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index) -> None:
     (cited,) = {citation["node"] for citation in answer["citations"]}
     order = [source["id"] for source in answer["sources"]]
     assert order[0] != cited
-    first, *others = [line.split()[3] for line in sources.splitlines()]
-    assert cited.startswith(first)
-    assert [*others] == [each[:12] for each in order if each != cited]
+    head, first, *others = sources.splitlines()
+    assert head == "Found, cited nodes first; `hierindex show ID` prints a node:"
+    assert first.startswith(f"[1][2]  level 0  {cited[:12]}  ")
+    assert [line.split()[2] for line in others] == [each[:12] for each in order if each != cited]
 
 
 def test_what_cannot_be_streamed_is_printed_at_once(hierindex, index) -> None:
@@ -900,13 +899,13 @@ BAD_COMMANDS = {
     "build letters --index W --llm m": "needs --llm-base-url",
     "build letters --index letters/calm.md/deeper": "'letters/calm.md/deeper' cannot be written",
     "build letters --index letters/calm.md": "must be a folder, but 'letters/calm.md' is a file",
-    f"{LLM} --prompt y": "--prompt y is neither",
-    f"{LLM} --grounding no/such": "grounding is invalid",
+    f"{LLM} --prompt y": "The prompt 'y' is neither summary nor questions, nor a file",
+    f"{LLM} --grounding no/such": "--grounding is invalid: it must be embedding or none, got",
     f"{LLM} --llm-record none/calls": "'none/calls' cannot be written",
-    f"{LLM} --min-grounding 2": "min_grounding is invalid",
-    f"{LLM} --max-llm-tokens 0": "max_llm_tokens is invalid",
+    f"{LLM} --min-grounding 2": "--min-grounding is invalid: it must be at most 1, got 2.0.",
+    f"{LLM} --max-llm-tokens 0": "--max-llm-tokens is invalid: it must be at least 1, got 0.",
     f"{LLM} --summarizer y": "leave out --summarizer",
-    "build letters --index W --method magic": "method is invalid",
+    "build letters --index W --method magic": "--method is invalid: it must be semantic, raptor",
     "update --index none": "'none' holds no index",
     "update none --index index": "The source 'none' cannot be found or read",
     "update --index index --method raptor": "--method raptor contradicts the index",
@@ -918,7 +917,7 @@ BAD_COMMANDS = {
     "delete calm --index index": "no document 'calm'; similar ids are 'calm.md'.",
     "delete calm.md storm.txt --index index": "These are all documents of the index",
     "delete calm.md --index none": "'none' holds no index",
-    "query ? --index index --mode up": "mode is invalid",
+    "query ? --index index --mode up": "--mode is invalid: it must be auto, collapsed, level",
     "query ? --index index --level 9": "has levels 0 to",
     "query ? --index index --response-mode essay": "response_mode must be one of",
     "query ? --index index --response-mode refine": "needs an LLM",
@@ -1096,7 +1095,7 @@ def test_an_unknown_cross_encoder_is_one_sentence(hierindex, index, no_hub) -> N
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        ("What did the storm break?", "level 0 by context: "),
+        ("What did the storm break?", "the chunks by context: "),
         ("What is this about?", "all levels for an outline: "),
     ],
 )
@@ -1415,12 +1414,12 @@ def test_a_chat_with_a_model_knows_what_was_said_before(chat, terminal) -> None:
     assert first in prompts[1]
     assert second != first
     assert why.startswith(f"The question was searched for as: What did the calm mend?{SHOWN}\n")
-    assert "\nSearched level 0 by context: " in why
+    assert "\nSearched the chunks by context: " in why
 
 
 def test_the_level_of_a_chat_can_be_changed(chat) -> None:
     def levels_of(out: str) -> set[str]:
-        return {*re.findall(r"(?m)^\d\.\d{3}  level (\d+)  ", out)}
+        return {*re.findall(r"(?m)^(?:\[.*\])? *level (\d+)  \w{12}  ", out)}
 
     asked = (STORM, "/sources", "/why")
     for words, said, found in (("chunks", "chunks", {"0"}), ("top", "top", {"3"})):
@@ -1436,14 +1435,14 @@ def test_the_level_of_a_chat_can_be_changed(chat) -> None:
     assert "Searching in mode collapsed.\n" in out
     assert out.endswith("\n\nSearched in mode collapsed.\n\n")
     _, out, _ = chat(*asked)
-    assert "\n\nSearched level 0 by context: " in out
+    assert "\n\nSearched the chunks by context: " in out
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("/level 99", r"The index has levels 0 to \d, got level 99\."),
-        ("/level x", r"level is invalid: it must be a whole number, top, [^\n]*, got \['x'\]\."),
+        ("/level x", r"/level is invalid: it must be a whole number, top, [^\n]*, got 'x'\."),
         ("/level top sections", r"level 'documents' or 'sections' stands alone[^\n]*\."),
         ("/sources", r"There is no answer yet; ask a question first\."),
         ("/why", r"There is no answer yet; ask a question first\."),
@@ -1460,7 +1459,7 @@ def test_an_error_does_not_end_a_chat(chat, line, said) -> None:
 def test_a_refusal_in_a_chat_has_sources_unless_nothing_is_found(chat) -> None:
     _, out, _ = chat(STORM, "/sources", flags=("--min-score", 1))
     assert out.startswith("Nothing in the index answers this. The best answer has a score of ")
-    assert re.search(r"(?m)^\d\.\d{3}  level 0  \w{12}  ", out)
+    assert re.search(r"(?m)^level 0  \w{12}  ", out)
     nothing = ("--where", "file_name=none")
     _, out, err = chat(STORM, "/sources", "/why", flags=nothing)
     assert out.startswith("Nothing in the index that passes the filters answers this.\n\n")

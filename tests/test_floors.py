@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
-    set("errors record progress settings loading timing threads device unsafe".split()),
+    set("errors extras record progress settings loading timing threads device unsafe".split()),
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
@@ -21,6 +21,7 @@ FLOORS = [
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
+    "extras": {"errors"},
     "loading": {"errors"},
     "respond": {"retrieve"},
     "index": {"indexing"},

@@ -308,6 +308,7 @@ def test_a_hierarchys_own_progress_is_told(folder, tmp_path) -> None:
     HierarchicalIndex.build(folder, tmp_path / "index", hierarchy=made)
     stages = list(dict.fromkeys(stage for stage, _, _ in told))
     assert stages[:3] == ["read", "split", "embed chunks"]
+    assert stages[-1] == "write"
     assert all(done <= total for _, done, total in told)
     assert {stage for stage, done, total in told if done == total} == set(stages)
 

@@ -8,16 +8,15 @@ import typer
 from hierindex.cli import options
 from hierindex.cli.output import print_note
 from hierindex.cli.stopping import until_stopped
-from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.errors import InputError
+from hierindex.extras import extra
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from hierindex.serve.mcp.reader import Reader
 
-EXTRA = {"anyio", "mcp", "mcp_types", "starlette", "uvicorn"}
 LOOPBACK, PORT = "127.0.0.1", 8735
-TABLE = "nodes.lance"
 
 
 def mcp(
@@ -47,14 +46,8 @@ def mcp(
 
         return Reader(HierarchyStore(index))
 
-    try:
+    with extra("serve", "The MCP server needs"):
         from hierindex.serve.mcp.server import server_of
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in EXTRA:
-            raise
-        raise InputError("The MCP server needs `pip install 'hierindex[serve]'`.") from error
-    if not (index / TABLE).exists():  # which is known before anything is loaded
-        raise IndexNotFoundError.at(str(index))
     server = server_of(open_reader)
     if http:
         _over_http(server, PORT if port is None else port)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from hierindex.cli.output import wrapped
@@ -9,8 +10,7 @@ from hierindex.cli.text import bold, counted, place, places, table, usage_of
 from hierindex.summarize.markup_blocks import split_blocks
 
 NOTHING = "The answer is empty."
-NODE = "node"  # of a citation
-SCORE = len("0.123  ")  # columns before a source node
+HANG = 2  # columns by which further lines of a node are indented
 
 
 def answered(answer: dict[str, Any]) -> str:
@@ -41,16 +41,35 @@ def _missing(answer: dict[str, Any]) -> str:
 
 
 def nodes_found(answer: dict[str, Any]) -> str:
-    """Format the source nodes of an answer, the nodes that it cites first."""
-    cited = {citation["node"] for citation in answer["citations"] if citation and NODE in citation}
-    return "\n".join(
-        wrapped(
-            f"{source['score']:.3f}  level {source['level']}  {source['id'][:12]}  "
-            f"{source['title']}  {places(source['citations'])}",
-            SCORE,
-        )
-        for source in sorted(answer["sources"], key=lambda source: source["id"] not in cited)
+    """Format the source nodes of an answer after the numbers of its citations, these first."""
+    if not answer["sources"]:
+        return ""
+    rows = [(_numbers(source, answer["citations"]), source) for source in answer["sources"]]
+    rows.sort(key=lambda row: row[0][:1] or [inf])
+    labels = ["".join(f"[{n}]" for n in numbers) + "  " * bool(numbers) for numbers, _ in rows]
+    margin = max(map(len, labels))
+    lines = (
+        f"{label.ljust(margin)}level {source['level']}  {source['id'][:12]}  {source['title']}  "
+        f"{places(source['citations'])}"
+        for label, (_, source) in zip(labels, rows, strict=True)
     )
+    head = f"Found{', cited nodes first' if margin else ''}; `hierindex show ID` prints a node:"
+    return "\n".join([head, *(wrapped(line, margin + HANG) for line in lines)])
+
+
+def _numbers(source: dict[str, Any], citations: Sequence[dict[str, Any] | None]) -> list[int]:
+    """Return the numbers of the citations that are of a node or of its passages."""
+
+    def is_of(citation: dict[str, Any]) -> bool:
+        if "node" in citation:
+            return bool(citation["node"] == source["id"])
+        return any(
+            passage["document"] == citation["document"]
+            and passage["start"] <= citation["start"] <= citation["end"] <= passage["end"]
+            for passage in source["citations"]
+        )
+
+    return [n for n, each in enumerate(citations, start=1) if each and is_of(each)]
 
 
 def compared(comparison: dict[str, Any]) -> str:

@@ -111,20 +111,18 @@ def main() -> NoReturn:
 
 
 def run() -> NoReturn:
-    """Run a command in a process of its own, which ends though a thread may work on in vain.
+    """Run a command in a process of its own, which ends as soon as its result is printed.
 
-    Python cannot end a thread that is in native code: the process would be aborted.
+    Python would free each object of each module, which takes up to a second, and it cannot end a
+    thread that works on in vain in native code.
     """
     gc.set_threshold(COLLECT_AFTER)
     try:
         main()
     except SystemExit as end:
-        threads = sys.modules.get("hierindex.threads")  # whose import takes long
-        if threads is not None and threads.is_at_work():
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(int(end.code or 0))
-        raise
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(end.code or 0))
 
 
 class _Notes(logging.Handler):

@@ -1,8 +1,5 @@
 """Commands that query an index."""
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,11 +47,10 @@ def query(
 
     if stream and as_json:
         raise InputError("--stream and --json cannot be combined; omit one of them.")
-    with _without_garbage_collection():
-        if settings.llm is None and settings.rerank is None and not stream:
-            answer, streams = answer_to(_asked(question, settings, where), index), False
-        else:
-            answer, streams = _answer_here(question, index, settings, where, stream)
+    if settings.llm is None and settings.rerank is None and not stream:
+        answer, streams = answer_to(_asked(question, settings, where), index), False
+    else:
+        answer, streams = _answer_here(question, index, settings, where, stream)
     print_result(answer, as_json, sourced if streams else answered)
     note_if_empty(answer["sources"], where)
     if fail_if_refused and answer["refused"]:
@@ -141,13 +137,3 @@ def _note_cost(most: int, first: int, tokens: int) -> None:
             f"note: Sending at most {most:,} prompts, the first {first:,} with about "
             f"{tokens:,} tokens."
         )
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection, which takes a tenth of the start-up time during imports."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

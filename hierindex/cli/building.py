@@ -8,6 +8,7 @@ import typer
 from hierindex.cli import options
 from hierindex.cli.output import note_next, print_result
 from hierindex.errors import InputError
+from hierindex.read.files import check_sources
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 )
 def build(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders.")],
-    index: options.Index,
+    index: options.NewIndex,
     *,
     settings: "Settings",
     dry_run: Annotated[
@@ -47,13 +48,14 @@ def build(
     as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of an existing index."""
+    if quick and not dry_run:
+        raise InputError("--quick can only be used with --dry-run.")
+    check_sources(sources)
     from hierindex.cli.choose import hierarchy_of
     from hierindex.cli.progress import shown_progress
     from hierindex.cli.text import built, timed
     from hierindex.index import HierarchicalIndex
 
-    if quick and not dry_run:
-        raise InputError("--quick can only be used with --dry-run.")
     with shown_progress() as progress:
         given: dict[str, Any] = {
             "hierarchy": hierarchy_of(settings),

@@ -132,7 +132,7 @@ class Chat:
 
         asked = self._at_start
         if words:
-            asked = {**asked, "level": load_settings(level=words).level, "mode": None}
+            asked = {**asked, "level": load_settings("/{}".format, level=words).level, "mode": None}
             given = {name: asked[name] for name in (*EVERY_RETRIEVAL.split(), "filters")}
             self._index.as_query_engine(**given)  # checks that the tree has the level
         self._asked = asked

@@ -10,7 +10,7 @@ from hierindex.embed.model_identity import is_same_name
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.settings import BY_METHOD, KINDS
-from hierindex.settings import Settings, load_settings
+from hierindex.settings import Settings, flag_of, load_settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import EmbeddingGrounding
 from hierindex.summarize.llm import LLMRewriter
@@ -60,13 +60,13 @@ def as_built(
         if not served:
             raise InputError("--llm remembered: the index remembers no language model.")
         flags = {"llm_base_url": served["base_url"], **flags, "llm": served["name"]}
-    settings, known = load_settings(**flags), _as_flags(remembered)
+    settings, known = load_settings(flag_of, **flags), _as_flags(remembered)
     for name in flags.keys() & known.keys():
         was, asked = known[name], getattr(settings, name)
         given = _prompt(asked) if name == "prompt" else asked
         if given != was and not (name == "embed_model" and is_same_name(was, given)):
             raise InputError(
-                f"--{name.replace('_', '-')} {asked} contradicts the index, which was built with "
+                f"{flag_of(name)} {asked} contradicts the index, which was built with "
                 f"{'none' if was is None else was}; leave it out, or build the index again with "
                 "--replace."
             )
@@ -136,7 +136,8 @@ def _prompt(name: str) -> str:
     try:
         return Path(name).read_text("utf-8")
     except (OSError, ValueError) as error:
-        names = ", ".join(PROMPTS)
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InputError(
-            f"--prompt {name} is neither one of {names} nor a readable text file: {error}."
+            f"The prompt {name!r} is neither {' nor '.join(PROMPTS)}, nor a file that can be read: "
+            f"{reason}."
         ) from error

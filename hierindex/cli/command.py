@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from hierindex.cli.help import Rows, grouped, name_of, page, usage
 from hierindex.cli.output import print_note
 from hierindex.cli.stopping import INTERRUPTED, kept_by
-from hierindex.errors import InputError, nearest
+from hierindex.errors import InputError, nearest, requirement
 
 USAGE = cast(Any, typer.BadParameter.__base__)  # click's UsageError, or that of typer's own copy
 
@@ -100,6 +100,5 @@ def _problem(error: Any, ctx: Any) -> str:
         return f"{name} is missing"
     message = error.message.rstrip(".")
     if errors := getattr(error.__cause__, "errors", None):  # of pydantic
-        first = errors()[0]
-        message = f"{first['msg'].partition(',')[0]}, got {first['input']!r}"
+        message = requirement(errors()[0])
     return f"{name.split()[0]} is invalid: {message[0].lower()}{message[1:]}"

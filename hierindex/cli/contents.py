@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hierindex.cli.output import terminal_width
+from hierindex.cli.output import terminal_width, wrapped
 from hierindex.cli.text import counted
 
 TITLE = 16  # columns that a title has at least
@@ -12,27 +12,37 @@ PLAIN = ("  ",) * 4  # where standard output is no terminal
 
 
 def listed(contents: dict[str, Any]) -> str:
-    """Format a table of contents, a node on each line, below its parent."""
+    """Format a table of contents, a node on each line, below its parent.
+
+    Titles are shortened to the width of a terminal, ids of documents are not.
+    """
     width = max(8, contents["id_length"])
     lines = [f"level  {'id'.ljust(width)}  title"]
     for node, branch in _branches(contents["nodes"]):
         start = f"{node['level']:5}  {node['id'][:width]}  {branch}"
-        about = f"  ({size})" if (size := ", ".join(_size(node))) else ""
-        about = _cut(about, len(start) + TITLE)
-        lines.append(start + _cut(node["title"], len(start + about)) + about)
+        title = _title(node)
+        about = f"  ({size})" if (size := ", ".join(_size(node, title))) else ""
+        if title != node["document"]:
+            title = _cut(title, len(start + about))
+        lines.append(wrapped(start + title + about, len(start)))
     if contents["hidden"]:
         hidden = counted(contents["hidden"], "more node")
         lines.append(f"{hidden} below; pass NODE or --depth to see them.")
     return "\n".join(lines)
 
 
-def _size(node: Mapping[str, Any]) -> Iterator[str]:
+def _title(node: Mapping[str, Any]) -> str:
+    """Return the title of a node, or the id of its document if that contains the title."""
+    title, document = str(node["title"]), str(node["document"] or "")
+    return document if title in document else title
+
+
+def _size(node: Mapping[str, Any], title: str) -> Iterator[str]:
     """Yield which documents a node stands for, unless its title tells, and how many chunks."""
-    document = node["document"] or ""
     if node["documents"] > 1:
         yield counted(node["documents"], "document")
-    elif document and node["title"] not in (document, document.rpartition(".")[0]):
-        yield document
+    elif node["document"] and node["document"] != title:
+        yield node["document"]
     if node["level"]:
         yield counted(node["chunks"], "chunk")
 

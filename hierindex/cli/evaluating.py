@@ -51,7 +51,9 @@ def evaluate(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Maximum number of questions per DATA; by default all."),
+        typer.Option(
+            metavar="N", min=1, help="Maximum number of questions per DATA; by default all."
+        ),
     ] = None,
     index: Annotated[
         Path | None,

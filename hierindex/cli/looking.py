@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,13 +10,17 @@ from hierindex.cli import options
 from hierindex.cli.output import note_if_empty, note_next, print_result
 from hierindex.errors import InputError
 
+if TYPE_CHECKING:
+    from hierindex.retrieve.stored_tree import StoredTree
+
+FORMATS = "document-summary", "parquet", "json", "svg"
+
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
     """Print the levels, numbers of nodes and models of an index."""
     from hierindex.cli.text import described
-    from hierindex.index import HierarchicalIndex
 
-    found = HierarchicalIndex.open(index).info()
+    found = _opened(index).info()
     print_result(found, as_json, described)
     if found["stale"]:
         note_next("Grow the tree again", "update", "--index", str(index), as_json=as_json)
@@ -29,7 +33,10 @@ def show(
         bool, typer.Option("--source", help="Also print the passages that it cites, in context.")
     ] = False,
     context: Annotated[
-        int, typer.Option(help="With --source: characters before and after a passage.")
+        int,
+        typer.Option(
+            metavar="N", min=0, help="With --source: characters before and after a passage."
+        ),
     ] = 300,
     as_json: options.AsJson = False,
 ) -> None:
@@ -56,16 +63,23 @@ def tree(
     depth: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Levels below the first nodes; by default as fit on a screen."
+            metavar="N", min=0, help="Levels below the first nodes; by default as fit on a screen."
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Print the titles of an index, or of the nodes under one, as a table of contents."""
     from hierindex.cli.contents import listed
-    from hierindex.index import HierarchicalIndex
 
-    print_result(HierarchicalIndex.open(index).tree(node, depth), as_json, listed)
+    print_result(_opened(index).tree(node, depth), as_json, listed)
+
+
+def _opened(index: Path) -> "StoredTree":
+    """Return an index without what answers questions, whose import takes long."""
+    from hierindex.retrieve.stored_tree import StoredTree
+    from hierindex.store.vector_store import HierarchyStore
+
+    return StoredTree(HierarchyStore(index))
 
 
 def outline(
@@ -76,11 +90,14 @@ def outline(
             metavar="ID", help="Document or node to outline; may be repeated. By default all."
         ),
     ] = None,
-    budget: Annotated[int, typer.Option(help="Maximum tokens of all nodes together.")] = 1000,
+    budget: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Maximum tokens of all nodes together.")
+    ] = 1000,
     question: Annotated[
         str | None,
         typer.Option(
-            help="Question; what is similar to it is shown in more detail. By default nothing is."
+            metavar="QUESTION",
+            help="Question; what is similar to it is shown in more detail. By default nothing is.",
         ),
     ] = None,
     where: options.Where = None,
@@ -103,7 +120,7 @@ def export(
         typer.Argument(
             metavar="FORMAT",
             help="document-summary, parquet, json or svg.",
-            autocompletion=lambda: ["document-summary", "parquet", "json", "svg"],
+            autocompletion=lambda: [*FORMATS],
         ),
     ],
     index: options.Index,
@@ -113,6 +130,8 @@ def export(
     as_json: options.AsJson = False,
 ) -> None:
     """Export the tree for other programs, or a picture of it."""
+    if form not in FORMATS:
+        raise InputError(f"FORMAT must be one of {', '.join(FORMATS)}, got {form!r}.")
     from hierindex.cli.text import exported
     from hierindex.export.document_summary import persist_document_summary_index
     from hierindex.export.parquet import to_parquet
@@ -126,7 +145,5 @@ def export(
         "json": to_json,
         "svg": to_svg,
     }
-    if form not in writers:
-        raise InputError(f"FORMAT must be one of {', '.join(writers)}, got {form!r}.")
     n_nodes = writers[form](HierarchicalIndex.open(index), to)
     print_result({"format": form, "path": str(to), "nodes": n_nodes}, as_json, exported)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,14 +12,46 @@ from hierindex.cli.completion import completed
 from hierindex.cli.flags import GROUPS
 from hierindex.cli.output import print_note
 
+if TYPE_CHECKING:
+    from hierindex.store.connection import Connection
+
 Command = Callable[..., None]
 
-Index = Annotated[Path, typer.Option("--index", metavar="DIR", help="Folder of the index.")]
+
+def _folder(index: Path) -> Path:
+    """Return the folder of an index; raise InputError if it can be none."""
+    _connection(index)
+    return index
+
+
+def _existing(index: Path) -> Path:
+    """Return the folder of an index; raise InputError if it holds none."""
+    _connection(index).require()
+    return index
+
+
+def _connection(index: Path) -> "Connection":
+    """Return what checks a folder before anything that takes long is imported."""
+    from hierindex.store.connection import TABLE, Connection
+
+    return Connection(str(index), TABLE)
+
+
+Index = Annotated[
+    Path,
+    typer.Option("--index", metavar="DIR", help="Folder of the index.", callback=_existing),
+]
+NewIndex = Annotated[
+    Path, typer.Option("--index", metavar="DIR", help="Folder of the index.", callback=_folder)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
 Purge = Annotated[
     bool, typer.Option("--purge", help="Remove earlier generations with what was changed.")
 ]
-Timings = Annotated[bool, typer.Option("--timings", help="Print seconds by stage and level.")]
+Timings = Annotated[
+    bool,
+    typer.Option("--timings", help="Print seconds by stage and level, and how nodes are grouped."),
+]
 Question = Annotated[str, typer.Argument(metavar="QUESTION", help="A question or a topic.")]
 Where = Annotated[
     list[str] | None,
@@ -47,7 +79,7 @@ def with_settings(names: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @wraps(command, assigned=("__name__", "__doc__"))
         def run(**arguments: Any) -> None:
-            from hierindex.settings import load_settings, misnamed_variables
+            from hierindex.settings import flag_of, load_settings, misnamed_variables
 
             for sentence in misnamed_variables():
                 print_note(f"note: {sentence}")
@@ -56,7 +88,7 @@ def with_settings(names: str) -> Callable[[Command], Command]:
             if "flags" in of_command:
                 command(**arguments, flags=given)
             else:
-                command(**arguments, settings=load_settings(**given))
+                command(**arguments, settings=load_settings(flag_of, **given))
 
         of_command = signature(command).parameters
         parameters = list[Parameter]()

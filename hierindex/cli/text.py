@@ -14,20 +14,26 @@ CITED = "⟦", "⟧"  # marks around a cited passage
 MAX_LISTED = 10  # files that are skipped for one reason
 OUTCOMES = "added", "changed", "removed", "renamed", "unchanged"
 MOST_NAMED = 10
+USAGE = {
+    "llm_calls": "call",
+    "prompt_tokens": "prompt token",
+    "completion_tokens": "completion token",
+    "cached_summaries": "cached summary",
+    "fallbacks": "fallback",
+}
+SIZES = {"level": "level", "nodes": "nodes", "tokens": "tokens"}
 STATISTICS = {
-    "level": "level",
-    "nodes": "nodes",
-    "tokens": "tokens",
+    **SIZES,
     "fan_out": "children per node",
     "overlap": "parents per child",
     "silhouette": "silhouette",
 }
 
 
-def built(report: dict[str, Any]) -> str:
-    """Format the report of a build, an update or a deletion."""
+def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
+    """Format the report of a build, an update or a deletion, with columns of its statistics."""
     generation, seconds = report["generation"], f"{report['seconds']['total']:.1f} s"
-    levels = [{n: level[key] for key, n in STATISTICS.items()} for level in report["statistics"]]
+    levels = [{n: level[key] for key, n in columns.items()} for level in report["statistics"]]
     lines = [f"Generation {generation}: {_changes(report)}, {seconds}.", *_names(report, report)]
     if levels:
         lines += ["Nodes that were grouped:"] * bool(report["unchanged"])
@@ -63,8 +69,14 @@ def skipped_files(skipped: Sequence[Mapping[str, str]]) -> Iterator[str]:
 
 
 def _changes(counts: Mapping[str, int]) -> str:
-    """Format the numbers of documents by outcome."""
-    return ", ".join(f"{counts[what]} {what}" for what in OUTCOMES) + " documents"
+    """Format the numbers of documents by outcome.
+
+    >>> _changes({"added": 1, "changed": 0, "removed": 2, "renamed": 0, "unchanged": 0})
+    '1 document added, 2 removed'
+    """
+    first, *others = [what for what in OUTCOMES if counts[what]] or OUTCOMES[:1]
+    rest = (f"{counts[what]:,} {what}" for what in others)
+    return ", ".join([f"{counted(counts[first], 'document')} {first}", *rest])
 
 
 def _names(counts: Mapping[str, int], report: dict[str, Any]) -> list[str]:
@@ -117,14 +129,15 @@ def _range(n: Any) -> str:
 
 
 def timed(report: dict[str, Any]) -> str:
-    """Format the report of a build with the seconds of each stage and level."""
+    """Format the report of a build with its statistics, and the seconds of each stage and level."""
     spent = {(t["stage"], t["level"]): t["seconds"] for t in report["timings"]}
     levels = [level["level"] for level in report["statistics"]]
     rows = [
         (stage, seconds, *(spent.get((stage, level)) for level in (None, *levels)))
         for stage, seconds in report["seconds"].items()
     ]
-    return f"{built(report)}\n\n{table(('seconds', 'all', 'once', *map(str, levels)), rows)}"
+    head = "seconds", "all", "once", *map(str, levels)
+    return f"{built(report, STATISTICS)}\n\n{table(head, rows)}"
 
 
 def described(info: dict[str, Any]) -> str:
@@ -152,8 +165,14 @@ def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is one."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    """Return a number with its noun, in the plural unless it is one.
+
+    >>> counted(1, "chunk"), counted(2, "chunk"), counted(1200, "summary")
+    ('1 chunk', '2 chunks', '1,200 summaries')
+    """
+    if n != 1:
+        noun = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n:,} {noun}"
 
 
 def _number(value: float | str | None) -> str:
@@ -224,12 +243,12 @@ def bold(text: str) -> str:
 
 
 def usage_of(usage: dict[str, int]) -> str:
-    """Format the numbers of calls and tokens."""
-    return (
-        f"{counted(usage['llm_calls'], 'call')}, {usage['prompt_tokens']:,} prompt tokens, "
-        f"{usage['completion_tokens']:,} completion tokens, {usage['cached_summaries']} cached "
-        f"summaries, {usage['fallbacks']} fallbacks"
-    )
+    """Format the numbers of calls and tokens that are not zero.
+
+    >>> usage_of({"llm_calls": 1, "prompt_tokens": 1200, "fallbacks": 0})
+    '1 call, 1,200 prompt tokens'
+    """
+    return ", ".join(counted(n, USAGE[what]) for what, n in usage.items() if n)
 
 
 def places(citations: Sequence[dict[str, Any]]) -> str:

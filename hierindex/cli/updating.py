@@ -66,7 +66,8 @@ def update(
 @options.with_settings(FLAGS)
 def delete(
     documents: Annotated[
-        list[str], typer.Argument(metavar="DOCUMENT...", help="Ids, as `hierindex tree` shows.")
+        list[str],
+        typer.Argument(metavar="DOCUMENT...", help="Ids, as `hierindex tree` prints them."),
     ],
     index: options.Index,
     *,

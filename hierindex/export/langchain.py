@@ -1,11 +1,9 @@
 """Export to LangChain, which is imported on use."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hierindex.errors import InputError
 from hierindex.export.nodes import ordered_nodes
+from hierindex.extras import extra
 from hierindex.index import HierarchicalIndex
 from hierindex.retrieve.levels import Level, ids_at
 from hierindex.threads import wait_for
@@ -42,7 +40,7 @@ def to_langchain_documents(
     LevelError
         If the tree does not have the level.
     """
-    with _installed():
+    with extra("langchain", "LangChain needs"):
         from hierindex.export.langchain_retriever import document_of
     snapshot = index.store.snapshot()
     nodes = ordered_nodes(snapshot)
@@ -74,14 +72,6 @@ def to_langchain_retriever(
     InputError
         If langchain-core is not installed or options cannot be combined.
     """
-    with _installed():
+    with extra("langchain", "LangChain needs"):
         from hierindex.export.langchain_retriever import HierarchyDocumentRetriever
     return HierarchyDocumentRetriever(retriever=index.as_retriever(**options))
-
-
-@contextmanager
-def _installed() -> Iterator[None]:
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise InputError("LangChain needs `pip install 'hierindex[langchain]'`.") from error

@@ -128,11 +128,13 @@ class Job:
                 self.chunks(), cache, self.progress, self.earlier(), rows.add
             )
             with self.watch("write"):
+                self.progress("write", 0, 1)
                 rows.add(grown.nodes)
                 gone = wait_for(self.snapshot.nodes(grown.gone))
                 held = wait_for(self.snapshot.columns("id", node_ids=grown.made))["id"]
                 generation = self._write(grown, rows)
                 self._forget(gone, grown.made.difference(held), is_clean=is_clean)
+                self.progress("write", 1, 1)
         return reported(self.revision, grown, generation, self.watch)
 
     def _write(self, grown: Grown, rows: RowFile) -> int:

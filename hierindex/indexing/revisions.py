@@ -21,8 +21,15 @@ from hierindex.indexing.changes import (
 )
 from hierindex.indexing.reading import ReadDocument, ReadFiles
 from hierindex.indexing.scope import Scope, check_paths, moved_sources
-from hierindex.read.documents import Skipped, nothing_to_index, well_formed
-from hierindex.read.files import File, check_source, files_of, quoted, source_name
+from hierindex.read.documents import Skipped, well_formed
+from hierindex.read.files import (
+    File,
+    check_source,
+    files_of,
+    nothing_to_index,
+    quoted,
+    source_name,
+)
 
 Source = str | Path | Document
 KEPT = "; its earlier content is kept"

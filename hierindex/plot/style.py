@@ -6,6 +6,7 @@ from textwrap import wrap
 from typing import Any
 
 from hierindex.errors import InputError
+from hierindex.extras import extra
 from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
@@ -29,10 +30,8 @@ def graph_objects() -> Any:
     InputError
         If Plotly is not installed.
     """
-    try:
+    with extra("plot", "Figures need"):
         from plotly import graph_objects
-    except ModuleNotFoundError as error:
-        raise InputError("Figures need `pip install 'hierindex[plot]'`.") from error
     return graph_objects
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,7 @@ from hierindex.cache.readings import ReadingCache
 from hierindex.errors import SourceError
 from hierindex.progress import Progress, silent
 from hierindex.read.content import content_hash, named_by
-from hierindex.read.files import File, files_of, is_link, quoted, valid_name
+from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import read_html
 from hierindex.read.mail import read_mail
 from hierindex.read.markdown import read_markdown
@@ -126,15 +126,6 @@ def read_documents(
     if not documents:
         raise nothing_to_index(sources, skipped)
     return documents, skipped
-
-
-def nothing_to_index(sources: Sequence[str | Path], skipped: Sequence[Skipped]) -> SourceError:
-    """Return the error that no document was read from sources."""
-    names = ", ".join(repr(str(source)) for source in sources)
-    nothing = f"Nothing to index in {names}" if names else "Nothing to index"
-    if not skipped:
-        return SourceError(f"{nothing}: there is no {'file' if names else 'document with text'}.")
-    return SourceError(f"{nothing}: {quoted(skipped[0].path)} {skipped[0].reason}.")
 
 
 def read_files(

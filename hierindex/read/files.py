@@ -2,11 +2,16 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.errors import SourceError
+
+if TYPE_CHECKING:
+    from hierindex.read.documents import Skipped
+
+MOST_NAMED = 10  # skipped files in an error
 
 ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", "'": r"\'"}
 ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")  # see `valid_name`
@@ -61,6 +66,28 @@ def check_source(source: str | Path) -> None:
         Path(source).stat()
     except (OSError, ValueError):
         raise SourceError(f"The source {str(source)!r} cannot be found or read.") from None
+
+
+def check_sources(sources: Sequence[str | Path]) -> None:
+    """Raise SourceError if a source does not exist, or none has a file; reads no file."""
+    for source in sources:
+        check_source(source)
+    if not any(True for source in sources for _ in _files(Path(source))):
+        raise nothing_to_index(sources)
+
+
+def nothing_to_index(
+    sources: Sequence[str | Path], skipped: "Sequence[Skipped]" = ()
+) -> SourceError:
+    """Return the error that no document was read from sources."""
+    names = ", ".join(repr(str(source)) for source in sources)
+    nothing = f"Nothing to index in {names}" if names else "Nothing to index"
+    if not skipped:
+        return SourceError(f"{nothing}: there is no {'file' if names else 'document with text'}.")
+    reasons = [f"{quoted(each.path)} {each.reason}" for each in skipped[:MOST_NAMED]]
+    if len(skipped) > MOST_NAMED:
+        reasons.append(f"and {len(skipped) - MOST_NAMED:,} more")
+    return SourceError(f"{nothing}: {'; '.join(reasons)}.")
 
 
 def _files(source: Path) -> Iterator[tuple[str, Path]]:

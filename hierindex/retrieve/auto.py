@@ -13,11 +13,13 @@ from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.failures import named_errors
-from hierindex.retrieve.known_questions import THRESHOLD, AboutTheWhole, about_the_whole
+from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
 from hierindex.retrieve.levels import Level, check_levels, cut_of
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import CANDIDATES, Search
+
+READS = "the question reads like one about the whole"
 
 
 class Choice(NamedTuple):
@@ -52,19 +54,19 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
     if documents:
         with named_errors(model):
             vector = await asyncio.to_thread(model.get_query_embedding, rest)
-        is_whole, score = await _about_the_whole(vector, model)
+        is_whole, _ = await _about_the_whole(vector, model)
         if is_whole:
             said = f"an outline of {', '.join(documents)}, which the question names"
-            return Choice(True, f"{where} for {said}: {_scores(score)}", documents)
+            return Choice(True, f"{where} for {said}: {READS}", documents)
     is_whole, score = await _about_the_whole(search.embedding, model)
     if is_whole and unknown and not documents and not await _is_mentioned(unknown, search):
         return Choice(True, f"{where} for an outline of {', '.join(unknown)}: no such document", ())
     if is_whole:
-        return Choice(True, f"{where} for an outline: {_scores(score)}")
-    said = _scores(score)
+        return Choice(True, f"{where} for an outline: {READS}")
+    said = READS.replace("reads", "does not read")
     if math.isnan(score):
         said = "the embedding model does not tell questions about the whole from others"
-    return Choice(False, f"level 0 by {search.by}: {said}")
+    return Choice(False, f"the chunks by {search.by}: {said}")
 
 
 async def _about_the_whole(embedding: Sequence[float], model: BaseEmbedding) -> AboutTheWhole:
@@ -80,11 +82,6 @@ async def _is_mentioned(names: Sequence[str], search: Search) -> bool:
         if any(name.lower() in each.get_content(MetadataMode.NONE).lower() for each in found):
             return True
     return False
-
-
-def _scores(score: float) -> str:
-    reads = "reads" if score >= THRESHOLD else "does not read"
-    return f"the question {reads} like one about the whole (score {score:.2f}, needs {THRESHOLD})"
 
 
 async def outlined(

@@ -8,12 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
-from hierindex.errors import InputError
+from hierindex.errors import IndexNotFoundError, InputError
 
 if TYPE_CHECKING:
     from lancedb.db import AsyncConnection, DBConnection
     from lancedb.table import AsyncTable
 
+TABLE = "nodes"  # name of the table, by default
 OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
 REFUSED = re.compile("[\0-\x1f\x7f\ud800-\udfff]")  # in a path, by LanceDB
 CONFLICT = re.compile(r"(commit|ref) conflict", re.IGNORECASE)  # as LanceDB writes it
@@ -58,6 +59,13 @@ class Connection:
             is_file = self.folder is not None and self.folder.is_file()
         if is_file:
             raise InputError(f"An index must be a folder, but {uri!r} is a file; name a folder.")
+
+    def require(self) -> None:
+        """Raise IndexNotFoundError if the folder has no table; this imports nothing."""
+        with self.named_refusals():
+            has_table = self.folder is None or Path(self.folder, f"{self.name}.lance").is_dir()
+        if not has_table:
+            raise IndexNotFoundError.at(self.uri)
 
     def client(self) -> "DBConnection":
         """Return a sync connection."""

@@ -9,6 +9,7 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from hierindex.errors import InputError
+from hierindex.store.connection import TABLE
 from hierindex.store.deletion import with_the_rest
 from hierindex.store.description import generation_json
 from hierindex.store.document_file import DocumentFile
@@ -33,7 +34,7 @@ class GenerationStore(BasePydanticVectorStore):
 
     stores_text: bool = True
     uri: str
-    table_name: str = Field(default="nodes")
+    table_name: str = Field(default=TABLE)
     keep_generations: int = Field(default=2, ge=1)
 
     _table: Table = PrivateAttr()

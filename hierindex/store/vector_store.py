@@ -13,6 +13,7 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
+from hierindex.store.connection import TABLE
 from hierindex.store.deletion import delete_document, delete_nodes
 from hierindex.store.generation_store import GenerationStore
 from hierindex.store.generations import on_newest
@@ -79,7 +80,7 @@ class HierarchyStore(GenerationStore):
     def __init__(
         self,
         uri: str | Path,
-        table_name: str = "nodes",
+        table_name: str = TABLE,
         *,
         keep_generations: int = 2,
         storage_options: dict[str, str] | None = None,

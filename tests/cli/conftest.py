@@ -1,6 +1,8 @@
 """A folder of documents with an index, and command lines that are run in a copy of it."""
 
 import json
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 from shutil import copytree
@@ -15,6 +17,18 @@ REPORT = "# Report on the bridge\n\n" + "\n\n".join(
     f"The mason repaired pier {i} and the smith mended {i} of its bolts. No boat was lost."
     for i in range(1, 9)
 )
+
+
+HEAVY = {"rich", "numpy", "torch", "llama_index", "lancedb", "openvino"}
+
+
+def imported_by(line: str) -> tuple[int, set[str]]:
+    """Run a command line in a process of its own; return its exit status and its modules."""
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    code += f"; sys.argv = ['hierindex', *{shlex.split(line)}]"
+    code += "; from hierindex.cli.app import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return done.returncode, {*done.stderr.splitlines()[-1].split()}
 
 
 def minutes(topic: str) -> str:

@@ -1,16 +1,24 @@
 """Command lines that cannot be run: one sentence on standard error, and exit status 2."""
 
+import json
 import re
 import shlex
 
 import pytest
+from cli.conftest import HEAVY, imported_by
 
 ERRORS = {
-    "query ? --index W --top-k x": "--top-k is invalid: input should be a valid integer, got 'x'; "
+    "show a --index W --context -2": "--context is invalid: it must be at least 0, got "
+    "'-2'; see `hierindex show --help`.",
+    "tree --index W --depth=-1": "--depth is invalid: it must be at least 0, got '-1'; see "
+    "`hierindex tree --help`.",
+    "outline --index W --budget 0": "--budget is invalid: it must be at least 1, got '0'; "
+    "see `hierindex outline --help`.",
+    "query ? --index W --top-k x": "--top-k is invalid: it must be a whole number, got 'x'; "
     "see `hierindex query --help`.",
-    "query ? --index W --mmr=x": "--mmr is invalid: input should be a valid number, got 'x'; see "
+    "query ? --index W --mmr=x": "--mmr is invalid: it must be a number, got 'x'; see "
     "`hierindex query --help`.",
-    "rollback x --index W": "N is invalid: input should be a valid integer, got 'x'; see "
+    "rollback x --index W": "N is invalid: it must be a whole number, got 'x'; see "
     "`hierindex rollback --help`.",
     "show --index W": "NODE is missing; the usage is `hierindex show NODE --index DIR [OPTIONS]`.",
     "query ?": "--index DIR is missing; the usage is `hierindex query QUESTION --index DIR "
@@ -31,21 +39,101 @@ ERRORS = {
 }
 
 
+PATHS = {
+    "info --index none": "'none' holds no index; build one with `hierindex build SOURCE --index "
+    "none`.",
+    "query ? --index docs": "'docs' holds no index; build one with `hierindex build SOURCE --index "
+    "docs`.",
+    "tree --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "
+    "folder.",
+    "build docs --index notes.txt": "An index must be a folder, but 'notes.txt' is a file; name a "
+    "folder.",
+    "build docs none --index new": "The source 'none' cannot be found or read.",
+    "build empty --index new": "Nothing to index in 'empty': there is no file.",
+    "export html --index my-index --to a": "FORMAT must be one of document-summary, parquet, json, "
+    "svg, got 'html'.",
+}
+
+
+@pytest.mark.parametrize(("line", "sentence"), PATHS.items(), ids=PATHS)
+def test_a_wrong_path_is_told_before_anything_is_loaded(run, folder, line, sentence) -> None:
+    (folder / "empty" / ".hidden").mkdir(parents=True)
+    assert run(*shlex.split(line)) == (2, "", f"hierindex: {sentence}\n")
+    status, imported = imported_by(line)
+    assert status == 2
+    assert not imported & HEAVY
+
+
+@pytest.mark.parametrize(
+    ("n", "end"), [(3, "2.txt is empty."), (14, "9.txt is empty; and 4 more.")]
+)
+def test_files_that_cannot_be_used_are_named(run, folder, n, end) -> None:
+    (folder / "files").mkdir()
+    for i in range(n):
+        (folder / "files" / f"{i:x}.txt").touch()
+    status, out, err = run("build", "files", "--index", "new")
+    assert (status, out) == (2, "")
+    assert err.startswith(
+        "hierindex: Nothing to index in 'files': 0.txt is empty; 1.txt is empty; "
+    )
+    assert err.endswith(f" {end}\n")
+
+
 @pytest.mark.parametrize(("line", "sentence"), ERRORS.items(), ids=ERRORS)
 def test_a_line_that_cannot_be_read_is_one_sentence(run, folder, line, sentence) -> None:
+    (folder / "my-index").rename("W")
     assert run(*shlex.split(line)) == (2, "", f"hierindex: {sentence}\n")
 
 
-@pytest.mark.parametrize("source", ["variable", "file"])
-def test_a_wrong_setting_says_where_it_stands(run, folder, monkeypatch, source) -> None:
-    if source == "file":
-        (folder / "hierindex.toml").write_text("top_k = 'x'\n")
-    else:
-        monkeypatch.setenv("HIERINDEX_TOP_K", "x")
-    status, out, err = run("query", "?", "--index", "my-index")
-    name = {"variable": "HIERINDEX_TOP_K", "file": "top_k in hierindex.toml"}[source]
+WHOLE, MODES = "a whole number", "auto, collapsed, level, traversal or document"
+LEVELS = f"{WHOLE}, top, documents, sections or chunks"
+ADDRESS = "a URL such as http://localhost:8000/v1"
+WRONG = [
+    ("top_k", "0", "at least 1", "0"),
+    ("top_k", "x", WHOLE, "'x'"),
+    ("top_k", "1.5", WHOLE, "'1.5'"),
+    ("top_k", "", WHOLE, "nothing"),
+    ("mmr", "3", "at most 1", "3"),
+    ("mmr", "-1", "at least 0", "-1"),
+    ("llm_timeout", "0", "greater than 0", "0"),
+    ("llm_timeout", "", "a number", "nothing"),
+    ("mode", "foo", MODES, "'foo'"),
+    ("mode", "", MODES, "nothing"),
+    ("level", "foo", LEVELS, "'foo'"),
+    ("level", "", LEVELS, "nothing"),
+    ("llm", "", "text", "nothing"),
+    ("rerank", "", "text", "nothing"),
+    ("whole_documents", "perhaps", "true or false", "'perhaps'"),
+    ("llm_base_url", "localhost:8000", ADDRESS, "'localhost:8000'"),
+    ("llm_base_url", "http://ada:secret@", ADDRESS, "nothing"),
+]
+"""Settings, values as text, what they must be, and how a value is shown."""
+
+
+@pytest.mark.parametrize("source", ["flag", "variable", "file"])
+@pytest.mark.parametrize(("name", "value", "must", "got"), WRONG)
+def test_a_wrong_value_says_where_it_stands(
+    run, folder, monkeypatch, source, name, value, must, got
+) -> None:
+    flag, flags = f"--{name.replace('_', '-')}", list[str]()
+    match source:
+        case "flag":
+            if name == "whole_documents":
+                pytest.skip("a flag that takes no value")
+            flags, place = [flag, value], flag
+        case "variable":
+            place = f"HIERINDEX_{name.upper()}"
+            monkeypatch.setenv(place, value)
+        case "file":
+            place = f"{name} in hierindex.toml"
+            (folder / "hierindex.toml").write_text(f"{name} = {json.dumps(value)}\n")
+    status, out, err = run("query", "?", "--index", "my-index", *flags)
     assert (status, out) == (2, "")
-    assert re.fullmatch(rf"hierindex: {name} is invalid: [^\n]+, got 'x'\.\n", err)
+    sentence = rf"hierindex: {re.escape(place)} is invalid: it must be {re.escape(must)}, got (.+?)"
+    found = re.fullmatch(rf"{sentence}(; see `hierindex query --help`)?\.\n", err)
+    assert found, err
+    assert found[1].strip("'").removesuffix(".0") == got.strip("'")
+    assert "secret" not in err
 
 
 def test_a_variable_that_sets_nothing_is_named(run, folder, monkeypatch) -> None:

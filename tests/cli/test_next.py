@@ -1,6 +1,7 @@
 """What a command says about the next one, and what it keeps after Ctrl-C."""
 
 import json
+import re
 import shlex
 
 import pytest
@@ -55,6 +56,23 @@ def test_a_first_build_names_the_command_that_asks(folder, run) -> None:
     assert err == "hierindex: note: Ask it: hierindex query QUESTION --index 'two words/index'\n"
     assert run(*build)[2] == ""
     assert run("build", "docs", "--index", "other", "--json")[2] == ""
+
+
+def test_a_build_reports_what_was_read_and_the_levels_and_no_more(folder, run) -> None:
+    def lines_of(*options: str) -> list[str]:
+        out = run("build", "docs", "notes.txt", "--index", "new", *options)[1]
+        return re.sub(r"[\d.]+ s\b", "T", out).splitlines()
+
+    first, head, *levels = lines_of()
+    assert first == "Generation 1: 4 documents added, T."
+    assert head.split() == ["level", "nodes", "tokens"]
+    info = json.loads(run("info", "--index", "new", "--json")[1])["levels"]
+    sizes = [[f"{size:,}" for size in level.values()] for level in info]
+    assert [line.split() for line in levels] == sizes[::-1]
+    again, _, head, *_, usage = lines_of()
+    assert again == "Generation 2: 4 documents unchanged, T."
+    assert re.fullmatch(r"\d+ cached summar(y|ies)", usage)
+    assert "children per node" in lines_of("--timings")[2]
 
 
 def test_an_index_that_lost_nodes_names_the_update(folder, run) -> None:

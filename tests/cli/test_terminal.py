@@ -60,6 +60,33 @@ def test_elsewhere_nothing_is_cut_drawn_or_in_colour(command, folder, run, monke
         assert LONG.removesuffix(".txt") in out
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_delete_takes_what_the_tree_prints(folder, run, terminal, is_terminal) -> None:
+    if is_terminal:
+        terminal()
+    out = run("tree", "--index", "my-index", "--depth", "4")[1]
+    (name,) = re.findall(r"minutes-of-[\w.-]+", out)
+    assert name == LONG
+    assert run("delete", name, "--index", "my-index", "--dry-run")[0] == 0
+
+
+@pytest.mark.parametrize("question", ["What was said about the lighthouse?", "What is this about?"])
+def test_nodes_have_the_numbers_of_their_citations(question, folder, run) -> None:
+    line = "query", question, "--index", "my-index", "--min-score", "0"
+    citations = json.loads(run(*line, "--json")[1])["citations"]
+    answer = run(*line)[1]
+    assert "score" not in answer
+    found = re.findall(r"(?m)^(\[[\d\[\]]+\]) +level \d+  (\w+)  ", answer)
+    numbers = [[int(n) for n in re.findall(r"\d+", label)] for label, _ in found]
+    assert sorted({n for each in numbers for n in each}) == [*range(1, len(citations) + 1)]
+    assert numbers == sorted(numbers)
+    for each, (_, node) in zip(numbers, found, strict=True):
+        passages = json.loads(run("show", node, "--index", "my-index", "--json")[1])["citations"]
+        for citation in (citations[n - 1] for n in each):
+            places = [p for p in passages if p["document"] == citation["document"]]
+            assert any(p["start"] <= citation["start"] < p["end"] for p in places)
+
+
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_no_colour_where_none_is_wanted(folder, run, terminal, monkeypatch, variables) -> None:
     line = line_of("query", run)

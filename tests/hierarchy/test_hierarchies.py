@@ -456,11 +456,11 @@ def test_summaries_are_refused_but_their_chunks_are_not() -> None:
         ),
         ({"rule": {"class_name": "Cosine", "x": 2}}, "Cosine cannot be created with"),
         ({"rule": {"class_name": "Cosine"}}, "Cosine cannot be created with"),
-        ({"seed": -1}, "seed is invalid: input should be greater than or equal to 0, got -1"),
+        ({"seed": -1}, "seed is invalid: it must be at least 0, got -1"),
         ({"mixture": {"n_dims": 0}}, "mixture is invalid: n_dims must be a whole number"),
         (
             {"mixture": {"covariance": "round"}},
-            "mixture.covariance is invalid: input should be 'diag'",
+            "mixture.covariance is invalid: it must be diag",
         ),
         ({"targetsize": 3}, "There is no option 'targetsize'"),
     ],

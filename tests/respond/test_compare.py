@@ -203,7 +203,7 @@ def test_json_is_of_one_shape(index, server):
         comparison = index.compare(QUESTION, llm=llm_of(server), response_modes=modes).to_json()
     assert json.loads(json.dumps(comparison)) == comparison
     assert [*comparison] == ["question", "why", "sources", "modes", "seconds"]
-    assert comparison["why"].startswith("level 0 by context: ")
+    assert comparison["why"].startswith("the chunks by context: ")
     assert comparison["question"] == QUESTION
     assert {*comparison["seconds"]} == {"embed", "search"}
     for source in comparison["sources"]:

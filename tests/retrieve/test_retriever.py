@@ -429,14 +429,14 @@ class TestAuto:
             (n.node_id, n.score) for n in level.retrieve(QUESTION)
         ]
         assert {n.why for n in found} == {found[0].why}
-        assert found[0].why.startswith("level 0 by context: the embedding model does not tell ")
+        assert found[0].why.startswith("the chunks by context: the embedding model does not tell ")
 
     @pytest.mark.parametrize("by", ["dense", "hybrid", "text"])
     def test_the_way_to_search_is_obeyed(self, store, embed_model, by):
         found = HierarchyRetriever(store, embed_model, by=by).retrieve(QUESTION)
         level = HierarchyRetriever(store, embed_model, level=0, by=by).retrieve(QUESTION)
         assert ids(found) == ids(level)
-        assert f"level 0 by {by}: " in found[0].why
+        assert f"the chunks by {by}: " in found[0].why
 
     @pytest.mark.parametrize("question", [WHOLE, "Give me a summary, please."])
     def test_a_question_about_the_whole_is_answered_by_an_outline(self, index, question):
@@ -447,7 +447,7 @@ class TestAuto:
         assert found[0].why.startswith("all levels for an outline: ")
         assert asyncio.run(index.as_retriever(token_budget=150).aretrieve(question)) == found
         part = index.as_retriever().retrieve("Who met a falcon?")
-        assert part[0].why.startswith("level 0 by context: ")
+        assert part[0].why.startswith("the chunks by context: ")
 
     def test_an_outline_keeps_to_filters_and_top_k(self, index):
         everything = index.as_retriever(token_budget=None).retrieve(WHOLE)
@@ -471,7 +471,7 @@ class TestAuto:
     def test_a_model_that_does_not_tell_questions_apart_finds_chunks(self, store, embed_model):
         found = HierarchyRetriever(store, embed_model).retrieve(WHOLE)
         says = "the embedding model does not tell questions about the whole from others"
-        assert found[0].why == f"level 0 by context: {says}"
+        assert found[0].why == f"the chunks by context: {says}"
 
     @pytest.mark.parametrize("question", [QUESTION, WHOLE])
     def test_nothing_to_choose_from(self, tmp_path, embed_model, question):

@@ -172,18 +172,22 @@ def test_a_signal_ends_the_command_though_its_input_is_open(own, number) -> None
 def test_a_port_is_of_http(tmp_path, capsys, monkeypatch) -> None:
     from hierindex.cli.app import main
 
-    monkeypatch.setattr(sys, "argv", ["hierindex", "mcp", "--index", "x", "--port", "1"])
+    (tmp_path / "nodes.lance").mkdir()
+    monkeypatch.setattr(sys, "argv", ["hierindex", "mcp", "--index", str(tmp_path), "--port", "1"])
     with pytest.raises(SystemExit, match="2"):
         main()
     assert capsys.readouterr().err == "hierindex: --port needs --http.\n"
 
 
 @pytest.mark.parametrize("missing", ["mcp", "mcp_types", "starlette"])
-def test_the_extra_is_named_if_it_is_missing(capsys, monkeypatch, uninstall, missing) -> None:
+def test_the_extra_is_named_if_it_is_missing(
+    tmp_path, capsys, monkeypatch, uninstall, missing
+) -> None:
     from hierindex.cli.app import main
 
+    (tmp_path / "nodes.lance").mkdir()
     uninstall(missing)
-    monkeypatch.setattr(sys, "argv", ["hierindex", "mcp", "--index", "x"])
+    monkeypatch.setattr(sys, "argv", ["hierindex", "mcp", "--index", str(tmp_path)])
     with pytest.raises(SystemExit, match="2"):
         main()
     assert capsys.readouterr().err == (
