@@ -156,7 +156,7 @@ def test_an_id_may_be_its_beginning(asked, index) -> None:
         ("search", {"query": "x", "n": 3}, "`search` has no argument 'n'; it has query, level"),
         ("search", {"query": "x", "level": 9}, "The index has levels 0 to"),
         ("search", {"query": "x", "level": "pages"}, "level must be a whole number, one of top"),
-        ("search", {"query": "x", "where": ["autor=Ada"]}, "the nearest is 'author'"),
+        ("search", {"query": "x", "where": ["autor=Ada"]}, "the nearest is author"),
         ("search", {"query": "x", "where": ["author"]}, "A filter is KEY=VALUE"),
         ("search", {"query": "x", "where": "author=Ada"}, "where is invalid"),
         ("search", {"query": "x", "cursor": "\x1b[2J"}, "This is no cursor"),

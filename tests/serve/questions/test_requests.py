@@ -4,19 +4,26 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from threading import Lock
+from pathlib import Path
+from threading import Event, Lock
 from urllib.parse import urlsplit
 
 import httpx
+import jsonschema
 import pytest
 from fakes import HashingEmbedding
+from serve.questions.conftest import Http
 
 from hierindex import HierarchicalIndex, HierarchyStore, __version__
 from hierindex.respond.answer import Answer, source_of
+from hierindex.serve import busy
 from hierindex.serve.app import MOST_BYTES
 from hierindex.serve.description import described
 from hierindex.serve.explorer.endpoints import ENDPOINTS as OF_EXPLORER
-from hierindex.serve.questions.endpoints import AT_ONCE, ENDPOINTS
+from hierindex.serve.questions.client import answer_to, reply_to
+from hierindex.serve.questions.endpoints import AT_ONCE, ENDPOINTS, Outline
+
+ONLY = {"additionalProperties": False}
 
 
 def references(value) -> set[str]:
@@ -28,6 +35,16 @@ def references(value) -> set[str]:
         case list():
             return set().union(*map(references, value))
     return set()
+
+
+def closed(schema):
+    """A schema whose objects have no properties but those that it names."""
+    match schema:
+        case {"properties": _, "type": "object"}:
+            return {key: closed(each) for key, each in schema.items()} | ONLY
+        case dict():
+            return {key: closed(each) for key, each in schema.items()}
+    return schema
 
 
 @pytest.mark.parametrize("endpoints", [ENDPOINTS, OF_EXPLORER], ids=["questions", "explorer"])
@@ -59,19 +76,27 @@ def test_no_model_is_loaded_by_request(http, path, name) -> None:
 
 def test_answers_are_as_described(http) -> None:
     description = http.get("/openapi.json").json()
-    schemas = description["components"]["schemas"]
-
-    def described_by(path: str) -> dict:
+    question = {"question": "Who met the harbour?"}
+    root = http.ask("/outline", budget=200)["nodes"][0]["id"]
+    answers = {
+        "/query": [http.ask("/query", **question)],
+        "/retrieve": [http.ask("/retrieve", **question)],
+        "/outline": [http.ask("/outline")],
+        "/show": [http.ask("/show", node=root, source=source) for source in (True, False)],
+        "/health": [http.get("/health").json()],
+    }
+    assert {*answers} == {*description["paths"]}
+    for path, each in answers.items():
         (operation,) = description["paths"][path].values()
-        return operation["responses"]["200"]["content"]["application/json"]["schema"]
-
-    answer, schema = http.ask("/query", question="Who met the harbour?"), described_by("/query")
-    assert {*schema["required"]} <= {*answer} <= {*schema["properties"]}
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        strict = closed({**schema, "components": description["components"]})
+        for answer in each:
+            jsonschema.validate(answer, strict)
+            assert answer
+    (operation,) = description["paths"]["/query"].values()
+    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     assert {*schema["properties"]} == {*Answer.__dataclass_fields__} - {"calls"}
-    assert schemas["Error"]["required"] == ["error"]
-    found = http.ask("/retrieve", question="Who met the harbour?")
-    for source in (*answer["sources"], *found["nodes"], *http.ask("/outline")["nodes"]):
-        assert {*source} == {*schemas["Source"]["required"]}
+    assert description["components"]["schemas"]["Error"]["required"] == ["error"]
 
 
 def test_its_health_is_known(own) -> None:
@@ -88,7 +113,9 @@ def test_a_retrieval_is_that_of_the_index(http, shared) -> None:
     found = http.ask("/retrieve", **asked, where=["author=Ada"])["nodes"]
     retriever = shared.as_retriever(mode="level", level=0, by="dense")
     nodes = retriever.retrieve(asked["question"])
-    assert http.ask("/retrieve", **asked)["nodes"] == [asdict(source_of(node)) for node in nodes]
+    sources = [asdict(source_of(node)) for node in nodes]
+    assert [each.pop("raw_score") for each in sources] == [each["score"] for each in sources]
+    assert http.ask("/retrieve", **asked)["nodes"] == sources
     of_ada = [node.node_id for node in nodes if node.metadata["author"] == "Ada"]
     assert [each["id"] for each in found][: len(of_ada)] == of_ada
     assert {each["citations"][0]["document"] for each in found} == {"a.txt", "c.txt"}
@@ -126,6 +153,57 @@ def test_a_request_that_is_none_is_refused_in_a_sentence(http, body, said) -> No
     assert answer.status_code == 400
     assert said in answer.json()["error"]
     assert len(answer.content) < 500
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "most"),
+    [
+        ("/retrieve", "top_k", 1000),
+        ("/query", "token_budget", 100_000),
+        ("/outline", "budget", 100_000),
+        ("/show", "context", 100_000),
+    ],
+)
+def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
+    asked = {"question": "harbour"}
+    if path == "/show":
+        asked = {"node": http.ask("/outline", budget=200)["nodes"][0]["id"], "source": True}
+    assert http.ask(path, **asked, **{name: most})
+    said = http.sentence(path, 422, **asked, **{name: most + 1})
+    assert said == f"{name} must be at most {most:,}, got {most + 1:,}."
+    (operation,) = http.get("/openapi.json").json()["paths"][path].values()
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert schema["properties"][name]["maximum"] == most
+
+
+def test_a_command_answers_by_itself_what_a_server_refuses(http, shared) -> None:
+    folder, most = Path(shared.store.uri), Outline.most["budget"]
+    assert reply_to(Outline(budget=most + 1), folder) is None
+    assert answer_to(Outline(budget=most + 1), folder) == http.ask("/outline", budget=most)
+
+
+def test_a_server_has_a_bound_of_waiting_requests(own, monkeypatch) -> None:
+    asking, go_on = Event(), Event()
+
+    def slow(self, query):
+        asking.set()
+        assert go_on.wait(60)
+        return self._vector(query)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(busy, "MOST_AT_ONCE", 1)
+        server = own.serve(0)
+    with server, Http(base_url=server.url, timeout=60) as http, ThreadPoolExecutor(1) as client:
+        http.ask("/retrieve", question="first")
+        monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)
+        waiting = client.submit(http.ask, "/retrieve", question="slow")
+        assert asking.wait(60)
+        said = http.sentence("/retrieve", 429, question="too many")
+        assert http.ask("/outline")
+        go_on.set()
+        assert waiting.result()["nodes"]
+        assert http.ask("/retrieve", question="later")["nodes"]
+    assert said == "The server has 1 requests to answer; ask later."
 
 
 def test_a_huge_body_is_refused_in_a_sentence(http) -> None:
@@ -167,7 +245,8 @@ def test_other_machines_need_the_token(own) -> None:
         url = f"http://127.0.0.1:{urlsplit(server.url).port}/health"
         for token in ("x", "a b", f"{server.token}x"):
             answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"})
-            assert (answer.status_code, [*answer.json()]) == (403, ["error"])
+            assert (answer.status_code, [*answer.json()]) == (401, ["error"])
+            assert answer.headers["www-authenticate"] == "Bearer"
         assert httpx.get(url, headers={"Authorization": f"Bearer {server.token}"}).is_success
 
 
