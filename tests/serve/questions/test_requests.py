@@ -207,9 +207,10 @@ def test_a_server_has_a_bound_of_waiting_requests(own, monkeypatch) -> None:
 
 
 def test_a_huge_body_is_refused_in_a_sentence(http) -> None:
-    longest = json.dumps({"question": "harbour " * (MOST_BYTES // 8 - 4)})
+    asked = {"question": "harbour " * (MOST_BYTES // 8 - 20), "level": 0, "by": "dense"}
+    longest = json.dumps(asked).ljust(MOST_BYTES)
     assert http.post("/retrieve", content=longest).status_code == 200
-    for body in (longest + " " * MOST_BYTES, (b" " * 2**16 for _ in range(400))):
+    for body in (f"{longest} ", (b" " * 2**16 for _ in range(40))):
         answer = http.post("/retrieve", content=body)
         assert answer.status_code == 413
         assert "The body of a request has at most 65,536 bytes" in answer.json()["error"]
