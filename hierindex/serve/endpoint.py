@@ -54,8 +54,8 @@ class Endpoint(BaseModel):
                 raise InputError("The body of the request must be a JSON object.") from None
             raise InputError.of_field(error) from None
         for name, most in cls.most.items():
-            if (given := getattr(asked, name) or 0) > most:
-                raise RefusedError(TOO_MUCH, f"{name} must be at most {most:,}, got {given:,}.")
+            if (getattr(asked, name) or 0) > most:
+                raise RefusedError(TOO_MUCH, f"{name} must be at most {most:,}.")
         return asked
 
     @classmethod

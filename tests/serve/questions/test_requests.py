@@ -169,8 +169,9 @@ def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
     if path == "/show":
         asked = {"node": http.ask("/outline", budget=200)["nodes"][0]["id"], "source": True}
     assert http.ask(path, **asked, **{name: most})
-    said = http.sentence(path, 422, **asked, **{name: most + 1})
-    assert said == f"{name} must be at most {most:,}, got {most + 1:,}."
+    for number in (most + 1, 10**4000):
+        said = http.sentence(path, 422, **asked, **{name: number})
+        assert said == f"{name} must be at most {most:,}."
     (operation,) = http.get("/openapi.json").json()["paths"][path].values()
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     assert schema["properties"][name]["maximum"] == most
