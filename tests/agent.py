@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -39,6 +40,10 @@ class Agent:
         values = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
         self.values += len(values.encode()) * (result.structured_content is not None)
         return result
+
+    def started(self, tool: str, **arguments: Any) -> Future[CallToolResult]:
+        """A call that is not waited for, nor counted."""
+        return self._portal.start_task_soon(partial(self.client.call_tool, tool, arguments))
 
     def tools(self) -> list[Any]:
         return self._portal.call(self.client.list_tools).tools

@@ -1171,7 +1171,7 @@ def test_an_unknown_key_is_an_error_that_lists_the_keys(hierindex, index, comman
     status, out, err = hierindex(*command.split(), "--index", index, *flags)
     assert (status, out) == (2, "")
     assert err == (
-        "hierindex: No chunk has the key 'file_nam', the nearest is 'file_name'; there are "
+        "hierindex: No chunk has the key 'file_nam'; the nearest is file_name; there are "
         "file_name, file_path, folder, last_modified_date, documents, id, kind, level, level_max, "
         "grounding, whole_document.\n"
     )

@@ -53,7 +53,11 @@ async def without_copies(found: Sequence[NodeWithScore], search: Search) -> list
     if not copies:
         return []
     quotes = await _quotes_of_copies(copies, search)
-    return [_merged(nodes, quotes[text]) for text, nodes in copies.items()]
+    several = quotes.keys() | {text for text, nodes in copies.items() if len(nodes) > 1}
+    return [
+        _merged(nodes, quotes[text]) if text in several else nodes[0]
+        for text, nodes in copies.items()
+    ]
 
 
 async def _quotes_of_copies(texts: Iterable[str], search: Search) -> defaultdict[str, list[Quotes]]:

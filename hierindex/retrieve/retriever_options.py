@@ -7,6 +7,7 @@ from typing import Any
 from hierindex.errors import InputError
 from hierindex.retrieve.retriever import HierarchyRetriever
 
+KNOWN = signature(HierarchyRetriever).parameters.keys() - {"store", "embed_model"}
 OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
 
 
@@ -29,10 +30,9 @@ def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
     given = {OURS.get(name, name): option for name, option in options.items()}
     if given.get("postprocessors", ()) is None:  # LlamaIndex's default
         del given["postprocessors"]
-    known = signature(HierarchyRetriever).parameters.keys() - {"store", "embed_model"}
-    for name in given.keys() - known:
+    for name in given.keys() - KNOWN:
         raise InputError(
-            f"There is no option {name!r}; the retriever's are {', '.join(sorted(known))}, and "
+            f"There is no option {name!r}; the retriever's are {', '.join(sorted(KNOWN))}, and "
             "those of response modes go into synthesizer={...}."
         )
     return given

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from hierindex.errors import HierindexError
 from hierindex.respond.answering_tree import AnsweringTree
+from hierindex.serve.busy import Places
 from hierindex.serve.description import described
 from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.statuses import status_of
@@ -21,8 +22,6 @@ from hierindex.threads import in_daemon_thread
 
 logger = logging.getLogger(__name__)
 
-BUSY = 429
-MOST_AT_ONCE = 100  # requests of a kind, each of which has a thread
 MOST_BYTES = 2**16  # of the body of a request
 
 
@@ -56,19 +55,16 @@ def _answering(
     endpoint: type[Endpoint], tree: AnsweringTree
 ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
     """Return a function that answers the requests of an endpoint."""
-    n_asked = 0
+    places = Places()
 
     async def answer(request: Request) -> Response:
-        nonlocal n_asked
         headers = dict[str, str]()
         body = await _body(request) if endpoint.method == "POST" else b""
-        if n_asked >= MOST_AT_ONCE:
-            return _sentence(f"The server has {n_asked} requests to answer; ask later.", BUSY)
-        n_asked += 1
         try:
-            asked = endpoint.parsed(request.query_params, body)
-            answer = await in_daemon_thread(partial(asked.answer, tree, headers))
-            return JSONResponse(answer, headers=headers)
+            with places.one():
+                asked = endpoint.parsed(request.query_params, body)
+                answer = await in_daemon_thread(partial(asked.answer, tree, headers))
+                return JSONResponse(answer, headers=headers)
         except HierindexError as error:
             return _sentence(str(error), status_of(error), headers)
         except Exception as error:  # a sentence, as on the command line
@@ -76,8 +72,6 @@ def _answering(
             if known is None:
                 logger.error("%s failed.", request.url.path, exc_info=True)
             return _sentence(str(known or f"{type(error).__name__}: {error}"), 500, headers)
-        finally:
-            n_asked -= 1
 
     return answer
 

@@ -9,6 +9,11 @@ from pydantic import TypeAdapter
 from hierindex import __version__
 from hierindex.serve.endpoint import GENERATION, Endpoint
 
+TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "Needed where other machines can ask; the server says it when it starts.",
+}
 ERROR = {
     "type": "object",
     "properties": {"error": {"type": "string", "description": "A sentence."}},
@@ -27,6 +32,8 @@ def described(endpoints: Mapping[str, type[Endpoint]]) -> dict[str, Any]:
 
     def operation(endpoint: type[Endpoint]) -> dict[str, Any]:
         asked = schema_of(endpoint)
+        for name, most in endpoint.most.items():
+            asked["properties"][name]["maximum"] = most
         found = _response("The answer.", schema_of(endpoint.answers()))
         number = {"schema": {"type": "integer"}, "description": "The generation that answers."}
         return {
@@ -43,8 +50,9 @@ def described(endpoints: Mapping[str, type[Endpoint]]) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "hierindex", "version": __version__},
+        "security": [{}, {"token": []}],
         "paths": paths,
-        "components": {"schemas": schemas},
+        "components": {"schemas": schemas, "securitySchemes": {"token": TOKEN}},
     }
 
 

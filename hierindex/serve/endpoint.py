@@ -1,12 +1,14 @@
 """A request that is answered from the newest generation of an index."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hierindex.errors import InputError
+from hierindex.serve.statuses import RefusedError
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from hierindex.store.snapshot import Snapshot
 
 GENERATION = "Hierindex-Generation"
+TOO_MUCH = 422  # the status of a number above its bound
 
 
 class Endpoint(BaseModel):
@@ -25,6 +28,8 @@ class Endpoint(BaseModel):
     method: ClassVar[Literal["GET", "POST"]] = "GET"
     alone: ClassVar[AbstractContextManager[Any]] = nullcontext()
     """Held by the request that is being answered; a lock if there is work not to do twice."""
+    most: ClassVar[Mapping[str, int]] = {}
+    """The highest numbers that a server takes; a command answers others by itself."""
 
     @classmethod
     def answers(cls) -> Any:
@@ -33,18 +38,34 @@ class Endpoint(BaseModel):
 
     @classmethod
     def parsed(cls, query: "QueryParams", body: bytes) -> Self:
-        """Return the request of a URL's parameters and a body; raise InputError if it is none."""
+        """Return the request of a URL's parameters and a body.
+
+        Raises
+        ------
+        InputError
+            If it is none.
+        RefusedError
+            If a number is above the bound of a server.
+        """
         try:
-            if cls.method == "POST":
-                return cls.model_validate_json(body)
-            lists = {name for name, field in cls.model_fields.items() if field.default == []}
-            return cls.model_validate(
-                {name: query.getlist(name) if name in lists else query[name] for name in query}
-            )
+            asked = cls._read(query, body)
         except ValidationError as error:
             if not error.errors(include_input=False)[0]["loc"]:
                 raise InputError("The body of the request must be a JSON object.") from None
             raise InputError.of_field(error) from None
+        for name, most in cls.most.items():
+            if (getattr(asked, name) or 0) > most:
+                raise RefusedError(TOO_MUCH, f"{name} must be at most {most:,}.")
+        return asked
+
+    @classmethod
+    def _read(cls, query: "QueryParams", body: bytes) -> Self:
+        if cls.method == "POST":
+            return cls.model_validate_json(body)
+        lists = {name for name, field in cls.model_fields.items() if field.default == []}
+        return cls.model_validate(
+            {name: query.getlist(name) if name in lists else query[name] for name in query}
+        )
 
     def answer(self, tree: "AnsweringTree", headers: dict[str, str]) -> dict[str, Any]:
         """Return the answer from the newest generation, whose number the headers are given."""

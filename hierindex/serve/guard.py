@@ -51,7 +51,7 @@ class Guard:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it with a sentence and status 403."""
+        """Answer a request, or refuse it with a sentence and status 403, or 401 for a token."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -82,10 +82,9 @@ class Guard:
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"))
         if scope["path"] != "/" or not _same(query.get("token", [""])[0], self._token):
-            return _refused(
-                "A token is needed: open the address that was printed, or send the header "
-                "'Authorization: Bearer TOKEN'."
-            )
+            said = "open the address that was printed, or send the header 'Authorization: Bearer"
+            asked = {"WWW-Authenticate": "Bearer"}
+            return JSONResponse({"error": f"A token is needed: {said} TOKEN'."}, 401, asked)
         welcome = RedirectResponse("/", 303)  # so that the token is not in the address bar
         welcome.set_cookie(cookie, self._token, httponly=True, samesite="lax")
         return welcome

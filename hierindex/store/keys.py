@@ -2,11 +2,10 @@
 
 import re
 from collections import Counter
-from difflib import get_close_matches
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.errors import InputError
+from hierindex.errors import InputError, nearest
 from hierindex.store.failing import FILTERED
 from hierindex.store.filters import DOCUMENTS, METADATA, OF_NODE, filtered_by, keys
 from hierindex.store.prefilter import CHUNKS
@@ -25,12 +24,11 @@ async def check_keys(snapshot: TableSnapshot, filters: MetadataFilters) -> None:
     for key in sorted(keys(filters)):
         if not await snapshot.has_key(key):
             there = [*await metadata_keys(snapshot), *OURS]
-            nearest = get_close_matches(key, there, n=1)
-            meant = f", the nearest is {nearest[0]!r}" if nearest else ""
             listed, n_more = map(_quoted, there[:MOST_LISTED]), len(there) - MOST_LISTED
             more = f" and {n_more} more" if n_more > 0 else ""
             raise InputError(
-                f"No chunk has the key {key!r}{meant}; there are {', '.join(listed)}{more}."
+                f"No chunk has the key {key!r}{nearest(key, map(_quoted, there))}; there are "
+                f"{', '.join(listed)}{more}."
             )
 
 

@@ -57,7 +57,7 @@ async def scan(
     """
     X, numbers = await vectors(snapshot)
     q = np.array(vector, np.float32)
-    similarities = X @ (q / np.linalg.norm(q))
+    similarities = np.vecdot(X, q / np.linalg.norm(q))  # X @ q would start the threads of BLAS
     meeting = await _meeting(snapshot, where, numbers)
     best = meeting[_highest(similarities[meeting], limit)]
     if len(best) and {*columns} <= {*NODE_COLUMNS} and (kept := await _kept(snapshot)) is not None:

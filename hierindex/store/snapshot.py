@@ -108,6 +108,11 @@ class Snapshot(TableSnapshot):
         ids: list[str] = passes.rows(rows)["id"].to_pylist()
         return ids
 
+    async def ids_beginning(self, start: str) -> list[str]:
+        """Return the ids that begin with a text, sorted."""
+        ids = (await self.select("id", where=beginning(start)))["id"].to_pylist()
+        return sorted(node_id for node_id in ids if node_id.startswith(start))
+
     async def id_beginning(self, start: str, *, or_document: bool = False) -> str:
         """Return the id that is a text, or the only one that begins with it.
 
@@ -116,8 +121,7 @@ class Snapshot(TableSnapshot):
         InputError
             If no id or more than one begins with it; `or_document` adds that no document has it.
         """
-        ids = (await self.select("id", where=beginning(start)))["id"].to_pylist()
-        ids = [node_id for node_id in ids if node_id.startswith(start)]
+        ids = await self.ids_beginning(start)
         if start not in ids and len(ids) != 1:
             no = f"No document has the id {start!r}, and no" if or_document else "No"
             raise InputError(

@@ -2,10 +2,13 @@
 
 "shell" is a process of `hierindex query`, without a server and with one; "in Python" is `ask` of an
 open index. Each is the median of 7 other questions, in turn, so that all meet the same noise.
-"retrievals" are those by `mode="level", level=0, by="dense"`, and "answers" those of the default
-mode: each of 32 clients keeps its connection and asks one question after the other. Then 4 clients
-ask while 50 generations are published, each by a node that is written again. What is lost
-is no reply with status 200. The index is copied, and its server is a process of its own.
+Then 32 clients ask, each of which keeps its connection and asks one question after the other:
+`/health`, the bound of what HTTP allows; `/retrieve` by `mode="level", level=0, by="dense"`; and
+`/query` by the default mode. "embedding" is the bound of the model, on as many threads as there are
+cores, in the process of the clients. Milliseconds are of processor time for each reply. Then 4
+clients ask while 50 generations are published, each by a node that is written again. What is lost
+is no reply with status 200. The index is copied, and its server is a process of its own. The times
+of its processor are read from /proc, so this needs Linux.
 
 Usage: python tests/benchmarks/serve.py INDEX
 """
@@ -19,7 +22,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -30,12 +33,15 @@ from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Any
 
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
 from hierindex import HierarchicalIndex
 
 HIERINDEX = str(Path(sys.executable).parent / "hierindex")
 RUNS = 7
 CLIENTS, FEW_CLIENTS = 32, 4
 N_RETRIEVALS, N_ANSWERS, N_PUBLISHES = 2000, 200, 50
+TICK = os.sysconf("SC_CLK_TCK")
 BY_LEVEL = {"mode": "level", "level": 0, "by": "dense"}
 
 
@@ -48,8 +54,8 @@ def questions(index: HierarchicalIndex) -> list[str]:
 
 
 @contextmanager
-def served(at: Path) -> Iterator[str]:
-    """The address of a server, whose peak of memory is printed at the end."""
+def served(at: Path) -> Iterator[tuple[str, int]]:
+    """The address and process of a server, whose peak of memory is printed at the end."""
     process = subprocess.Popen(
         [HIERINDEX, "serve", "--index", str(at), "--port", "0"], stderr=subprocess.PIPE, text=True
     )
@@ -57,7 +63,7 @@ def served(at: Path) -> Iterator[str]:
     said = process.stderr.readline()
     (address,) = re.findall(r"http://([\w.:]+)/", said)
     try:
-        yield address
+        yield address, process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         _, status, usage = os.wait4(process.pid, 0)
@@ -96,12 +102,14 @@ def shells(index: HierarchicalIndex, at: Path, asked: Iterator[str]) -> None:
         print(f"{name:<28}{median(each):7.3f} s   (longest {max(each):.3f})", flush=True)
 
 
-def replies(address: str, path: str, bodies: Iterator[dict[str, Any]]) -> Iterator[tuple[int, int]]:
-    """The status and generation of each reply to one client."""
+def replies(
+    address: str, path: str, bodies: Iterator[dict[str, Any] | None]
+) -> Iterator[tuple[int, int]]:
+    """The status and generation of each reply to one client; None is no body."""
     connection = HTTPConnection(address, timeout=60)
     for body in bodies:
         try:
-            connection.request("POST", path, json.dumps(body))
+            connection.request("POST" if body else "GET", path, body and json.dumps(body))
             response = connection.getresponse()
             response.read()
             yield response.status, int(response.headers["Hierindex-Generation"])
@@ -111,14 +119,36 @@ def replies(address: str, path: str, bodies: Iterator[dict[str, Any]]) -> Iterat
     connection.close()
 
 
-def rate(address: str, path: str, bodies: list[dict[str, Any]]) -> None:
+def processor_time(pid: int) -> float:
+    """Seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def rate(address: str, pid: int, path: str, bodies: Sequence[dict[str, Any] | None]) -> None:
+    """Print the replies a second, and the processor time of the server and of the clients."""
     parts = [bodies[i::CLIENTS] for i in range(CLIENTS)]
-    start = time.perf_counter()
+    start, before = time.perf_counter(), (processor_time(pid), time.process_time())
     with ThreadPoolExecutor(CLIENTS) as clients:
         found = [*clients.map(lambda part: [*replies(address, path, iter(part))], parts)]
-    took = time.perf_counter() - start
-    lost = sum(status != 200 for each in found for status, _ in each)
-    print(f"{path:<12}{len(bodies) / took:8.0f} a second, {lost} of {len(bodies)} lost", flush=True)
+    took, after = time.perf_counter() - start, (processor_time(pid), time.process_time())
+    lost, n = sum(status != 200 for each in found for status, _ in each), len(bodies)
+    server, client = (1000 * (b - a) / n for a, b in zip(before, after, strict=True))
+    print(
+        f"{path:<12}{n / took:8.0f} a second, {server:6.2f} ms of the server, {client:.2f} ms of "
+        f"the clients, {lost} of {n} lost",
+        flush=True,
+    )
+
+
+def embedding(model: BaseEmbedding, asked: Sequence[str]) -> None:
+    """Print how many questions a second the model alone embeds."""
+    model.get_query_embedding("Is all loaded?")
+    start, before = time.perf_counter(), time.process_time()
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        found = sum(1 for _ in threads.map(model.get_query_embedding, asked))
+    took, used = time.perf_counter() - start, time.process_time() - before
+    print(f"embedding   {found / took:8.0f} a second, {1000 * used / found:6.2f} ms", flush=True)
 
 
 def publishes(address: str, at: Path, asked: Iterator[str]) -> None:
@@ -152,14 +182,16 @@ def main(index: Path) -> None:
             shutil.copytree(index, copy)
         opened = HierarchicalIndex.open(alone)
         asked = iter(questions(opened))
-        with served(at) as address:
+        embedding(opened.embed_model, [*islice(asked, N_RETRIEVALS)])
+        with served(at) as (address, pid):
             shells(opened, at, asked)
+            rate(address, pid, "/health", [None] * N_RETRIEVALS)
             for path, options, n in (
                 ("/retrieve", BY_LEVEL, N_RETRIEVALS),
                 ("/query", {}, N_ANSWERS),
             ):
                 bodies = [{"question": question, **options} for question in islice(asked, n)]
-                rate(address, path, bodies)
+                rate(address, pid, path, bodies)
             publishes(address, at, asked)
 
 

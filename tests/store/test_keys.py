@@ -50,7 +50,7 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
     assert found == ["author", "shelf", "metadata.level", "metadata.metadata.x"]
     check(store, *found, "metadata.author", "documents", "id", "kind", "level", "whole_document")
     assert refusal(store, "autor", "zzz") == (
-        "No chunk has the key 'autor', the nearest is 'author'; there are author, shelf, "
+        "No chunk has the key 'autor'; the nearest is author; there are author, shelf, "
         "metadata.level, metadata.metadata.x, documents, id, kind, level, level_max, grounding, "
         "whole_document."
     )
@@ -64,7 +64,7 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
 def test_a_key_that_only_summaries_have_is_of_no_use(tmp_path) -> None:
     store = store_of(tmp_path, *(chunk(i, "a", section=f"Part {i}") for i in range(3)))
     assert any("sections" in node.metadata for node in store.get_nodes())
-    assert "'sections', the nearest is 'section';" in refusal(store, "sections")
+    assert "'sections'; the nearest is section;" in refusal(store, "sections")
 
 
 def test_few_of_many_keys_are_listed(tmp_path) -> None:
@@ -74,7 +74,7 @@ def test_few_of_many_keys_are_listed(tmp_path) -> None:
     assert "there are common, key000, key001" in said
     assert said.count(",") == MOST_LISTED - 1
     assert said.endswith(" and 88 more.")
-    assert "the nearest is 'key099'" in refusal(store, "key.099")
+    assert "the nearest is key099" in refusal(store, "key.099")
 
 
 def test_keys_are_those_that_a_deletion_and_an_edit_left(tmp_path) -> None:

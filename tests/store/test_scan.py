@@ -13,6 +13,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQuery,
 )
 from store.trees import tree
+from threadpoolctl import threadpool_limits
 
 from hierindex import HierarchyStore
 from hierindex.store import scan
@@ -56,6 +57,21 @@ def test_it_finds_the_same(store, monkeypatch, each, top_k) -> None:
         assert scores == sorted(scores, reverse=True)
         assert {*ids} == {*expected}
         assert (each is not None and each.value == 99) == (not ids)
+
+
+def test_a_score_depends_on_its_row_alone(tmp_path: Path) -> None:
+    """To the last bit: not on the other rows, nor on the threads of numeric libraries."""
+    X = np.random.default_rng(0).normal(size=(1003, 64))
+    rows = [TextNode(id_=f"{i:04}", text=str(i), embedding=X[i].tolist()) for i in range(len(X))]
+    few, all_ = HierarchyStore(tmp_path / "few"), HierarchyStore(tmp_path / "all")
+    few.add(rows[-20:])
+    all_.add(rows)
+    scores = list[dict[str, float]]()
+    for store in (few, all_):
+        for n_threads in (1, 2):
+            with threadpool_limits(n_threads):
+                scores.append(dict(zip(*found(store, "harbour", len(X), None), strict=True)))
+    assert all(scores[0].items() <= other.items() for other in scores[1:])
 
 
 def test_of_equal_vectors_the_first_rows_are_found(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from hierindex.record import Span
 from hierindex.retrieve.named import similar_documents
 from hierindex.retrieve.question import cuts, of_documents
 from hierindex.serve.mcp.replies import SCHEME
-from hierindex.store.prefilter import beginning
 from hierindex.store.snapshot import Snapshot
 
 PLACE = re.compile("(.+)#char=([0-9]{1,15}),([0-9]{1,15})", re.DOTALL)
@@ -54,7 +53,7 @@ async def named(snapshot: Snapshot, text: str) -> Named:
         if start >= end:
             raise InputError(f"A place begins before it ends, got {start} to {end}.")
         return Named(None, place[1], start, end)
-    ids = await _ids_like(snapshot, text) if text else []
+    ids = await snapshot.ids_beginning(text) if text else []
     if text in ids or len(ids) == 1:
         return Named(text if text in ids else ids[0])
     if ids:
@@ -63,7 +62,7 @@ async def named(snapshot: Snapshot, text: str) -> Named:
         )
     document = place[1] if place else text
     like = await similar_documents(document, snapshot)
-    like += await _ids_like(snapshot, text[:LIKE]) if len(text) > LIKE else []
+    like += await snapshot.ids_beginning(text[:LIKE]) if len(text) > LIKE else []
     there = f"similar are {_listed(like)}" if like else "outline tells what there is"
     raise InputError(f"No node and no document has the id {document!r}; {there}.")
 
@@ -71,12 +70,6 @@ async def named(snapshot: Snapshot, text: str) -> Named:
 async def _is_document(snapshot: Snapshot, text: str) -> bool:
     filters = MetadataFilters(filters=[cuts([0]), of_documents([text])])
     return bool(await snapshot.rows(filters=filters, columns=("id",)))
-
-
-async def _ids_like(snapshot: Snapshot, start: str) -> list[str]:
-    """Return the ids that begin with a text."""
-    ids = (await snapshot.select("id", where=beginning(start)))["id"].to_pylist()
-    return sorted(node_id for node_id in ids if node_id.startswith(start))
 
 
 def _listed(names: list[str]) -> str:

@@ -66,9 +66,15 @@ class Reader:
         """Return the nodes of a level that answer a question best."""
         return self._newest(partial(self._search, query, level, where, cursor))
 
-    def outline(self, node: str | None, budget: int, cursor: str | None = None) -> Nodes:
+    def outline(
+        self,
+        node: str | None,
+        budget: int,
+        where: Sequence[str] | None,
+        cursor: str | None = None,
+    ) -> Nodes:
         """Return the nodes that summarise the index, or a part of it, best within some tokens."""
-        return self._newest(partial(self._outline, node, budget, cursor))
+        return self._newest(partial(self._outline, node, budget, where, cursor))
 
     def expand(self, node: str, cursor: str | None = None) -> Children:
         """Return a node, the path to it, and its children with the beginnings of their texts."""
@@ -106,11 +112,17 @@ class Reader:
         return _nodes(paging, map(_with_url, shown), len(found), step)
 
     def _outline(
-        self, node: str | None, budget: int, cursor: str | None, snapshot: Snapshot
+        self,
+        node: str | None,
+        budget: int,
+        where: Sequence[str] | None,
+        cursor: str | None,
+        snapshot: Snapshot,
     ) -> Nodes:
-        paging = Paging(snapshot, cursor, "outline", node, budget)
+        paging = Paging(snapshot, cursor, "outline", node, budget, where)
         of = None if node is None else wait_for(_node_or_document(snapshot, node))
-        chosen = self._tree.at(snapshot).outline(budget, of=of)
+        filters = known_filters(where, snapshot)
+        chosen = self._tree.at(snapshot).outline(budget, of=of, filters=filters)
         shown = (entry(each.node, TEXT) for each in paging.rest(chosen))
         step = "`expand` an id for what is under it, or `read` it for its sources."
         return _nodes(paging, shown, len(chosen), step)

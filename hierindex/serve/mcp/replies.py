@@ -10,13 +10,14 @@ Spotlighting", arXiv 2403.14720).
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NotRequired, Required, cast
+from typing import Any, NotRequired, cast
 from urllib.parse import quote
 
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex.core.identity import N_HEX
 from hierindex.record import Span
+from hierindex.serve.place import Place
 from hierindex.unsafe import visible
 
 SCHEME = "hierindex:"  # of the URL of a place
@@ -25,18 +26,6 @@ MOST_CHARACTERS = 8000
 LONGEST_NAME = 200  # characters of a title, a label or an anchor
 SHOWN_HEX = 12  # characters of an id that is a digest, as the commands show
 DIGEST = re.compile(f"[0-9a-f]{{{N_HEX}}}")
-
-
-class Place(TypedDict, total=False):
-    """Characters `start` to `end` (exclusive) of a document; page and section are its start's."""
-
-    document: Required[str]
-    start: Required[int]
-    end: Required[int]
-    page: int
-    page_label: str
-    section: list[str]
-    anchor: str
 
 
 class Passage(Place):

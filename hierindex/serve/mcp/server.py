@@ -17,7 +17,9 @@ from starlette.types import ASGIApp
 
 from hierindex import __version__
 from hierindex.errors import HierindexError, InputError
+from hierindex.serve.busy import Places
 from hierindex.serve.mcp.replies import Children, Nodes, Text, escaped, text_of
+from hierindex.serve.statuses import RefusedError
 from hierindex.threads import started
 from hierindex.unsafe import visible
 
@@ -84,9 +86,11 @@ def server_of(open_reader: "Callable[[], Reader]") -> MCPServer[None]:
         """Find the chunks, or the nodes of another level, that answer a question best."""
         return _result(reader.result().search(query, cast(Any, level), where, cursor))
 
-    def outline(node: Node = None, budget: Budget = 1000, cursor: Cursor = None) -> FoundNodes:
+    def outline(
+        node: Node = None, budget: Budget = 1000, where: Where = None, cursor: Cursor = None
+    ) -> FoundNodes:
         """Summarise the index, a node or a document within a budget of tokens."""
-        return _result(reader.result().outline(node, budget, cursor))
+        return _result(reader.result().outline(node, budget, where, cursor))
 
     def expand(id: Id, cursor: Cursor = None) -> ItsChildren:  # noqa: A002
         """Show a node, the path to it, and its children with the beginnings of their texts."""
@@ -123,6 +127,7 @@ class _Server(MCPServer[None]):
         super().__init__(
             "hierindex", version=__version__, instructions=INSTRUCTIONS, log_level="CRITICAL"
         )
+        self._places = Places()
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -130,8 +135,9 @@ class _Server(MCPServer[None]):
         """Call a tool; an error is a result."""
         try:
             await self._check(name, arguments)
-            return await super().call_tool(name, arguments, context)
-        except (InputError, ToolError) as error:
+            with self._places.one():
+                return await super().call_tool(name, arguments, context)
+        except (InputError, RefusedError, ToolError) as error:
             said = visible(_sentence(error))
             short = said if len(said) <= LONGEST_SENTENCE else f"{said[:LONGEST_SENTENCE]}..."
             return CallToolResult(content=[TextContent(type="text", text=short)], is_error=True)

@@ -6,7 +6,7 @@ This imports nothing that takes long, as a command imports it that only asks a s
 import os
 from collections.abc import Callable
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hierindex.respond.answering_tree import AnsweringTree
     from hierindex.store.snapshot import Snapshot
 
+MOST_TOKENS = 100_000
 AT_ONCE = 4  # more threads would only wait for each other
 MIN_SCORE: float = Settings.model_fields["min_score"].default
 
@@ -39,22 +40,24 @@ class Question(Endpoint):
 class Retrieve(Question, Retrieval):
     """The nodes that are found for a question."""
 
+    most: ClassVar = {"top_k": 1000, "token_budget": MOST_TOKENS, "beam": 1000, "n_documents": 1000}
     question: str
     where: list[str] = Field(default=[])
 
     @classmethod
     def answers(cls) -> Any:
-        """Return the type of `{"nodes": [...]}`."""
-        from hierindex.respond.answer import Source
+        """Return the type of the nodes."""
+        from hierindex.serve.questions.answers import Found
 
-        return dict[str, list[Source]]
+        return Found
 
     def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
-        """Return the nodes as sources of an answer, with the scores of the search."""
+        """Return the nodes as sources of an answer, but with the scores of the search alone."""
         from hierindex.respond.answer import source_of
 
         retriever = tree.at(snapshot).as_retriever(**self.retrieval(snapshot))
-        return {"nodes": [vars(source_of(node)) for node in retriever.retrieve(self.question)]}
+        nodes = [vars(source_of(node)) for node in retriever.retrieve(self.question)]
+        return {"nodes": [{key: node[key] for key in node if key != "raw_score"} for node in nodes]}
 
     def retrieval(self, snapshot: "Snapshot") -> dict[str, Any]:
         """Return the options of `HierarchyRetriever`."""
@@ -103,6 +106,7 @@ class Query(Retrieve):
 class Outline(Question):
     """The nodes that summarise an index, or a part of it, best within a token budget."""
 
+    most: ClassVar = {"budget": MOST_TOKENS}
     of: list[str] = Field(default=[])
     budget: int = 1000
     question: str | None = None
@@ -110,10 +114,10 @@ class Outline(Question):
 
     @classmethod
     def answers(cls) -> Any:
-        """Return the type of `{"nodes": [...], "tokens": ...}`."""
-        from hierindex.respond.answer import Source
+        """Return the type of the nodes and their tokens."""
+        from hierindex.serve.questions.answers import Outlined
 
-        return dict[str, list[Source] | int]
+        return Outlined
 
     def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
         """Return the nodes in reading order, and the sum of their tokens."""
@@ -128,9 +132,17 @@ class Outline(Question):
 class Show(Question):
     """A node by its id or a prefix of it, with `source` also the passages that it cites."""
 
+    most: ClassVar = {"context": 100_000}
     node: str
     source: bool = False
     context: int = 300
+
+    @classmethod
+    def answers(cls) -> Any:
+        """Return the type of the node."""
+        from hierindex.serve.questions.answers import Shown
+
+        return Shown
 
     def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
         """Return the node's text, place in the tree and citations."""
@@ -144,6 +156,13 @@ class Show(Question):
 
 class Health(Endpoint):
     """Whether the index can be read."""
+
+    @classmethod
+    def answers(cls) -> Any:
+        """Return the type of the answer."""
+        from hierindex.serve.questions.answers import Healthy
+
+        return Healthy
 
     def answer_from(self, snapshot: "Snapshot", tree: "AnsweringTree") -> dict[str, Any]:
         """Return the version of hierindex, the number of the generation and the process's id."""

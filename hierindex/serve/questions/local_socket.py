@@ -10,6 +10,7 @@ from hierindex import __version__
 
 NAME = ".server.sock"
 LOCK = ".server.lock"  # locked by the operating system, which frees it when the process ends
+HOLDER = ".server.pid"  # the number of the process; one that is killed leaves it behind
 PATIENCE = 60.0  # seconds for each reply, as a server that hangs is of no use
 LONGEST = 100  # bytes of the path of a socket; systems take 103 to 107
 
@@ -49,6 +50,17 @@ def connected(folder: Path) -> socket.socket:
     return connection
 
 
+def process_of(folder: Path) -> str:
+    """Return the number of the process whose server listens in a folder, or did before it moved.
+
+    It is empty if it is unknown.
+    """
+    try:
+        return (folder / HOLDER).read_text()
+    except OSError:  # it begins or ends at this moment
+        return ""
+
+
 @contextmanager
 def listening(folder: Path) -> Iterator[socket.socket]:
     """Give a listening socket in a folder, which is removed when the block ends.
@@ -71,6 +83,9 @@ def listening(folder: Path) -> Iterator[socket.socket]:
         raise BlockingIOError from error
     with ExitStack() as ending:
         ending.callback(lock.release)
+        holder = folder / HOLDER
+        holder.write_text(str(os.getpid()))
+        ending.callback(_remove, holder, holder.stat().st_ino)
         made = ending.enter_context(_socket())
         number = _bind(made, folder)
         ending.callback(_remove, folder / NAME, number)
@@ -88,7 +103,7 @@ def _bind(made: socket.socket, folder: Path) -> int:
 
 
 def _remove(path: Path, number: int) -> None:
-    """Remove the file of a socket, unless the folder is gone or another one by now."""
+    """Remove a file by its number, unless the folder is gone or another one by now."""
     with suppress(OSError):
         if path.stat().st_ino == number:
             path.unlink()

@@ -11,14 +11,14 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hierindex.errors import HierindexError, InputError
+from hierindex.errors import InputError
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.serve.address import Address
 from hierindex.serve.app import application
 from hierindex.serve.guard import Guard
-from hierindex.serve.questions.client import FOR, reply_to
-from hierindex.serve.questions.endpoints import ENDPOINTS, Health, Query
-from hierindex.serve.questions.local_socket import identity, listening
+from hierindex.serve.questions.client import FOR
+from hierindex.serve.questions.endpoints import ENDPOINTS, Query
+from hierindex.serve.questions.local_socket import identity, listening, process_of
 from hierindex.serve.server import Server
 from hierindex.threads import started
 
@@ -97,9 +97,12 @@ def _in_folder(app: ASGIApp, folder: Path, opened: ExitStack) -> Server | None:
     try:
         bound = opened.enter_context(listening(folder))
     except BlockingIOError:
+        process = process_of(folder)
         raise InputError(
-            f"The index {str(folder)!r} is served by {_other(folder)} already; ask that one, or "
-            "stop it."
+            f"The index {str(folder)!r} is served by process {process} already; ask that one, or "
+            f"stop it by `kill {process}`."
+            if process
+            else f"The index {str(folder)!r} is served by another process; ask that one."
         ) from None
     except OSError as error:
         logger.warning(
@@ -109,14 +112,6 @@ def _in_folder(app: ASGIApp, folder: Path, opened: ExitStack) -> Server | None:
         )
         return None
     return opened.enter_context(Server(_meant_for(app, folder), [bound]))
-
-
-def _other(folder: Path) -> str:
-    """Return the name of the server that answers for a folder."""
-    try:
-        return f"process {(reply_to(Health(), folder) or {})['process']}"
-    except (HierindexError, KeyError):
-        return "another process"
 
 
 def _meant_for(app: ASGIApp, folder: Path) -> ASGIApp:

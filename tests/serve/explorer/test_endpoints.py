@@ -200,7 +200,7 @@ def test_the_map_has_each_chunk(client) -> None:
         ("ask", {"q": "x", "mode": "best"}, "mode is invalid"),
         ("ask", {"q": "x", "level": 77}, "level 77"),
         ("ask", {"q": "x", "where": "author"}, "A filter is KEY=VALUE"),
-        ("ask", {"q": "x", "where": "autor=Ada"}, "the nearest is 'author'"),
+        ("ask", {"q": "x", "where": "autor=Ada"}, "the nearest is author"),
         ("ask", {"q": "x", "token_budget": 0}, "token_budget is invalid"),
         ("map", {"level": 77}, "level 77"),
     ],

@@ -1,10 +1,14 @@
 """What the tools of an index reply."""
 
 from itertools import pairwise
+from threading import Event
 
 import pytest
+from fakes import HashingEmbedding
+from serve.mcp.conftest import agent_of
 from store.trees import AUTHORS, chunks, columns_of, documents
 
+from hierindex.serve import busy
 from hierindex.serve.mcp import replies
 
 TEXTS = {document.doc_id: document.text for document in documents()}
@@ -71,10 +75,19 @@ def test_the_text_says_what_the_values_say(asked) -> None:
         assert text.startswith("Generation 1: ")
 
 
-@pytest.mark.parametrize("level", [0, "chunks", 1, "1", "top"])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        *(
+            ("search", {"query": QUESTION, "level": level})
+            for level in (0, "chunks", 1, "1", "top")
+        ),
+        ("outline", {"budget": 2000}),
+    ],
+)
 @pytest.mark.parametrize("author", ["Ada", "Bo"])
-def test_nothing_of_an_excluded_chunk_is_found(asked, level, author) -> None:
-    said = asked.said("search", query=QUESTION, level=level, where=[f"author={author}"])
+def test_nothing_of_an_excluded_chunk_is_found(asked, tool, arguments, author) -> None:
+    said = asked.said(tool, **arguments, where=[f"author={author}"])
     for name, other in AUTHORS.items():
         assert other == author or (
             name not in said and f" of {name[0]}" not in said and f" {name[0]}1" not in said
@@ -156,13 +169,14 @@ def test_an_id_may_be_its_beginning(asked, index) -> None:
         ("search", {"query": "x", "n": 3}, "`search` has no argument 'n'; it has query, level"),
         ("search", {"query": "x", "level": 9}, "The index has levels 0 to"),
         ("search", {"query": "x", "level": "pages"}, "level must be a whole number, one of top"),
-        ("search", {"query": "x", "where": ["autor=Ada"]}, "the nearest is 'author'"),
+        ("search", {"query": "x", "where": ["autor=Ada"]}, "the nearest is author"),
         ("search", {"query": "x", "where": ["author"]}, "A filter is KEY=VALUE"),
         ("search", {"query": "x", "where": "author=Ada"}, "where is invalid"),
         ("search", {"query": "x", "cursor": "\x1b[2J"}, "This is no cursor"),
         ("search", {"query": "x", "cursor": "1-5-00000000"}, "The cursor is of another call"),
         ("outline", {"budget": 1}, "No node fits a budget of 1 tokens; the shortest has"),
         ("outline", {"budget": 0}, "budget is invalid"),
+        ("outline", {"where": ["autor=Ada"]}, "the nearest is author"),
         ("outline", {"node": "e.txt"}, "No node and no document has the id 'e.txt'; similar are"),
         (
             "expand",
@@ -203,6 +217,26 @@ def test_several_nodes_of_one_beginning_are_named(asked, index) -> None:
     said = asked.sentence("read", id=first)
     assert "nodes have an id that begins with" in said
     assert sum(each in said for each in ids) == min(3, sum(each[0] == first for each in ids))
+
+
+def test_a_server_has_a_bound_of_waiting_calls(own, monkeypatch) -> None:
+    asking, go_on = Event(), Event()
+
+    def slow(self, query):
+        asking.set()
+        assert go_on.wait(60)
+        return self._vector(query)
+
+    monkeypatch.setattr(busy, "MOST_AT_ONCE", 1)
+    with agent_of(own) as client:
+        client.reply("search", query="warm")
+        monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)
+        waiting = client.started("search", query="slow")
+        assert asking.wait(60)
+        assert client.sentence("outline") == "The server has 1 requests to answer; ask later."
+        go_on.set()
+        assert not waiting.result().is_error
+        assert client.reply("outline")["results"]
 
 
 def test_a_failure_of_ours_is_a_sentence_too(own_agent, monkeypatch, caplog) -> None:

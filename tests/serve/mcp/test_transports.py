@@ -156,7 +156,9 @@ def test_the_command_serves_over_http_until_it_is_stopped(own, serving, tmp_path
     assert (tmp_path / "out").read_text() == ""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_signal_ends_the_command_though_its_input_is_open(own, number) -> None:
     command = [sys.executable, "-m", "hierindex.cli.app", "mcp", "--index", own.store.uri]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

@@ -52,9 +52,30 @@ ERRORS = [
 ]
 
 
-def named(args, letters) -> list[str]:
-    node_id = letters.outline(budget=300)[0].node_id
-    return [os.fsdecode(each).replace("ID", node_id[:8]) for each in args]
+@pytest.fixture(scope="module")
+def copies(built, tmp_path_factory):
+    """The folders of two copies of the index, of which the second is served; and a node's id."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("alone", "served")]
+    for folder in folders:
+        shutil.copytree(built, folder / "index")
+    served = HierarchicalIndex.open(folders[1] / "index")
+    with served.serve(0):
+        yield folders, served.outline(budget=300)[0].node_id
+
+
+@pytest.fixture
+def both(hierindex, copies, monkeypatch):
+    """Runs a command line beside the copy that is not served, and beside the other."""
+    folders, node_id = copies
+
+    def run(*args) -> list[tuple[int, str, str]]:
+        given, outcomes = [os.fsdecode(each).replace("ID", node_id[:8]) for each in args], []
+        for folder in folders:
+            monkeypatch.chdir(folder)
+            outcomes.append(hierindex(*given, "--index", "index"))
+        return outcomes
+
+    return run
 
 
 def without_times(out: str) -> dict:
@@ -65,31 +86,24 @@ def without_times(out: str) -> dict:
 
 
 @pytest.mark.parametrize("args", COMMANDS, ids=repr)
-def test_a_server_answers_as_the_command_does(hierindex, letters, served, args) -> None:
-    args = [*named(args, letters), "--index", "index", "--json"]
-    status, out, err = hierindex(*args)
-    with letters.serve(0):
-        as_status, as_out, as_err = hierindex(*args)
+def test_a_server_answers_as_the_command_does(both, served, args) -> None:
+    alone, asked = both(*args, "--json")
     assert served == [False, True]
-    assert (as_status, without_times(as_out), as_err) == (status, without_times(out), err)
+    assert (alone[0], alone[2]) == (asked[0], asked[2])
+    assert without_times(alone[1]) == without_times(asked[1])
 
 
-@pytest.mark.parametrize("command", ["query", "outline", "show"])
-def test_its_answer_is_printed_as_that_of_the_command(hierindex, letters, served, command) -> None:
-    node_id = letters.outline(budget=300)[0].node_id
-    args = {"query": [QUESTION], "outline": [], "show": [node_id, "--source"]}[command]
-    alone = hierindex(command, *args, "--index", "index")
-    with letters.serve(0):
-        assert hierindex(command, *args, "--index", "index") == alone
+@pytest.mark.parametrize("args", [("query", QUESTION), ("outline",), ("show", "ID", "--source")])
+def test_its_answer_is_printed_as_that_of_the_command(both, served, args) -> None:
+    alone, asked = both(*args)
+    assert alone == asked
     assert served == [False, True]
 
 
 @pytest.mark.parametrize("args", ERRORS, ids=repr)
-def test_errors_are_those_of_the_command(hierindex, letters, served, args) -> None:
-    args = [*named(args, letters), "--index", "index"]
-    alone = hierindex(*args)
-    with letters.serve(0):
-        assert hierindex(*args) == alone
+def test_errors_are_those_of_the_command(both, served, args) -> None:
+    alone, asked = both(*args)
+    assert alone == asked
     assert served == [False, True]
     assert (alone[0], alone[1]) == (2, "")
 
@@ -119,7 +133,11 @@ def test_settings_are_those_of_the_command(hierindex, letters, served, monkeypat
     assert served == [True, True]
 
 
-def test_no_key_and_no_stream_is_sent(hierindex, letters, served) -> None:
+def test_no_key_and_no_stream_is_sent(hierindex, letters, served, monkeypatch) -> None:
+    def fail(name):
+        raise ModelError(f"There is no {name}.")
+
+    monkeypatch.setattr("hierindex.retrieve.retriever.load_reranker", fail)
     with letters.serve(0):
         url = ("--llm", "none", "--llm-base-url", "http://127.0.0.1:9/v1")
         assert hierindex("query", QUESTION, "--index", "index", *url)[0] == 2

@@ -7,7 +7,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -19,7 +19,7 @@ import httpx
 import pytest
 from fakes import HashingEmbedding
 from other_user import NOBODY, ask
-from processes import process, started
+from processes import process
 from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, NodeRecord
@@ -27,7 +27,7 @@ from hierindex.embed.model_identity import identity
 from hierindex.retrieve import stored_tree
 from hierindex.serve.questions.client import reply_to
 from hierindex.serve.questions.endpoints import Outline, Retrieve, Show
-from hierindex.serve.questions.local_socket import NAME, connected
+from hierindex.serve.questions.local_socket import HOLDER, NAME, connected
 
 PATIENCE = 60  # seconds, for a machine that is busy
 ASKED = Retrieve(question="the harbour of a1", mode="collapsed", top_k=50, token_budget=10_000)
@@ -121,25 +121,14 @@ def test_an_index_of_another_model_is_asked_with_that_one(own, monkeypatch) -> N
     assert loaded == ["hashing", "other"]
 
 
-@contextmanager
-def serving(folder: Path):
-    """The command in a process of its own, which serves the index in a folder."""
-    (folder / "err").touch()
-    served = started(["serve", "--index", "index", "--port", "0"], folder)
-    try:
-        waited(lambda: (folder / "err").read_text().endswith("\n") or not served.is_alive())
-        yield served
-    finally:
-        served.kill()
-        served.join()
+COMMAND = "serve", "--index", "index", "--port", "0"
 
 
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
 )
-def test_the_command_serves_until_it_is_stopped(own, tmp_path, number) -> None:
-    with serving(tmp_path) as served:
-        said = (tmp_path / "err").read_text()
+def test_the_command_serves_until_it_is_stopped(own, serving, tmp_path, number) -> None:
+    with serving(*COMMAND) as (served, said):
         (url,) = re.fullmatch(
             r"hierindex: Answering questions on index until Ctrl-C, at "
             r"(http://127.0.0.1:\d+/)openapi.json\n",
@@ -164,9 +153,9 @@ def test_the_command_serves_until_it_is_stopped(own, tmp_path, number) -> None:
     assert not (tmp_path / "index" / NAME).exists()
 
 
-def test_after_a_kill_commands_answer_and_another_server_starts(own, tmp_path) -> None:
+def test_after_a_kill_commands_answer_and_another_server_starts(own, serving, tmp_path) -> None:
     folder, asked = tmp_path / "index", Outline(budget=500)
-    with serving(tmp_path) as served:
+    with serving(*COMMAND) as (served, _):
         assert reply_to(asked, folder)
         with pytest.raises(InputError, match=f"is served by process {served.pid} already"):
             own.serve(0)
@@ -182,6 +171,19 @@ def test_after_a_kill_commands_answer_and_another_server_starts(own, tmp_path) -
     with own.serve(0), pytest.raises(InputError, match=r"Nothing can be served at 192\.0\.2\.1"):
         HierarchicalIndex(HierarchyStore(tmp_path / "none")).serve(0, "192.0.2.1")
     assert not (folder / NAME).exists()
+
+
+def test_the_server_of_a_folder_that_was_moved_is_named(own, tmp_path) -> None:
+    moved, pid = tmp_path / "moved", os.getpid()
+    with own.serve():
+        Path(own.store.uri).rename(moved)
+        assert reply_to(Outline(budget=500), moved) is None
+        with pytest.raises(InputError, match=f"by process {pid} already; .* by `kill {pid}`"):
+            HierarchicalIndex(HierarchyStore(moved), HashingEmbedding()).serve()
+    with HierarchicalIndex(HierarchyStore(moved), HashingEmbedding()).serve():
+        assert reply_to(Outline(budget=500), moved)
+    assert not (moved / NAME).exists()
+    assert not (moved / HOLDER).exists()
 
 
 def test_what_is_being_answered_is_finished(own, monkeypatch) -> None:

@@ -3,19 +3,27 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from dataclasses import asdict
+from pathlib import Path
+from threading import Event, Lock
 from urllib.parse import urlsplit
 
 import httpx
+import jsonschema
 import pytest
 from fakes import HashingEmbedding
+from serve.questions.conftest import Http
 
 from hierindex import HierarchicalIndex, HierarchyStore, __version__
-from hierindex.respond.answer import Answer
+from hierindex.respond.answer import Answer, source_of
+from hierindex.serve import busy
 from hierindex.serve.app import MOST_BYTES
 from hierindex.serve.description import described
 from hierindex.serve.explorer.endpoints import ENDPOINTS as OF_EXPLORER
-from hierindex.serve.questions.endpoints import AT_ONCE, ENDPOINTS
+from hierindex.serve.questions.client import answer_to, reply_to
+from hierindex.serve.questions.endpoints import AT_ONCE, ENDPOINTS, Outline
+
+ONLY = {"additionalProperties": False}
 
 
 def references(value) -> set[str]:
@@ -27,6 +35,16 @@ def references(value) -> set[str]:
         case list():
             return set().union(*map(references, value))
     return set()
+
+
+def closed(schema):
+    """A schema whose objects have no properties but those that it names."""
+    match schema:
+        case {"properties": _, "type": "object"}:
+            return {key: closed(each) for key, each in schema.items()} | ONLY
+        case dict():
+            return {key: closed(each) for key, each in schema.items()}
+    return schema
 
 
 @pytest.mark.parametrize("endpoints", [ENDPOINTS, OF_EXPLORER], ids=["questions", "explorer"])
@@ -58,19 +76,27 @@ def test_no_model_is_loaded_by_request(http, path, name) -> None:
 
 def test_answers_are_as_described(http) -> None:
     description = http.get("/openapi.json").json()
-    schemas = description["components"]["schemas"]
-
-    def described_by(path: str) -> dict:
+    question = {"question": "Who met the harbour?"}
+    root = http.ask("/outline", budget=200)["nodes"][0]["id"]
+    answers = {
+        "/query": [http.ask("/query", **question)],
+        "/retrieve": [http.ask("/retrieve", **question)],
+        "/outline": [http.ask("/outline")],
+        "/show": [http.ask("/show", node=root, source=source) for source in (True, False)],
+        "/health": [http.get("/health").json()],
+    }
+    assert {*answers} == {*description["paths"]}
+    for path, each in answers.items():
         (operation,) = description["paths"][path].values()
-        return operation["responses"]["200"]["content"]["application/json"]["schema"]
-
-    answer, schema = http.ask("/query", question="Who met the harbour?"), described_by("/query")
-    assert {*schema["required"]} <= {*answer} <= {*schema["properties"]}
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        strict = closed({**schema, "components": description["components"]})
+        for answer in each:
+            jsonschema.validate(answer, strict)
+            assert answer
+    (operation,) = description["paths"]["/query"].values()
+    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     assert {*schema["properties"]} == {*Answer.__dataclass_fields__} - {"calls"}
-    assert schemas["Error"]["required"] == ["error"]
-    found = http.ask("/retrieve", question="Who met the harbour?")
-    for source in (*answer["sources"], *found["nodes"], *http.ask("/outline")["nodes"]):
-        assert {*source} == {*schemas["Source"]["required"]}
+    assert description["components"]["schemas"]["Error"]["required"] == ["error"]
 
 
 def test_its_health_is_known(own) -> None:
@@ -86,8 +112,12 @@ def test_a_retrieval_is_that_of_the_index(http, shared) -> None:
     asked = {"question": "a lantern and a violin", "mode": "level", "level": 0, "by": "dense"}
     found = http.ask("/retrieve", **asked, where=["author=Ada"])["nodes"]
     retriever = shared.as_retriever(mode="level", level=0, by="dense")
-    of_ada = [n for n in retriever.retrieve(asked["question"]) if n.metadata["author"] == "Ada"]
-    assert [each["id"] for each in found][: len(of_ada)] == [node.node_id for node in of_ada]
+    nodes = retriever.retrieve(asked["question"])
+    sources = [asdict(source_of(node)) for node in nodes]
+    assert [each.pop("raw_score") for each in sources] == [each["score"] for each in sources]
+    assert http.ask("/retrieve", **asked)["nodes"] == sources
+    of_ada = [node.node_id for node in nodes if node.metadata["author"] == "Ada"]
+    assert [each["id"] for each in found][: len(of_ada)] == of_ada
     assert {each["citations"][0]["document"] for each in found} == {"a.txt", "c.txt"}
 
 
@@ -125,10 +155,63 @@ def test_a_request_that_is_none_is_refused_in_a_sentence(http, body, said) -> No
     assert len(answer.content) < 500
 
 
+@pytest.mark.parametrize(
+    ("path", "name", "most"),
+    [
+        ("/retrieve", "top_k", 1000),
+        ("/query", "token_budget", 100_000),
+        ("/outline", "budget", 100_000),
+        ("/show", "context", 100_000),
+    ],
+)
+def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
+    asked = {"question": "harbour"}
+    if path == "/show":
+        asked = {"node": http.ask("/outline", budget=200)["nodes"][0]["id"], "source": True}
+    assert http.ask(path, **asked, **{name: most})
+    for number in (most + 1, 10**4000):
+        said = http.sentence(path, 422, **asked, **{name: number})
+        assert said == f"{name} must be at most {most:,}."
+    (operation,) = http.get("/openapi.json").json()["paths"][path].values()
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert schema["properties"][name]["maximum"] == most
+
+
+def test_a_command_answers_by_itself_what_a_server_refuses(http, shared) -> None:
+    folder, most = Path(shared.store.uri), Outline.most["budget"]
+    assert reply_to(Outline(budget=most + 1), folder) is None
+    assert answer_to(Outline(budget=most + 1), folder) == http.ask("/outline", budget=most)
+
+
+def test_a_server_has_a_bound_of_waiting_requests(own, monkeypatch) -> None:
+    asking, go_on = Event(), Event()
+
+    def slow(self, query):
+        asking.set()
+        assert go_on.wait(60)
+        return self._vector(query)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(busy, "MOST_AT_ONCE", 1)
+        server = own.serve(0)
+    with server, Http(base_url=server.url, timeout=60) as http, ThreadPoolExecutor(1) as client:
+        http.ask("/retrieve", question="first")
+        monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)
+        waiting = client.submit(http.ask, "/retrieve", question="slow")
+        assert asking.wait(60)
+        said = http.sentence("/retrieve", 429, question="too many")
+        assert http.ask("/outline")
+        go_on.set()
+        assert waiting.result()["nodes"]
+        assert http.ask("/retrieve", question="later")["nodes"]
+    assert said == "The server has 1 requests to answer; ask later."
+
+
 def test_a_huge_body_is_refused_in_a_sentence(http) -> None:
-    longest = json.dumps({"question": "harbour " * (MOST_BYTES // 8 - 4)})
+    asked = {"question": "harbour " * (MOST_BYTES // 8 - 20), "level": 0, "by": "dense"}
+    longest = json.dumps(asked).ljust(MOST_BYTES)
     assert http.post("/retrieve", content=longest).status_code == 200
-    for body in (longest + " " * MOST_BYTES, (b" " * 2**16 for _ in range(400))):
+    for body in (f"{longest} ", (b" " * 2**16 for _ in range(40))):
         answer = http.post("/retrieve", content=body)
         assert answer.status_code == 413
         assert "The body of a request has at most 65,536 bytes" in answer.json()["error"]
@@ -164,20 +247,20 @@ def test_other_machines_need_the_token(own) -> None:
         url = f"http://127.0.0.1:{urlsplit(server.url).port}/health"
         for token in ("x", "a b", f"{server.token}x"):
             answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"})
-            assert (answer.status_code, [*answer.json()]) == (403, ["error"])
+            assert (answer.status_code, [*answer.json()]) == (401, ["error"])
+            assert answer.headers["www-authenticate"] == "Bearer"
         assert httpx.get(url, headers={"Authorization": f"Bearer {server.token}"}).is_success
 
 
-def test_many_at_once_get_what_each_gets_alone(http, shared) -> None:
+def test_many_at_once_get_what_each_gets_alone(http) -> None:
     words = "harbour lantern orchard glacier copper thistle meadow granite".split()
-    alone = {word: http.ask("/retrieve", question=word) for word in words}
 
-    def asked(word: str) -> bool:
-        answer = httpx.post(f"{http.base_url}retrieve", json={"question": word}, timeout=60)
-        return answer.json() == alone[word]
+    def asked(word: str) -> bytes:
+        return http.post("/retrieve", json={"question": word}).content
 
+    alone = [*map(asked, words)]
     with ThreadPoolExecutor(32) as clients:
-        assert all(clients.map(asked, words * 8))
+        assert [*clients.map(asked, words * 8)] == alone * 8
 
 
 def test_few_threads_answer_at_once(own, monkeypatch) -> None:
