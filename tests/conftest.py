@@ -20,7 +20,9 @@ from hypothesis import HealthCheck, settings
 
 import hierindex
 
-gc.set_threshold(100_000)  # new objects, as in the command line; at 700, a tenth of the time is lost
+gc.set_threshold(
+    100_000
+)  # new objects, as in the command line; at 700, a tenth of the time is lost
 
 # On a busy machine the first text takes seconds to draw; CI draws the same examples each time.
 settings.register_profile(

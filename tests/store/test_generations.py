@@ -475,7 +475,10 @@ WRITES = {
     "build anew": lambda other, _: (other.clear(), other.add(nodes("xyz"))),
     "keep fewer": lambda _, folder: others(folder, 1).add(nodes("d")),
     "delete the folder": lambda _, folder: rmtree(folder, ignore_errors=True),
-    "another folder": lambda _, folder: (rmtree(folder, ignore_errors=True), others(folder, 3).add(nodes("w"))),
+    "another folder": lambda _, folder: (
+        rmtree(folder, ignore_errors=True),
+        others(folder, 3).add(nodes("w")),
+    ),
 }
 
 
