@@ -45,10 +45,9 @@ ERRORS = [
     ("query", QUESTION, "--mode", "level"),
     ("query", QUESTION, "--token-budget", "1"),
     ("query", QUESTION, "--beam", "2"),
-    ("outline", "--budget", "0"),
+    ("outline", "--budget", "1"),
     ("outline", "--of", "none.txt"),
     ("show", "zz"),
-    ("show", "ID", "--source", "--context", "-1"),
 ]
 
 
