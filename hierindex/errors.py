@@ -100,9 +100,8 @@ def shown(value: Any) -> str:
     >>> shown(["top", "deep"]), shown(""), shown([])
     ("'top', 'deep'", 'nothing', 'nothing')
     """
-    if isinstance(value, str | list) and not value:
-        return "nothing"
-    text = ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
+    values = value if isinstance(value, list) else [value]
+    text = ", ".join(repr(each) if each != "" else "nothing" for each in values) or "nothing"
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
