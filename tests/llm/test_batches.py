@@ -546,6 +546,20 @@ def test_results_that_were_deleted_are_asked_for_again():
     assert (sizes(server), server.requests) == ([8, 8], [])
 
 
+def test_results_that_are_deleted_before_they_are_read_are_asked_for_again():
+    def deletes(number):
+        path = server.calls[number].removeprefix("GET ").removesuffix("/content")
+        if number == 6:
+            server.serve("DELETE", path, {}, b"", {})
+
+    server = BatchServer(api_faults=deletes)
+    with server:
+        rewrites = rewrite(server)
+    assert server.calls[6].endswith("/content")
+    assert texts_of(rewrites) == texts_of(by_ones())
+    assert (sizes(server), server.requests) == ([8, 8], [])
+
+
 def test_two_builds_at_once_get_all_they_ask_for():
     together, results = threading.Barrier(2, timeout=20), {}
 
@@ -565,11 +579,18 @@ def test_two_builds_at_once_get_all_they_ask_for():
 
 
 def test_a_batch_holds_no_more_than_the_token_limit():
-    with BatchServer() as server, pytest.raises(LimitError, match="tokens of the budget are spent"):
+    spent = []
+
+    def plan(number):
+        spent.append(sum(map(server.count, server.done.elements())))
+        return Plan()
+
+    server = BatchServer(plans=plan)
+    with server, pytest.raises(LimitError, match="tokens of the budget are spent"):
         rewrite(server, token_limit=1000)
-    n_tokens = [server.count(prompt) for prompt in server.paid.elements()]
-    assert 1 <= sizes(server)[0] <= 1000 // (max(n_tokens) + 200)
-    assert sum(n_tokens) <= 1000
+    least = min(map(server.count, server.done)) + 200  # of a request, as the limit counts it
+    assert all(s + n * least <= 1000 for s, n in zip(spent, sizes(server), strict=True))
+    assert sum(map(server.count, server.paid.elements())) <= 1000
 
 
 def test_with_a_token_limit_the_rest_follows_if_answers_were_short():
@@ -582,10 +603,18 @@ def test_with_a_token_limit_the_rest_follows_if_answers_were_short():
 
 
 def test_batches_that_run_count_for_the_token_limit():
-    with BatchServer() as server:
+    """Nothing is sent beside them that might exceed it."""
+    before = []
+
+    def plan(number):
+        before.append([batch.status for batch in server.batches])
+        return Plan()
+
+    with BatchServer(plans=plan) as server:
         assert killed_at(server, 3, texts=TEXTS[:4])
         with pytest.raises(LimitError):
             rewrite(server, [*TEXTS[:4], *OTHERS], token_limit=1500)
+    assert before[:2] == [[], ["completed"]]
     assert sum(sizes(server)) < 12
 
 
