@@ -100,13 +100,14 @@ def count_words(text: str) -> int:
     return len(text.split())
 
 
-def _prompt(body: dict[str, Any]) -> str:
+def prompt_in(body: dict[str, Any]) -> str:
+    """Return the contents of all messages of a request, joined."""
     contents = [message["content"] for message in body.get("messages", [])] or [body["prompt"]]
     parts = [part for c in contents for part in (c if isinstance(c, list) else [c or ""])]
     return "\n\n".join(part if isinstance(part, str) else part.get("text", "") for part in parts)
 
 
-def _answers(
+def answers_to(
     request: Request, text: str, finish_reason: str, tokens: Tokens
 ) -> list[dict[str, Any]]:
     """Return the whole answer; or of a stream an event per word, then the usage if asked for.
@@ -149,7 +150,9 @@ def _is_open(connection: socket) -> bool:
         return False
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
+    """Answers a request as the server says."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: "LoopbackServer"
@@ -159,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        request = Request(self.path, body, _prompt(body), self.headers["Authorization"])
+        request = Request(self.path, body, prompt_in(body), self.headers["Authorization"])
         with self.server.in_flight(request, self.connection) as number:
             fault = self._fault(number, request)
             select([self.connection], [], [], self.server.latency + fault.delay)
@@ -173,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
         # Noted before it is sent, so that a client that has it finds it in the log.
         self.server.outcomes[number] = Outcome(fault, tokens if whole else None)
         try:
-            self._answer(request, fault, _answers(request, text, fault.finish_reason, tokens))
+            self._answer(request, fault, answers_to(request, text, fault.finish_reason, tokens))
         except ConnectionError:
             self.server.outcomes[number] = Outcome(fault)
             raise
@@ -247,6 +250,7 @@ class LoopbackServer(ThreadingHTTPServer):
     goes away.
     """
 
+    handler: type[Handler] = Handler
     daemon_threads = False  # so that closing joins them
     request_queue_size = 256  # the default of 5 makes a burst wait for retransmissions
 
@@ -258,7 +262,7 @@ class LoopbackServer(ThreadingHTTPServer):
         window: int | None = None,
         count: Callable[[str], int] = count_words,
     ):
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", 0), self.handler)
         self.reply, self.faults, self.latency = reply, faults, latency
         self.window, self.count = window, count
         self.base_url = f"http://127.0.0.1:{self.server_port}/v1"

@@ -116,6 +116,7 @@ def estimated(estimate: dict[str, Any]) -> str:
         ("completion tokens (maximum)", estimate["completion_tokens"]),
         ("cached summaries", estimate["cached_summaries"]),
         ("price (maximum)", estimate["price"]),
+        ("price with --llm-batch (maximum)", estimate["batch_price"]),
     ]
     costs = table(("", "estimate"), ((name, _range(n)) for name, n in rows if n is not None))
     levels = [{"level": x["level"], "nodes": _range(x["nodes"])} for x in estimate["levels"]]

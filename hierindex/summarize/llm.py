@@ -15,6 +15,7 @@ from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
 from hierindex.llm.attempts import WAIT
+from hierindex.llm.batched import Ask, BatchedModel, with_client
 from hierindex.llm.client import TIMEOUT, lacks_async, shaping, without_retries
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
@@ -56,13 +57,17 @@ class LLMRewriter:
         is not sent.
     record : str or Path, optional
         File to which each prompt and its answer are appended as a line of JSON.
+    batch : bool
+        Whether the prompts of a level are sent as one batch, which OpenAI answers within a day at
+        half the price; see `BatchedModel`. A build that is interrupted and started again waits
+        for the same batch. The summaries are the same.
     wait : wait_base
         Tenacity's wait between attempts.
 
     Raises
     ------
     InputError
-        If an argument is invalid.
+        If an argument is invalid, or `batch` is set and the model does not speak OpenAI's protocol.
     ModelError
         While rewriting, if the service cannot be reached, refuses every request or never
         answers. Other failures (5xx, timeouts, unusable answers) are retried; if this fails, the
@@ -82,6 +87,7 @@ class LLMRewriter:
         deadline: float | None = None,
         token_limit: int | None = None,
         record: str | Path | None = None,
+        batch: bool = False,
         wait: wait_base = WAIT,
     ) -> None:
         require(is_whole(concurrency, 1), "concurrency", "an integer of at least 1", concurrency)
@@ -96,6 +102,9 @@ class LLMRewriter:
             )
         check_prompt(prompt)
         self.llm = without_retries(llm, timeout)
+        if batch:
+            self.llm = with_client(self.llm)
+        self.batch = batch
         self.concurrency = concurrency
         self.prompt = prompt
         self.timeout = timeout
@@ -137,8 +146,8 @@ class LLMRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
-        complete = self._in_threads(max_tokens)
-        return run_apart(self._requests(complete, max_tokens, resources).rewrites(texts))
+        complete = _in_threads(self._ask(self.llm, max_tokens))
+        return run_apart(self._rewrites(texts, complete, max_tokens, resources))
 
     @dispatcher.span
     async def arewrite(
@@ -146,18 +155,31 @@ class LLMRewriter:
     ) -> list[Rewrite]:
         """Do what `rewrite` does, with the model's async methods if it has them."""
         if lacks_async(type(self.llm), "acomplete"):
-            complete = self._in_threads(max_tokens)
+            complete = _in_threads(self._ask(self.llm, max_tokens))
         else:
             complete = partial(self.llm.acomplete, **self._options(max_tokens))
-        return await self._requests(complete, max_tokens, resources).rewrites(texts)
+        return await self._rewrites(texts, complete, max_tokens, resources)
 
-    def _in_threads(self, max_tokens: int) -> Complete:
-        ask = partial(self.llm.complete, **self._options(max_tokens))
+    async def _rewrites(
+        self,
+        texts: Sequence[str],
+        complete: Complete,
+        max_tokens: int,
+        resources: Resources | None,
+    ) -> list[Rewrite]:
+        requests = self._requests(complete, max_tokens, resources)
+        if not self.batch:
+            return await requests.rewrites(texts)
+        model = BatchedModel(self.llm, requests.service, requests.resources.progress)
+        ask = partial(self._ask, max_tokens=max_tokens)
+        requests.complete = _in_threads(ask(model.llm))
+        requests.prepare = partial(model.prepare, ask=ask)
+        rewrites = await requests.rewrites(texts)
+        await model.forget()  # as all are in the cache
+        return rewrites
 
-        async def complete(prompt: str) -> CompletionResponse:
-            return await in_daemon_thread(partial(ask, prompt))
-
-        return complete
+    def _ask(self, llm: LLM, max_tokens: int) -> Ask:
+        return partial(llm.complete, **self._options(max_tokens))
 
     def _requests(
         self, complete: Complete, max_tokens: int, resources: Resources | None
@@ -191,3 +213,10 @@ class LLMRewriter:
         if "max_tokens" not in type(self.llm).model_fields:
             return {}
         return {"max_tokens": self.completion_tokens(max_tokens)}
+
+
+def _in_threads(ask: Ask) -> Complete:
+    async def complete(prompt: str) -> CompletionResponse:
+        return await in_daemon_thread(partial(ask, prompt))
+
+    return complete
