@@ -59,6 +59,11 @@ class Connection:
         if is_file:
             raise InputError(f"An index must be a folder, but {uri!r} is a file; name a folder.")
 
+    @property
+    def files(self) -> tuple[str, dict[str, str] | None]:
+        """The URI of the table's files, and the options of its object store."""
+        return f"{self._database.rstrip('/')}/{self.name}.lance", self._storage_options
+
     def client(self) -> "DBConnection":
         """Return a sync connection."""
         import lancedb

@@ -1,11 +1,13 @@
 """The table of an index: its generations, and writes to it."""
 
+import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import GenerationError, InputError
+from hierindex.store.fragments import Fragments
 from hierindex.store.generations import (
     ADDED,
     checkout,
@@ -153,7 +155,7 @@ class Table(Turns):
 
     async def replace(
         self,
-        rows: "pa.RecordBatchReader",
+        rows: "pa.RecordBatchReader | Fragments",
         report: dict[str, Any],
         changes: dict[str, int],
         *,
@@ -248,14 +250,20 @@ class Table(Turns):
         check_format(await table.schema(), self.uri)
         return (table if held else None), held
 
-    async def _overwritten(self, rows: "pa.RecordBatchReader") -> "AsyncTable":
+    async def _overwritten(self, rows: "pa.RecordBatchReader | Fragments") -> "AsyncTable":
         """Replace all rows in one commit, which creates the table if needed."""
         import pyarrow as pa
 
+        before = await self.open()
+        if isinstance(rows, Fragments):
+            version = None if before is None else await before.version()
+            await asyncio.to_thread(rows.commit, version)
+            table = await (await self.connect()).open_table(self.name)
+            rows.check(await table.count_rows())
+            return table
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)
-        exists = await self.open() is not None
         return await (await self.connect()).create_table(
-            self.name, named, mode="overwrite" if exists else "create"
+            self.name, named, mode="create" if before is None else "overwrite"
         )
 
     async def _publish(
