@@ -11,8 +11,11 @@ from hierindex.errors import InputError
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
+    from hierindex.indexing.engine import Engine
     from hierindex.indexing.estimate import Estimate
     from hierindex.settings import Settings
+
+ENGINES = ("local", "ray")
 
 
 @options.with_settings(
@@ -43,6 +46,18 @@ def build(
             help="Replace the index even if its method or models change or most documents go.",
         ),
     ] = False,
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="NAME", help="local, or ray for a Ray cluster.")
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            "--ray-address",
+            metavar="HOST:PORT",
+            help="Address of the cluster's head node; by default the cluster that runs on this "
+            "machine, or else the cores of this machine.",
+        ),
+    ] = None,
     timings: options.Timings = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -54,6 +69,10 @@ def build(
 
     if quick and not dry_run:
         raise InputError("--quick can only be used with --dry-run.")
+    if engine not in ENGINES:
+        raise InputError(f"--engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+    if ray_address is not None and engine != "ray":
+        raise InputError("--ray-address can only be used with --engine ray.")
     with shown_progress() as progress:
         given: dict[str, Any] = {
             "hierarchy": hierarchy_of(settings),
@@ -63,7 +82,10 @@ def build(
         if dry_run:
             estimate = HierarchicalIndex.estimate(sources, index, quick=quick, **given)
         else:
-            report = HierarchicalIndex.build(sources, index, replace=replace, **given).last_build
+            on = _cluster(ray_address) if engine == "ray" else None
+            report = HierarchicalIndex.build(
+                sources, index, replace=replace, engine=on, **given
+            ).last_build
     if dry_run:
         print_estimate(estimate, settings, as_json)
     else:
@@ -71,6 +93,12 @@ def build(
         print_result(report.to_json(), as_json, timed if timings else built)
         if report.generation == 1:
             note_next("Ask it", "query", "QUESTION", "--index", str(index), as_json=as_json)
+
+
+def _cluster(address: str | None) -> "Engine":
+    from hierindex.scale.engine import RayEngine
+
+    return RayEngine(address)
 
 
 def print_estimate(estimate: "Estimate", settings: "Settings", as_json: bool) -> None:
