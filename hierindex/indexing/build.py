@@ -11,7 +11,7 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.cache.file import Cache
-from hierindex.embed.model_identity import fingerprint, is_same_name
+from hierindex.embed.model_identity import is_same_name
 from hierindex.errors import FormatError, InputError
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.growth import Grown
@@ -203,12 +203,10 @@ def build_tree(
     progress, watch = progress or hierarchy.progress, Stopwatch()
     check_writable(store.uri)
     sources = checked(sources)
-    with watch("load"):
-        model = fingerprint(hierarchy.embedder.embed_model)
     with ExitStack() as opened:
         with watch("load"):
             opened.enter_context(store.writing("build"))
-            at_work = engine(store, model, progress)
+            at_work = engine(store, hierarchy, progress)
             cache, read, workers = opened.enter_context(at_work)
             snapshot = held_by(store)
             before, was = held_documents(snapshot), Remembered.of(snapshot)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hierindex.cache.file import Cache, open_cache
 from hierindex.hierarchy.growth import Grown
+from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.reading import ReadFiles, file_reader
 from hierindex.progress import Progress
 from hierindex.store.fragments import Fragments
@@ -38,8 +39,8 @@ class AtWork(NamedTuple):
     workers: Workers
 
 
-Engine = Callable[[HierarchyStore, str | None, Progress], AbstractContextManager[AtWork]]
-"""Starts workers for the build of an index with an embedding model, given its fingerprint."""
+Engine = Callable[[HierarchyStore, Hierarchy, Progress], AbstractContextManager[AtWork]]
+"""Starts workers for the build of an index."""
 
 
 class Here:
@@ -59,9 +60,10 @@ HERE = Here()
 
 @contextmanager
 def in_this_process(
-    store: HierarchyStore, model: str | None, progress: Progress
+    store: HierarchyStore, hierarchy: Hierarchy, progress: Progress
 ) -> Iterator[AtWork]:
     """Read and grow in this process; see `Engine`."""
+    model = hierarchy.embedder.fingerprint
     with (
         open_cache(store.uri, model) as cache,
         file_reader(store, progress, cache.readings) as read,

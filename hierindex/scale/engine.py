@@ -14,6 +14,7 @@ from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, SourceError
 from hierindex.hierarchy.grown_documents import GrownDocuments
 from hierindex.hierarchy.growth import Grown
+from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing import build
 from hierindex.indexing.build import Job
 from hierindex.indexing.engine import AtWork, Rows
@@ -65,10 +66,13 @@ class RayEngine:
 
     @contextmanager
     def __call__(
-        self, store: HierarchyStore, model: str | None, progress: Progress
+        self, store: HierarchyStore, hierarchy: Hierarchy, progress: Progress
     ) -> Iterator[AtWork]:
         """Start workers for a build; see `Engine`."""
-        with cluster(self.address), _shared(store.uri, model) as actor:
+        with (
+            cluster(self.address),  # before the model is loaded
+            _shared(store.uri, hierarchy.embedder.fingerprint) as actor,
+        ):
             cache = shared_cache(actor)
             reader = partial(_read, memory=cache.readings, progress=progress)
             yield AtWork(cache, reader, _OnCluster(actor, self.workers))
