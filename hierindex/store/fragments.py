@@ -5,16 +5,21 @@ reads a file before it is committed; those of a writer that was killed are never
 removed with the files of earlier generations.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from llama_index.core.schema import BaseNode
 
 from hierindex.errors import HierindexError, InputError
+from hierindex.store.connection import Connection
 from hierindex.store.row_file import tables
 from hierindex.store.schema import identity, schema
+
+if TYPE_CHECKING:
+    from lancedb.table import AsyncTable
 
 
 class Written(NamedTuple):
@@ -92,14 +97,27 @@ class Fragments:
             raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
         self._written.append(written)
 
-    def commit(self, version: int | None) -> None:
-        """Make the rows the next version of the table, in the order in which they were added.
+    async def committed(self, connection: Connection) -> "AsyncTable":
+        """Make the rows all rows of a table, in one commit; return the table, not yet published.
 
-        Parameters
-        ----------
-        version : int or None
-            The version before; None if there is no table yet.
+        Raises
+        ------
+        HierindexError
+            If the table then has another number of rows than were written.
         """
+        before = await connection.open()
+        version = None if before is None else await before.version()
+        await asyncio.to_thread(self._commit, version)
+        table = await (await connection.connect()).open_table(connection.name)
+        if (n_rows := await table.count_rows()) != self.n_rows:
+            raise HierindexError(
+                f"{self.n_rows:,} rows were written to {connection.uri!r}, which has {n_rows:,} of "
+                "them; nothing was published. Build again."
+            )
+        await table.optimize()  # joins the files of many writers, while there are no indices
+        return table
+
+    def _commit(self, version: int | None) -> None:
         import lance
 
         columns = schema(max(each.n_dims for each in self._written)).with_metadata(identity())
@@ -114,11 +132,3 @@ class Fragments:
             read_version=version,
             storage_options=self.place.storage_options,
         )
-
-    def check(self, n_rows: int) -> None:
-        """Raise HierindexError if the table has another number of rows than were written."""
-        if n_rows != self.n_rows:
-            raise HierindexError(
-                f"{self.n_rows:,} rows were written to {self.place.uri!r}, which has {n_rows:,} of "
-                "them; nothing was published. Build again."
-            )

@@ -1,6 +1,5 @@
 """The table of an index: its generations, and writes to it."""
 
-import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -252,18 +251,14 @@ class Table(Turns):
 
     async def _overwritten(self, rows: "pa.RecordBatchReader | Fragments") -> "AsyncTable":
         """Replace all rows in one commit, which creates the table if needed."""
+        if isinstance(rows, Fragments):
+            return await rows.committed(self)
         import pyarrow as pa
 
-        before = await self.open()
-        if isinstance(rows, Fragments):
-            version = None if before is None else await before.version()
-            await asyncio.to_thread(rows.commit, version)
-            table = await (await self.connect()).open_table(self.name)
-            rows.check(await table.count_rows())
-            return table
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)
+        exists = await self.open() is not None
         return await (await self.connect()).create_table(
-            self.name, named, mode="create" if before is None else "overwrite"
+            self.name, named, mode="overwrite" if exists else "create"
         )
 
     async def _publish(

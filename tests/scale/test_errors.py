@@ -11,6 +11,7 @@ from store.trees import tree
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import HierindexError, InputError
 from hierindex.scale.engine import RayEngine
+from hierindex.store.fragments import Written
 
 MOST = 10.0  # seconds
 
@@ -55,22 +56,55 @@ def test_numbers_of_workers(workers):
         RayEngine(workers=workers)
 
 
-def test_rows_are_counted_before_they_are_published(tmp_path):
+@pytest.fixture
+def store(tmp_path):
     pytest.importorskip("lance", reason="run `make test-ray`")
-    store, nodes = HierarchyStore(tmp_path), tree()
+    return HierarchyStore(tmp_path)
+
+
+def replaced(store, nodes, n_writers):
+    """Write nodes as so many processes would, and publish them."""
     rows = store.fragments()
-    rows.add(nodes[:2])
-    rows.add_written(rows.place.write(nodes[2:]))
-    assert store.replace(rows, {}) == 1
-    assert {n.node_id: n.to_dict() for n in store.get_nodes()} == {
-        n.node_id: n.to_dict() for n in store.get_nodes([n.node_id for n in nodes])
-    }
-    assert len(store.get_nodes()) == len(nodes)
+    for i in range(n_writers):
+        rows.add_written(rows.place.write(nodes[i::n_writers]))
+    return store.replace(rows, {})
+
+
+def test_rows_of_many_writers_are_one_generation(store, tmp_path):
+    nodes = tree()
+    store.replace(nodes, {})
+    held = [node.to_dict() for node in store.get_nodes()]
+    other = HierarchyStore(tmp_path / "other")
+    assert replaced(other, nodes, 1) == 1
+    assert [node.to_dict() for node in other.get_nodes()] == held
+    assert replaced(other, nodes, 3) == 2
+    by_id = sorted((node.to_dict() for node in other.get_nodes()), key=lambda node: node["id_"])
+    assert by_id == sorted(held, key=lambda node: node["id_"])
+
+
+def test_files_of_earlier_generations_do_not_remain(store, tmp_path):
+    sizes = []
+    for _ in range(4):
+        replaced(store, tree(), 3)
+        sizes.append(len([*(tmp_path / "nodes.lance" / "data").iterdir()]))
+    assert sizes[2] == sizes[3]
+
+
+def test_rows_are_counted_before_they_are_published(store):
+    nodes = tree()
+    replaced(store, nodes, 2)
     torn = store.fragments()
-    torn.add_written(rows.place.write(nodes)._replace(n_rows=len(nodes) + 1))
+    torn.add_written(torn.place.write(nodes[1:])._replace(n_rows=len(nodes)))
     with pytest.raises(HierindexError, match="nothing was published"):
         store.replace(torn, {})
     assert store.snapshot().generation == 1
     assert len(store.get_nodes()) == len(nodes)
-    store.add(nodes[:1])  # the next writer tidies up
+    store.add(nodes[:1])  # after which the next writer goes on from the published generation
     assert len(store.get_nodes()) == len(nodes)
+
+
+def test_vectors_of_many_writers_have_one_dimension(store):
+    rows = store.fragments()
+    rows.add_written(Written(["{}"], 1, 3))
+    with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
+        rows.add_written(Written(["{}"], 1, 4))
