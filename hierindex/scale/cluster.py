@@ -35,17 +35,24 @@ def cluster(address: str | None) -> Iterator[None]:
     Raises
     ------
     InputError
-        If Ray is not installed, or there is no cluster at the address.
+        If Ray is not installed, there is no cluster at the address, or this process is connected
+        to another one.
     """
     try:
         import ray
     except ModuleNotFoundError as error:
         raise InputError("The engine ray needs `pip install 'hierindex[ray]'`.") from error
-    if ray.is_initialized():
-        yield
-        return
     if address is not None:
         _check_answers(address)
+    if ray.is_initialized():
+        known = ray.get_runtime_context().gcs_address
+        if address not in (None, "auto", known):
+            raise InputError(
+                f"This process is connected to the Ray cluster at {known!r}, not to the one at "
+                f"{address!r}; disconnect it with `ray.shutdown()`, or leave out the address."
+            )
+        yield
+        return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to a server of Ray's
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray will do, and says
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
