@@ -53,6 +53,7 @@ def cluster(address: str | None) -> Iterator[None]:
             )
         yield
         return
+    os.environ.setdefault("LANCE_LOG", "error")  # it warns of each file of a new table
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to a server of Ray's
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # as Ray will do, and says
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}

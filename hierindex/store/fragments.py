@@ -58,6 +58,7 @@ class Place:
             pa.RecordBatchReader.from_batches(schema(n_dims), batches),
             self.uri,
             schema=schema(n_dims),
+            mode="overwrite",  # whatever the table holds now
             storage_options=self.storage_options,
         )
         return Written([json.dumps(each.to_json()) for each in found], len(nodes), n_dims)
