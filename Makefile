@@ -7,7 +7,7 @@ INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Pyt
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo picture test types test-core test-rest test-browser test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses soak
+.PHONY: demo picture test types test-core test-rest test-browser test-ray test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -41,6 +41,10 @@ test-browser: $(TESTABLE)  ## the explorer's page in a real Chromium; its pictur
 format: $(TESTABLE)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+test-ray: $(TESTABLE)  ## builds on a Ray cluster of two nodes on this machine, which it installs
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[ray]'
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m 'slow or not slow' tests/scale
 
 test-slow: $(TESTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
 	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=thorough
@@ -85,6 +89,11 @@ bench-answers: $(READY)  ## and answers without a language model, and refusals: 
 bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's: make bench-responses CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench-responses CORPUS=folder"; exit 2; }
 	$(BIN)/python -W ignore tests/benchmarks/responses.py $(CORPUS)
+
+bench-ray: $(READY)  ## and builds by one worker and by two on a Ray cluster, and the driver's memory
+	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[ray]'
+	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py workers
+	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py memory
 
 soak: $(TESTABLE)  ## kills writers at KILLS=500 random moments, fills disks, sets clocks back
 	$(BIN)/python -W ignore tests/benchmarks/soak.py $(KILLS)

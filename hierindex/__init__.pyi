@@ -49,6 +49,7 @@ from .respond.compare import Comparison as Comparison
 from .respond.extractive_synthesizer import ExtractiveSynthesizer as ExtractiveSynthesizer
 from .retrieve.retrieved import RetrievedNode as RetrievedNode
 from .retrieve.retriever import HierarchyRetriever as HierarchyRetriever
+from .scale.engine import RayEngine as RayEngine
 from .store.vector_store import HierarchyStore as HierarchyStore
 from .summarize.bert import BertExtractor as BertExtractor
 from .summarize.claims import Claim as Claim

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from hierindex.hierarchy.hierarchy import Hierarchy
+    from hierindex.indexing.engine import Engine
     from hierindex.indexing.estimate import Estimate
     from hierindex.indexing.revisions import Source
     from hierindex.plot.evaluation import Reported
@@ -60,6 +61,7 @@ class HierarchicalIndex(RevisableTree):
         chunk_size: int | None = None,
         replace: bool = True,
         progress: "Progress | None" = None,
+        engine: "Engine | None" = None,
     ) -> Self:
         """Build an index of documents, or replace all documents of an existing one.
 
@@ -84,6 +86,9 @@ class HierarchicalIndex(RevisableTree):
             summariser, or without more than half of its documents.
         progress : Progress, optional
             Replaces the hierarchy's own callback.
+        engine : Engine, optional
+            What reads the documents and grows their trees: this process by default, or a cluster,
+            see `RayEngine`. The tree is the same.
 
         Returns
         -------
@@ -101,6 +106,7 @@ class HierarchicalIndex(RevisableTree):
         """
         from hierindex.hierarchy.transforms import SemanticHierarchy
         from hierindex.indexing.build import build_tree  # not needed for queries
+        from hierindex.indexing.engine import in_this_process
 
         hierarchy = hierarchy or SemanticHierarchy()
         store = HierarchyStore(uri)
@@ -112,6 +118,7 @@ class HierarchicalIndex(RevisableTree):
             chunk_size=chunk_size,
             replace=replace,
             progress=progress,
+            engine=engine or in_this_process,
         )
         return cls(store, hierarchy.embedder.embed_model, last_build=report)
 

@@ -1,7 +1,7 @@
 """Seconds that a build spends, by stage and level."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -35,7 +35,11 @@ class Stopwatch:
         try:
             yield
         finally:
-            spent = time.perf_counter() - start
+            self.add([Timing(stage, level, time.perf_counter() - start)])
+
+    def add(self, timings: Iterable[Timing]) -> None:
+        """Add what was measured elsewhere."""
+        for stage, level, spent in timings:
             self._seconds[stage, level] = self._seconds.get((stage, level), 0.0) + spent
 
     @property

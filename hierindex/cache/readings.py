@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from hierindex.cache.database import Database, optional
@@ -72,10 +72,14 @@ class ReadingCache:
         document : str or None
             Its hash; None if what was read makes no document.
         """
+        self.note(document, self._recent)
+        self._recent = set()
+
+    def note(self, document: str | None, keys: Set[str]) -> None:
+        """Note what was read for a document, as `read_for` does, by keys."""
         if document is not None:
-            self._uses.update((document, key) for key in self._recent)
-            self._used |= self._recent
-        self._recent.clear()
+            self._uses.update((document, key) for key in keys)
+            self._used |= keys
 
     def begin(self, documents: Iterable[str]) -> None:
         """Set the hashes of the documents whose readings `forget_the_rest` keeps."""

@@ -12,8 +12,11 @@ from hierindex.read.files import check_sources
 from hierindex.unsafe import visible
 
 if TYPE_CHECKING:
+    from hierindex.indexing.engine import Engine
     from hierindex.indexing.estimate import Estimate
     from hierindex.settings import Settings
+
+ENGINES = ("local", "ray")
 
 
 @options.with_settings(
@@ -44,12 +47,28 @@ def build(
             help="Replace the index even if its method or models change or most documents go.",
         ),
     ] = False,
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="NAME", help="local, or ray for a Ray cluster.")
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            "--ray-address",
+            metavar="HOST:PORT",
+            help="Address of the cluster's head node; by default the cluster that runs on this "
+            "machine, or else the cores of this machine.",
+        ),
+    ] = None,
     timings: options.Timings = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of an existing index."""
     if quick and not dry_run:
         raise InputError("--quick can only be used with --dry-run.")
+    if engine not in ENGINES:
+        raise InputError(f"--engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
+    if ray_address is not None and engine != "ray":
+        raise InputError("--ray-address can only be used with --engine ray.")
     check_sources(sources)
     from hierindex.cli.choose import hierarchy_of
     from hierindex.cli.progress import shown_progress
@@ -65,7 +84,10 @@ def build(
         if dry_run:
             estimate = HierarchicalIndex.estimate(sources, index, quick=quick, **given)
         else:
-            report = HierarchicalIndex.build(sources, index, replace=replace, **given).last_build
+            on = _cluster(ray_address) if engine == "ray" else None
+            report = HierarchicalIndex.build(
+                sources, index, replace=replace, engine=on, **given
+            ).last_build
     if dry_run:
         print_estimate(estimate, settings, as_json)
     else:
@@ -73,6 +95,12 @@ def build(
         print_result(report.to_json(), as_json, timed if timings else built)
         if report.generation == 1:
             note_next("Ask it", "query", "QUESTION", "--index", str(index), as_json=as_json)
+
+
+def _cluster(address: str | None) -> "Engine":
+    from hierindex.scale.engine import RayEngine
+
+    return RayEngine(address)
 
 
 def print_estimate(estimate: "Estimate", settings: "Settings", as_json: bool) -> None:

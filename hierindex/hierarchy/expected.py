@@ -93,7 +93,8 @@ def _grown(
     segments that its headings ask for. Those of higher levels depend on the cuts below.
     """
     nodes, n_written, n_read = [int(rows.sum())], 0, 0.0
-    for grouper in (*recipe.within, *recipe.across):
+    groupers: list[Grouper] = [*recipe.within, *recipe.across]
+    for grouper in groupers:
         if isinstance(grouper, ByMixture) and not grouper.per_document:
             rows, tokens = rows.sum(keepdims=True), tokens.sum(keepdims=True)
         while len(nodes) <= (recipe.max_levels or np.inf):

@@ -4,7 +4,6 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,17 +17,16 @@ from hierindex.cache.file import Cache, open_cache
 from hierindex.core.bounds import Caps
 from hierindex.core.groupers import ByMixture
 from hierindex.core.mixture import DEFAULT, Mixture
-from hierindex.core.revision import Revised
 from hierindex.core.tree import Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.embed.model_identity import fingerprint
 from hierindex.embed.runtime import Precision
 from hierindex.errors import InputError
-from hierindex.hierarchy.driver import Models, adrive, drive
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.expected import Expected, expected_trees
-from hierindex.hierarchy.growth import Aside, Grown, Growth, Parts, grow_nodes
+from hierindex.hierarchy.grower import Grower
+from hierindex.hierarchy.growth import Aside, Grown, Parts
 from hierindex.hierarchy.metadata import Merge
 from hierindex.hierarchy.recipe import ParentEmbedding, Recipe
 from hierindex.hierarchy.slices import refuse_slices
@@ -180,20 +178,35 @@ class Hierarchy(TransformComponent):
     ) -> Grown:
         """Grow a tree like `__call__` and also return its usage, statistics and timings.
 
-        See `grow_nodes` for `parts`, `earlier` and `aside`. `cache` has vectors and texts of
-        earlier builds, to which new ones are added, and `progress` replaces the hierarchy's own
-        callback.
+        The trees of documents are grown part by part, and then the levels above all of them. The
+        tree does not depend on the parts; to change an `earlier` one, they are of the documents
+        that are new or have changed. `cache` has vectors and texts of earlier builds, to which new
+        ones are added, `progress` replaces the hierarchy's own callback, and `aside` takes nodes
+        of documents that are finished, see `Growth`.
         """
-        growth = self._begin(parts, cache, earlier, aside)
-        return drive(growth, self._models(cache), progress or self.progress)
+        return self.grower(cache, progress).grow(parts, earlier, aside)
 
     @dispatcher.span
     async def agrow(
         self, parts: Parts, cache: Cache = NOTHING_KEPT, progress: Progress | None = None
     ) -> Grown:
         """Grow a tree like `grow`, without blocking the event loop."""
-        growth, models = self._begin(parts, cache, None, None), self._models(cache)
-        return await adrive(growth, models, progress or self.progress)
+        return await self.grower(cache, progress).agrow(parts)
+
+    def grower(self, cache: Cache = NOTHING_KEPT, progress: Progress | None = None) -> Grower:
+        """Return what grows the tree, or the trees of documents and then the levels above."""
+        is_known = not self._compares_vectors or self.embedder.fingerprint is not None
+        # The vector cache is not used for sentences: they belong to no one node.
+        embed = None if self._is_rehearsal else self.embedder.embed
+        return Grower(
+            self._recipe(),
+            self.embedder,
+            self._summarizer,
+            Resources(completions=cache.texts, embed=embed),
+            cache.vectors,
+            cache.texts if is_known else None,
+            progress or self.progress,
+        )
 
     def in_precision(self, precision: Precision) -> Self:
         """Return the hierarchy with its embedding model in a precision, if that has a choice."""
@@ -265,25 +278,10 @@ class Hierarchy(TransformComponent):
     def _by_mixture(self) -> ByMixture:
         return ByMixture(self.seed, self._caps(), self.mixture)
 
-    def _begin(
-        self, parts: Parts, cache: Cache, earlier: EarlierTree | None, aside: Aside | None
-    ) -> Growth:
-        known = not self._compares_vectors or self.embedder.fingerprint is not None
-        recipe = self._recipe()
-        if earlier is not None:
-            recipe = replace(recipe, across=[Revised(g) for g in self._groupers()[1]])
-        return grow_nodes(parts, recipe, cache.texts if known else None, earlier, aside)
-
     def _cache(self) -> AbstractContextManager[Cache]:
         if self.cache is None:
             return nullcontext(NOTHING_KEPT)
         return open_cache(str(self.cache), fingerprint(self.embedder.embed_model))
-
-    def _models(self, cache: Cache) -> Models:
-        # The vector cache is not used for sentences: they belong to no one node.
-        embed = None if self._is_rehearsal else self.embedder.embed
-        resources = Resources(completions=cache.texts, embed=embed)
-        return Models(self.embedder, self._summarizer, resources, cache.vectors)
 
     @property
     def _compares_vectors(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hierindex.core.groupers import ByMixture
 from hierindex.core.tree import Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.hierarchy.metadata import Merge
@@ -38,7 +39,7 @@ class Recipe:
 
     method: str
     within: Sequence[Grouper]  # of nodes of one document
-    across: Sequence[Grouper]  # of nodes of any document
+    across: Sequence[ByMixture]  # of nodes of any document
     embedder: Embedder
     summarizer: str  # name only
     shaped_by: str  # JSON of everything that determines a summary, apart from group and budget

@@ -10,15 +10,13 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.cache.file import Cache, open_cache
-from hierindex.embed.model_identity import fingerprint, is_same_name
+from hierindex.cache.file import Cache
+from hierindex.embed.model_identity import is_same_name
 from hierindex.errors import FormatError, InputError
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.growth import Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.changes import (
-    Documents,
-    Origin,
     Remembered,
     Revision,
     check_losses,
@@ -26,15 +24,14 @@ from hierindex.indexing.changes import (
     held_documents,
     kept_chunks,
 )
-from hierindex.indexing.parts import parted
-from hierindex.indexing.reading import file_reader
+from hierindex.indexing.engine import HERE, Engine, Rows, Workers, in_this_process
+from hierindex.indexing.parts import Part, parted
 from hierindex.indexing.report import BuildReport, nothing_changed, reported
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.indexing.settings import settings_of
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
-from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.record import RECORD_KEYS, NodeRecord
+from hierindex.read.split import sentence_splitter
 from hierindex.store.prefilter import by_texts
 from hierindex.store.row_file import RowFile
 from hierindex.store.rows import to_nodes
@@ -65,6 +62,7 @@ class Job:
     watch : Stopwatch
     purge : bool
         Whether nothing of earlier generations may remain in the index.
+    workers : Workers
     """
 
     revision: Revision
@@ -77,38 +75,45 @@ class Job:
     progress: Progress
     watch: Stopwatch
     purge: bool = False
+    workers: Workers = HERE
 
     @property
     def is_anew(self) -> bool:
         """Whether the whole tree is grown, instead of what changes of the one that there is."""
         return self.revision.anew or not self.snapshot.exists
 
-    def chunks(self) -> Iterator[list[BaseNode]]:
-        """Yield the chunks to grow a tree over, in parts, in the order of their documents.
+    def parts(self, most: int | None = None) -> Iterator[Part]:
+        """Yield the documents to grow a tree over, in parts of about so many chunks, in order.
 
-        These are the chunks of the documents that were read, and if all of the tree is grown, those
-        that the index holds of the others. All chunks of a document are in one part.
+        These are the documents that were read, and if all of the tree is grown, the others that
+        the index holds.
         """
         after, read = self.revision.after, {each.doc_id: each for each in self.revision.read}
         with self.watch("load"):
             kept = chunks_per_document(self.snapshot) if self.is_anew else {}
-            splitter = self.splitter or sentence_splitter(
-                self.hierarchy.embedder.embed_model, self.chunk_size
-            )
         sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
-        place, n_split = {document: i for i, document in enumerate(after)}, 0
-        for documents in parted(sizes, PART):
+        for documents in parted(sizes, most or PART):
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
                 self.cache.use(chunk.get_content(MetadataMode.EMBED) for chunk in held)
+            origins = {document: after[document] for document in documents}
+            yield Part(
+                origins, held, [read[document] for document in documents if document in read]
+            )
+
+    def chunks(self) -> Iterator[list[BaseNode]]:
+        """Yield the chunks of the parts; all chunks of a document are in one part."""
+        with self.watch("load"):
+            splitter = self.splitter or sentence_splitter(
+                self.hierarchy.embedder.embed_model, self.chunk_size
+            )
+        n_split, n_read = 0, len(self.revision.read)
+        for part in self.parts():
             with self.watch("split"):
-                new = [read[document].load() for document in documents if document in read]
-                progress, memory = _of_all(self.progress, n_split, len(read)), self.cache.readings
-                split = split_documents(new, splitter, progress=progress, memory=memory)
-            n_split += len(new)
-            for chunk in [*held, *split]:
-                _note_origin(chunk, after)
-            yield sorted([*held, *split], key=lambda chunk: place.get(_document(chunk), len(place)))
+                progress = _of_all(self.progress, n_split, n_read)
+                chunks = part.chunks(splitter, progress, self.cache.readings)
+            n_split += len(part.read)
+            yield chunks
 
     def earlier(self) -> EarlierTree | None:
         """Return the tree that the index holds; None if all of it is grown anew."""
@@ -123,10 +128,8 @@ class Job:
         cache, hashes = self.cache, {of.document_hash for of in self.revision.after.values()}
         is_clean = cache.holds_only({of.document_hash for of in self.revision.before.values()})
         cache.begin(hashes)
-        with self.store.row_file() as rows:
-            grown = self.hierarchy.grow(
-                self.chunks(), cache, self.progress, self.earlier(), rows.add
-            )
+        with self.workers.rows(self.store) as rows:
+            grown = self.workers.grown(self, rows)
             with self.watch("write"):
                 self.progress("write", 0, 1)
                 rows.add(grown.nodes)
@@ -137,7 +140,7 @@ class Job:
                 self.progress("write", 1, 1)
         return reported(self.revision, grown, generation, self.watch)
 
-    def _write(self, grown: Grown, rows: RowFile) -> int:
+    def _write(self, grown: Grown, rows: Rows) -> int:
         """Write what was grown and return the generation."""
         revision = self.revision
         settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
@@ -146,6 +149,7 @@ class Job:
         report = _remembered(replace(revision.remembered, settings=settings), revision, grown.usage)
         if self.is_anew:
             return self.store.replace(rows, report, purge=self.purge)
+        assert isinstance(rows, RowFile)  # others take whole trees
         return self.store.revise(rows, grown.gone, report, purge=self.purge, moved=revision.moved)
 
     def _forget(self, gone: Sequence[BaseNode], new: Set[str], *, is_clean: bool) -> None:
@@ -187,6 +191,7 @@ def build_tree(
     chunk_size: int | None,
     replace: bool,
     progress: Progress | None,
+    engine: Engine = in_this_process,
 ) -> BuildReport:
     """Build a tree over sources and publish it in place of the store's; see `HierarchicalIndex`.
 
@@ -200,13 +205,11 @@ def build_tree(
     progress, watch = progress or hierarchy.progress, Stopwatch()
     check_writable(store.uri)
     sources = checked(sources)
-    with watch("load"):
-        model = fingerprint(hierarchy.embedder.embed_model)
     with ExitStack() as opened:
         with watch("load"):
             opened.enter_context(store.writing("build"))
-            cache = opened.enter_context(open_cache(store.uri, model))
-            read = opened.enter_context(file_reader(store, progress, cache.readings))
+            at_work = engine(store, hierarchy, progress)
+            cache, read, workers = opened.enter_context(at_work)
             snapshot = held_by(store)
             before, was = held_documents(snapshot), Remembered.of(snapshot)
             if snapshot.exists and not replace:
@@ -222,7 +225,16 @@ def build_tree(
                 "add documents",
             )
         return Job(
-            revision, store, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch
+            revision=revision,
+            store=store,
+            snapshot=snapshot,
+            hierarchy=hierarchy,
+            splitter=splitter,
+            chunk_size=chunk_size,
+            cache=cache,
+            progress=progress,
+            watch=watch,
+            workers=workers,
         ).publish()
 
 
@@ -254,22 +266,9 @@ def held_by(store: HierarchyStore) -> Snapshot:
         return Snapshot(store.uri)
 
 
-def _document(chunk: BaseNode) -> str:
-    return chunk.ref_doc_id or chunk.node_id
-
-
 def _of_all(progress: Progress, n_before: int, total: int) -> Progress:
     """Return the progress of a part of a stage as that of all of it."""
     return lambda stage, done, of, *cost: progress(stage, n_before + done, total, *cost)
-
-
-def _note_origin(chunk: BaseNode, documents: Documents) -> None:
-    """Write the origin of a chunk's document into its record."""
-    origin = documents.get(_document(chunk), Origin())
-    record = replace(NodeRecord.from_metadata(chunk.metadata), **origin._asdict())
-    chunk.metadata |= record.to_metadata()
-    for hidden in (chunk.excluded_embed_metadata_keys, chunk.excluded_llm_metadata_keys):
-        hidden += [key for key in RECORD_KEYS if key not in hidden]
 
 
 def _check_models(snapshot: Snapshot, hierarchy: Hierarchy) -> None:

@@ -67,6 +67,11 @@ class Connection:
         if not has_table:
             raise IndexNotFoundError.at(self.uri)
 
+    @property
+    def files(self) -> tuple[str, dict[str, str] | None]:
+        """The URI of the table's files, and the options of its object store."""
+        return f"{self._database.rstrip('/')}/{self.name}.lance", self._storage_options
+
     def client(self) -> "DBConnection":
         """Return a sync connection."""
         import lancedb

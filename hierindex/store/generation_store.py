@@ -13,6 +13,7 @@ from hierindex.store.connection import TABLE
 from hierindex.store.deletion import with_the_rest
 from hierindex.store.description import generation_json
 from hierindex.store.document_file import DocumentFile
+from hierindex.store.fragments import Fragments, Place
 from hierindex.store.generations import ADDED, on_newest
 from hierindex.store.row_file import RowFile, reader_of
 from hierindex.store.snapshot import Snapshot
@@ -111,18 +112,26 @@ class GenerationStore(BasePydanticVectorStore):
         """Return a file in which nodes wait for `replace` or `revise`, to be used by `with`."""
         return RowFile(self._table)
 
+    def fragments(self) -> Fragments:
+        """Return where nodes, which other processes write, wait for `replace`."""
+        return Fragments(Place(*self._table.files))
+
     def document_file(self) -> DocumentFile:
         """Return a file in which documents wait until they are split, to be used by `with`."""
         return DocumentFile(self._table)
 
     async def areplace(
-        self, nodes: Sequence[BaseNode] | RowFile, report: dict[str, Any], *, purge: bool = False
+        self,
+        nodes: Sequence[BaseNode] | RowFile | Fragments,
+        report: dict[str, Any],
+        *,
+        purge: bool = False,
     ) -> int:
         """Replace all nodes; a reader sees the old tree or the new one, never a mixture.
 
         Parameters
         ----------
-        nodes : Sequence[BaseNode] or RowFile
+        nodes : Sequence[BaseNode], RowFile or Fragments
             At least one.
         report : dict
             Of the build; stored with the nodes, see `Snapshot.report`. Its `changes`, a dict of
@@ -135,8 +144,8 @@ class GenerationStore(BasePydanticVectorStore):
         int
             The number of the generation: 1 for the first that is published.
         """
-        rows = reader_of(nodes)
-        if rows is None:
+        rows = nodes if isinstance(nodes, Fragments) else reader_of(nodes)
+        if rows is None or (isinstance(rows, Fragments) and not rows.n_rows):
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {})
         return await self._table.replace(rows, report, changes, purge=purge)

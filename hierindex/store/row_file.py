@@ -1,6 +1,6 @@
 """Rows that wait in a temporary file until all of a tree is written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
@@ -31,9 +31,8 @@ class RowFile(WaitingFile):
 
     def add(self, nodes: Sequence[BaseNode]) -> None:
         """Add finished nodes, none of them twice; see `to_table` for the errors."""
-        waiting = iter(nodes)
-        while some := [*islice(waiting, AT_ONCE)]:
-            self._write(to_table(some))
+        for rows in tables(nodes):
+            self._write(rows)
 
     def reader(self) -> "pa.RecordBatchReader | None":
         """Return the rows in the order in which they were added; None if there are none."""
@@ -53,6 +52,13 @@ class RowFile(WaitingFile):
             if self._writer is None:
                 self._writer = pa.ipc.new_stream(self._file, rows.schema)
             self._writer.write_table(rows)
+
+
+def tables(nodes: Sequence[BaseNode]) -> "Iterator[pa.Table]":
+    """Yield the rows of nodes, not many at once."""
+    waiting = iter(nodes)
+    while some := [*islice(waiting, AT_ONCE)]:
+        yield to_table(some)
 
 
 def reader_of(nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":

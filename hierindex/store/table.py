@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hierindex.errors import GenerationError, InputError
+from hierindex.store.fragments import Fragments
 from hierindex.store.generations import (
     ADDED,
     checkout,
@@ -153,7 +154,7 @@ class Table(Turns):
 
     async def replace(
         self,
-        rows: "pa.RecordBatchReader",
+        rows: "pa.RecordBatchReader | Fragments",
         report: dict[str, Any],
         changes: dict[str, int],
         *,
@@ -248,8 +249,10 @@ class Table(Turns):
         check_format(await table.schema(), self.uri)
         return (table if held else None), held
 
-    async def _overwritten(self, rows: "pa.RecordBatchReader") -> "AsyncTable":
+    async def _overwritten(self, rows: "pa.RecordBatchReader | Fragments") -> "AsyncTable":
         """Replace all rows in one commit, which creates the table if needed."""
+        if isinstance(rows, Fragments):
+            return await rows.committed(self)
         import pyarrow as pa
 
         named = pa.RecordBatchReader.from_batches(rows.schema.with_metadata(identity()), rows)

@@ -1,0 +1,117 @@
+"""The models of a hierarchy, which answer the requests of its trees while they grow."""
+
+import asyncio
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from llama_index.core.schema import BaseNode
+
+from hierindex.cache.texts import TextCache
+from hierindex.cache.vectors import VectorCache
+from hierindex.embed.embedder import Embedder
+from hierindex.hierarchy.earlier import EarlierTree
+from hierindex.hierarchy.grown_documents import GrownDocuments, grow_documents
+from hierindex.hierarchy.growth import Aside, Grown, Growth, Parts
+from hierindex.hierarchy.recipe import Embed, Recipe, Summarize, Work
+from hierindex.progress import Progress
+from hierindex.summarize.summary import Resources, Summarizer
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Grower:
+    """Grows trees by a recipe with models, which share their caches, limits and usage.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    embedder : Embedder
+    summarizer : Summarizer
+    resources : Resources
+    vectors : VectorCache or None
+    texts : TextCache or None
+        Cache that summaries are read from and written to.
+    progress : Progress
+    """
+
+    recipe: Recipe
+    embedder: Embedder
+    summarizer: Summarizer
+    resources: Resources
+    vectors: VectorCache | None
+    texts: TextCache | None
+    progress: Progress
+
+    def grow(
+        self, parts: Parts, earlier: EarlierTree | None = None, aside: Aside | None = None
+    ) -> Grown:
+        """Grow a tree over chunks; see `Hierarchy.grow`."""
+        documents = (self.documents(chunks, finish=aside is not None) for chunks in parts)
+        return self.above(documents, earlier, aside)
+
+    async def agrow(self, parts: Parts) -> Grown:
+        """Grow a tree over chunks like `grow`, without blocking the event loop."""
+        growth = Growth(self.recipe, self.texts)
+        for chunks in parts:
+            growing = grow_documents(chunks, self.recipe, self.texts, finish=False)
+            growth.add(await self._adriven(growing))
+        return await self._adriven(growth.above_documents())
+
+    def documents(self, chunks: Sequence[BaseNode], *, finish: bool) -> GrownDocuments:
+        """Grow the trees of documents by themselves; see `grow_documents`."""
+        return self._driven(grow_documents(chunks, self.recipe, self.texts, finish=finish))
+
+    def above(
+        self,
+        documents: Iterable[GrownDocuments],
+        earlier: EarlierTree | None = None,
+        aside: Aside | None = None,
+    ) -> Grown:
+        """Grow the levels above the trees of documents, whose finished nodes are set aside."""
+        growth = Growth(self.recipe, self.texts, earlier)
+        for each in documents:
+            growth.add(each)
+            if aside is not None:
+                with growth.watch("write", None):
+                    aside(each.finished)
+        return self._driven(growth.above_documents())
+
+    def _driven(self, growth: Generator[Work, Any, T]) -> T:
+        """Run a growth to its end and return its result."""
+        work = _next(growth, None)
+        while isinstance(work, Embed | Summarize):
+            report = self.resources.progress = self._named(work)
+            if isinstance(work, Embed):
+                answer: Any = self.embedder.embed(work.texts, progress=report, memory=self.vectors)
+            else:
+                answer = self.summarizer.summarize(work.groups, work.budget, self.resources)
+            work = _next(growth, answer)
+        return work
+
+    async def _adriven(self, growth: Generator[Work, Any, T]) -> T:
+        """Run a growth like `_driven`, without blocking the event loop."""
+        work = await asyncio.to_thread(_next, growth, None)
+        while isinstance(work, Embed | Summarize):
+            report = self.resources.progress = self._named(work)
+            if isinstance(work, Embed):
+                answer: Any = await self.embedder.aembed(
+                    work.texts, progress=report, memory=self.vectors
+                )
+            else:
+                answer = await self.summarizer.asummarize(work.groups, work.budget, self.resources)
+            work = await asyncio.to_thread(_next, growth, answer)
+        return work
+
+    def _named(self, work: Work) -> Progress:
+        """Report progress under the stage name of the work."""
+        return lambda _, done, total, *cost: self.progress(work.stage, done, total, *cost)
+
+
+def _next(growth: Generator[Work, Any, T], answer: Any) -> Work | T:
+    """Return the next request or the result; a StopIteration cannot cross a thread boundary."""
+    try:
+        return growth.send(answer)
+    except StopIteration as end:
+        return cast(T, end.value)

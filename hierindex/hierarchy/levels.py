@@ -1,0 +1,140 @@
+"""Levels of nodes that grow above one another, as a generator of model requests.
+
+The generator yields texts to embed or groups to summarise and receives the results, so the
+sync and the async driver run the same code.
+"""
+
+from collections.abc import Generator, Iterable, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hierindex.cache.texts import TextCache
+from hierindex.core.membership import Membership, centroids, groups_of
+from hierindex.core.rows import Rows
+from hierindex.core.statistics import Tally, tallies
+from hierindex.core.tree import Grouper, grow_tree
+from hierindex.embed.model_identity import identity
+from hierindex.hierarchy.earlier import EarlierTree
+from hierindex.hierarchy.level_rows import level_rows
+from hierindex.hierarchy.links import link
+from hierindex.hierarchy.nodes import Draft
+from hierindex.hierarchy.parents import parents_of
+from hierindex.hierarchy.recipe import Recipe, Work
+from hierindex.hierarchy.titles import note_given_titles
+from hierindex.hierarchy.whole_documents import leaves_of_one_document, note_whole_documents
+from hierindex.llm.usage import Usage
+from hierindex.timing import Stopwatch
+
+Level = tuple[Sequence[Draft], Rows]
+
+
+@dataclass
+class Levels:
+    """Levels while they grow, and what they cost.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    memory : TextCache or None
+        Cache that summaries are read from and written to.
+    earlier : EarlierTree or None
+        The tree that they change.
+    made : list[Draft]
+        The nodes of all levels but the lowest.
+    usage : Usage
+    shares : list[float]
+        The grounding of each summary that a model wrote.
+    watch : Stopwatch
+    """
+
+    recipe: Recipe
+    memory: TextCache | None
+    earlier: EarlierTree | None = None
+    made: list[Draft] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    shares: list[float] = field(default_factory=list)
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    _layers: list[Membership] = field(default_factory=list)
+    _rows: list[Rows] = field(default_factory=list)
+
+    def grow(
+        self, nodes: Sequence[Draft], rows: Rows, groupers: Sequence[Grouper]
+    ) -> Generator[Work, Any, Level]:
+        """Grow levels above one until the groupers are done, and return the highest."""
+        most = self.recipe.max_levels
+        growth = grow_tree(rows, groupers, max_levels=None if most is None else most - rows.level)
+        self._rows.append(rows)
+        with suppress(StopIteration):
+            with self.watch("cluster", rows.level + 1):
+                M = next(growth)
+            while True:
+                nodes, rows = yield from self._level_above(nodes, rows, M)
+                self._layers.append(M)
+                self._rows.append(rows)
+                with self.watch("cluster", rows.level + 1):
+                    M = growth.send(rows)
+        return nodes, rows
+
+    def tallies(self) -> list[Tally]:
+        """Return the tallies of the levels, the lowest first."""
+        return tallies(self._layers, self._rows)
+
+    def _level_above(
+        self, nodes: Sequence[Draft], rows: Rows, M: Membership
+    ) -> Generator[Work, Any, Level]:
+        """Return the parents of nodes with their rows; a group of one passes up unchanged."""
+        earlier, level, groups = self.earlier, rows.level + 1, groups_of(M)
+        kept = earlier.kept(nodes, M) if earlier else {}
+        alone = self.recipe.summarize_single_documents and rows.level == 0
+        new = [g for g, of in enumerate(groups) if g not in kept and (len(of) > 1 or alone)]
+        made, X_new, usage = yield from parents_of(
+            [[nodes[row] for row in groups[g]] for g in new],
+            centroids(M, rows.X)[new],
+            level,
+            self.recipe,
+            self.memory,
+            self.watch,
+        )
+        self.made += made
+        self.usage += usage
+        self.shares += [
+            draft.record.grounding
+            for draft in made
+            if draft.record.kind == "abstractive" and draft.record.grounding is not None
+        ]
+        with self.watch("link", level):
+            first = np.array([group[0] for group in groups], dtype=np.int64)
+            X = rows.X[first]
+            X[new] = X_new
+            parents: list[Draft | str] = [nodes[row] for row in first]  # passing up
+            for g, parent in zip(new, made, strict=True):
+                parents[g] = parent
+            for g, node_id in kept.items():
+                parents[g] = node_id
+            link(nodes, parents, M, level, earlier)
+            if earlier:
+                return earlier.rise(nodes, M, parents, X)
+            current = [draft for draft in parents if isinstance(draft, Draft)]
+            return current, level_rows(current, X, level, rows.heading[first])
+
+
+def note_models(drafts: Iterable[Draft], recipe: Recipe) -> None:
+    """Note what nodes were made by."""
+    settings = identity(recipe.embedder.embed_model)
+    for draft in drafts:
+        draft.note(
+            method=recipe.method,
+            embed_model=recipe.embedder.name,
+            embed_settings=settings,
+            summarizer=recipe.summarizer,
+        )
+
+
+def note_documents(drafts: Sequence[Draft], documents: Set[str]) -> None:
+    """Note which nodes are whole documents, and the titles that documents give them."""
+    leaves = leaves_of_one_document(drafts, documents)
+    note_whole_documents(drafts, leaves)
+    note_given_titles(drafts, leaves)

@@ -1,0 +1,71 @@
+"""What reads the documents of a build and grows their trees: this process, or many machines."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from hierindex.cache.file import Cache, open_cache
+from hierindex.hierarchy.growth import Grown
+from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.indexing.reading import ReadFiles, file_reader
+from hierindex.progress import Progress
+from hierindex.store.fragments import Fragments
+from hierindex.store.row_file import RowFile
+from hierindex.store.vector_store import HierarchyStore
+
+if TYPE_CHECKING:
+    from hierindex.indexing.build import Job
+
+
+Rows = RowFile | Fragments
+"""Rows of nodes that wait until all of a tree is written."""
+
+
+class Workers(Protocol):
+    """Grow the tree of a job."""
+
+    def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
+        """Return where nodes wait until all of the tree is written, to be used by `with`."""
+
+    def grown(self, job: "Job", rows: Rows) -> Grown:
+        """Grow a tree; finished nodes are added to the rows."""
+
+
+class AtWork(NamedTuple):
+    """The workers of a build, with what reads files and the cache that they share."""
+
+    cache: Cache
+    read: ReadFiles
+    workers: Workers
+
+
+Engine = Callable[[HierarchyStore, Hierarchy, Progress], AbstractContextManager[AtWork]]
+"""Starts workers for the build of an index."""
+
+
+class Here:
+    """Workers that are this process."""
+
+    def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
+        """Return a file of rows."""
+        return store.row_file()
+
+    def grown(self, job: "Job", rows: Rows) -> Grown:
+        """Grow the parts of a tree one after the other."""
+        return job.hierarchy.grow(job.chunks(), job.cache, job.progress, job.earlier(), rows.add)
+
+
+HERE = Here()
+
+
+@contextmanager
+def in_this_process(
+    store: HierarchyStore, hierarchy: Hierarchy, progress: Progress
+) -> Iterator[AtWork]:
+    """Read and grow in this process; see `Engine`."""
+    model = hierarchy.embedder.fingerprint
+    with (
+        open_cache(store.uri, model) as cache,
+        file_reader(store, progress, cache.readings) as read,
+    ):
+        yield AtWork(cache, read, HERE)

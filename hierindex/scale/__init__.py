@@ -1,0 +1,1 @@
+"""Builds on many machines: the same functions, mapped over a Ray cluster."""

@@ -1,0 +1,208 @@
+"""The engine that builds an index on a Ray cluster."""
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from os.path import realpath
+from typing import Any
+
+from hierindex.cache.readings import ReadingCache
+from hierindex.core.arguments import is_whole, require
+from hierindex.errors import InputError, SourceError
+from hierindex.hierarchy.grown_documents import GrownDocuments
+from hierindex.hierarchy.growth import Grown
+from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.indexing import build
+from hierindex.indexing.build import Job
+from hierindex.indexing.engine import AtWork, Rows
+from hierindex.indexing.reading import ReadDocument
+from hierindex.progress import Progress
+from hierindex.read.documents import Skipped
+from hierindex.read.files import File
+from hierindex.scale.cluster import cluster, code_version, each_of, in_turn, result_of
+from hierindex.scale.setup import Setup, asking, language_model, with_models
+from hierindex.scale.shared import Shared, shared_cache
+from hierindex.scale.worker import Worker, load_document, read
+from hierindex.store.fragments import Fragments
+from hierindex.store.vector_store import HierarchyStore
+
+FILES = 64  # that a task reads at most
+PARTS = 4  # per worker, so that none is idle for long at the end
+CPUS = 2  # per worker
+DEATHS = 3  # of a worker that are put up with
+
+
+@dataclass(frozen=True)
+class RayEngine:
+    """Builds an index on a Ray cluster; pass it as `engine` to `HierarchicalIndex.build`.
+
+    Tasks read files, and actors split, embed and summarise the documents of a part and write its
+    rows. The levels above documents grow in this process. The tree is the one that this process
+    alone would build, id by id. All machines must reach the sources and the index under the same
+    paths, and have the same hierindex and the same models.
+
+    What workers compute is kept in the cache of the index as it comes. A part whose worker dies
+    is grown again by another, at the cost of what was not yet kept; so is a build that is killed
+    and started again. A language model is asked from this machine, within its limits.
+
+    Parameters
+    ----------
+    address : str, optional
+        `host:port` of the cluster's head node. By default the cluster that `RAY_ADDRESS` or `ray
+        start` names on this machine, or else one of this machine alone, for this build.
+    workers : int, optional
+        Number of actors. By default one for each GPU, or if there are none for every two CPUs.
+    """
+
+    address: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        valid = self.workers is None or is_whole(self.workers, 1)
+        require(valid, "workers", "an integer of at least 1", self.workers)
+
+    @contextmanager
+    def __call__(
+        self, store: HierarchyStore, hierarchy: Hierarchy, progress: Progress
+    ) -> Iterator[AtWork]:
+        """Start workers for a build; see `Engine`."""
+        with (
+            cluster(self.address),  # before the model is loaded
+            _shared(store.uri, hierarchy.embedder.fingerprint) as actor,
+        ):
+            cache = shared_cache(actor)
+            reader = partial(_read, memory=cache.readings, progress=progress)
+            yield AtWork(cache, reader, _OnCluster(actor, self.workers))
+
+
+@dataclass(frozen=True)
+class _OnCluster:
+    """Workers on a cluster; see `Workers`. `actor` is `Shared`."""
+
+    actor: Any
+    n_workers: int | None
+
+    def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
+        """Return the files of rows that workers write."""
+        return nullcontext(store.fragments())
+
+    def grown(self, job: Job, rows: Rows) -> Grown:
+        """Grow the trees of documents in workers, and the levels above them in this process."""
+        if job.splitter is not None:
+            raise InputError("A build on a cluster takes no splitter; pass chunk_size instead.")
+        assert isinstance(rows, Fragments)  # they are its own
+        hierarchy = job.hierarchy
+        if rewriter := language_model(hierarchy._summarizer):
+            result_of(self.actor.begin.remote(rewriter))
+        summarizer = asking(hierarchy._summarizer, self.actor)
+        above = with_models(hierarchy, hierarchy.embedder, summarizer)
+        grower = above.grower(job.cache, job.progress)
+        with _workers(self.n_workers) as workers:
+            return grower.above(self._documents(job, rows, workers), aside=rows.add)
+
+    def _documents(
+        self, job: Job, rows: Fragments, workers: Sequence[Any]
+    ) -> Iterator[GrownDocuments]:
+        """Yield the trees of parts in their order, and add the rows of their finished nodes."""
+        import ray
+
+        setup = ray.put(Setup.of(job, rows.place, self.actor))
+        each_of(worker.load.remote(setup) for worker in workers)
+        documents, n_done = job.revision.read, 0
+        n_parts = PARTS * len(workers)
+        most = min(build.PART, 1 + sum(each.n_chunks for each in documents) // n_parts)
+        parts = [*job.parts(most)]
+        found = in_turn(workers, parts, lambda worker, part: worker.grow.remote(setup, part))
+        for part, (grown, written, said) in zip(parts, found, strict=True):
+            for category, message in said:
+                warnings.warn(message, category, stacklevel=2)
+            rows.add_written(written)
+            n_done += len(part.read)
+            job.progress("grow documents", n_done, len(documents))
+            yield grown
+
+
+@contextmanager
+def _shared(uri: str, model: str | None) -> Iterator[Any]:
+    """Start the actor `Shared` on this machine."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    remote = ray.remote(Shared).options(num_cpus=0, scheduling_strategy=here)
+    actor, error = remote.remote(uri, model), None
+    try:
+        yield actor
+    except SourceError as failure:
+        error = failure
+        raise
+    finally:
+        result_of(actor.close.remote(error))
+        ray.kill(actor)
+
+
+@contextmanager
+def _workers(n: int | None) -> Iterator[list[Any]]:
+    """Start workers, spread over the machines, that have the code of this process."""
+    import ray
+
+    there = ray.cluster_resources()
+    n_gpus = int(there.get("GPU", 0))
+    remote = ray.remote(Worker).options(
+        num_gpus=1 if n_gpus else 0,
+        scheduling_strategy="SPREAD",
+        max_restarts=DEATHS,
+        max_task_retries=DEATHS,
+    )
+    n = n or n_gpus or max(1, int(there.get("CPU", 1)) // CPUS)
+    workers = [remote.remote() for _ in range(n)]
+    try:
+        each_of(worker.check.remote(code_version()) for worker in workers)
+        yield workers
+    finally:
+        for worker in workers:
+            ray.kill(worker)
+
+
+def _read(
+    files: Mapping[str, File], *, memory: ReadingCache | None, progress: Progress
+) -> tuple[list[ReadDocument], list[Skipped]]:
+    """Read files in tasks; see `ReadFiles`. The documents stay where they were read."""
+    import ray
+
+    remote = ray.remote(read).options(
+        num_returns=2, scheduling_strategy="SPREAD", max_retries=DEATHS
+    )
+    code = code_version()
+    reading = [remote.remote(code, batch, memory) for batch in _batches(files)]
+    documents, skipped = dict[str, ReadDocument](), dict[str, Skipped]()
+    for found, texts in reading:
+        for document_id, what in result_of(found).items():
+            if isinstance(what, Skipped):
+                skipped[document_id] = what
+            else:
+                load = partial(load_document, texts, document_id)
+                documents[document_id] = ReadDocument(document_id, what[0], what[1], load)
+        progress("read", len(documents) + len(skipped), len(files))
+    return (
+        [documents[document_id] for document_id in files if document_id in documents],
+        [skipped[document_id] for document_id in files if document_id in skipped],
+    )
+
+
+def _batches(files: Mapping[str, File]) -> Iterator[dict[str, File]]:
+    """Yield files in batches, a file and the links to it in one."""
+    together = defaultdict[str, dict[str, File]](dict)
+    for document_id, (path, source) in files.items():
+        together[realpath(path)][document_id] = File(path.absolute(), source)
+    batch = dict[str, File]()
+    for same in together.values():
+        batch |= same
+        if len(batch) >= FILES:
+            yield batch
+            batch = {}
+    if batch:
+        yield batch

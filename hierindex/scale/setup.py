@@ -1,0 +1,144 @@
+"""What workers need to grow the parts of a tree, without what only one machine has."""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+from hierindex.cache.file import Cache
+from hierindex.embed.embedder import Embedder
+from hierindex.embed.load import load_embed_model
+from hierindex.embed.model_identity import fingerprint
+from hierindex.embed.openvino import OpenVinoEmbedding
+from hierindex.errors import InputError
+from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.indexing.build import Job
+from hierindex.progress import silent
+from hierindex.scale.cluster import host
+from hierindex.scale.shared import SharedRewriter
+from hierindex.store.fragments import Place
+from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.summary import Summarizer
+from hierindex.summarize.two_stage import Rewriter
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A hierarchy in parts that can be sent, and where its workers read and write.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+        Without its models.
+    load_model : callable
+        Returns the embedding model.
+    model : str or None
+        Its fingerprint.
+    load_summarizer : callable
+        Returns the summariser.
+    chunk_size : int or None
+    cache : Cache
+        That the workers share.
+    place : Place
+        Of the rows.
+    """
+
+    hierarchy: Hierarchy
+    load_model: Callable[[], BaseEmbedding]
+    model: str | None
+    load_summarizer: Callable[[], Summarizer]
+    chunk_size: int | None
+    cache: Cache
+    place: Place
+
+    @classmethod
+    def of(cls, job: Job, place: Place, actor: Any) -> Self:
+        """Describe the hierarchy of a job; `actor` asks its language model."""
+        fields = {"embed_model": None, "summarizer": None, "progress": silent, "cache": None}
+        bare, model = job.hierarchy.model_copy(update=fields), job.hierarchy.embedder.embed_model
+        bare._embedder = None
+        return cls(
+            hierarchy=bare,
+            load_model=_loading(model),
+            model=fingerprint(model),
+            load_summarizer=_made_by(job.hierarchy._summarizer, actor),
+            chunk_size=job.chunk_size,
+            cache=job.cache,
+            place=place,
+        )
+
+    def loaded(self) -> Hierarchy:
+        """Return the hierarchy with its models.
+
+        Raises
+        ------
+        InputError
+            If the embedding model is not the one of the build.
+        """
+        model = self.load_model()
+        if (found := fingerprint(model)) != self.model:
+            raise InputError(
+                f"The embedding model {model.model_name!r} on {host()} differs from that of the "
+                f"build in its weights, precision or runtime ({found} instead of {self.model}); "
+                "use machines with the same models and the same kind of processor."
+            )
+        return with_models(self.hierarchy, Embedder(model), self.load_summarizer())
+
+
+def with_models(hierarchy: Hierarchy, embedder: Embedder, summarizer: Summarizer) -> Hierarchy:
+    """Return a hierarchy with other models."""
+    loaded = hierarchy.model_copy()
+    loaded._embedder, loaded._summarizer = embedder, summarizer
+    return loaded
+
+
+def language_model(summarizer: Summarizer) -> LLMRewriter | None:
+    """Return what asks the language model of a summariser; None if it has none."""
+    rewriter = getattr(summarizer, "rewriter", None)
+    return rewriter if isinstance(rewriter, LLMRewriter) else None
+
+
+def asking(summarizer: Summarizer, actor: Any) -> Summarizer:
+    """Return a summariser whose language model, if it has one, is asked by an actor."""
+    rewriter = language_model(summarizer)
+    if rewriter is None:
+        return summarizer
+    return _rewritten_by(SharedRewriter(rewriter, actor), summarizer)
+
+
+def _loading(model: BaseEmbedding) -> Callable[[], BaseEmbedding]:
+    """Return what loads a model on another machine, whose folders and devices may differ."""
+    if isinstance(model, OpenVinoEmbedding):
+        return partial(load_embed_model, model.model_name, precision=model.precision)
+    if model.class_name() == "HuggingFaceEmbedding":
+        return partial(load_embed_model, model.model_name)
+    return partial(_same, model)
+
+
+def _made_by(summarizer: Summarizer, actor: Any) -> Callable[[], Summarizer]:
+    from hierindex.summarize.seq2seq import Seq2SeqRewriter
+
+    rewriter = getattr(summarizer, "rewriter", None)
+    if not isinstance(rewriter, Seq2SeqRewriter):
+        return partial(_same, asking(summarizer, actor))
+    load = partial(Seq2SeqRewriter, rewriter.name, num_beams=rewriter.num_beams)
+    return partial(_with_loaded, load, _rewritten_by(None, summarizer))
+
+
+def _with_loaded(load: Callable[[], Rewriter], summarizer: Summarizer) -> Summarizer:
+    return _rewritten_by(load(), summarizer)
+
+
+def _rewritten_by(rewriter: Rewriter | None, summarizer: Summarizer) -> Summarizer:
+    changed = copy(summarizer)
+    vars(changed)["rewriter"] = rewriter
+    return changed
+
+
+def _same(value: T) -> T:
+    return value

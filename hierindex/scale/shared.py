@@ -1,0 +1,153 @@
+"""What the workers of a build share: the cache of the index, and the language model.
+
+One process on the machine that builds, an actor of Ray, owns both. So what a worker paid for is
+kept as it comes, and the limits of requests and tokens hold for all workers together.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from hierindex.cache.file import Cache, open_cache
+from hierindex.errors import SourceError
+from hierindex.llm.service import Service
+from hierindex.scale.cluster import result_of
+from hierindex.summarize.llm import LLMRewriter
+from hierindex.summarize.requests import Complete, Requests
+from hierindex.summarize.summary import Resources
+from hierindex.summarize.two_stage import Rewrite
+
+KINDS = ("vectors", "texts", "readings")  # fields of `Cache`
+
+
+class Shared:
+    """The actor that owns the cache of an index, and asks the language model.
+
+    Parameters
+    ----------
+    uri : str
+        Of the index.
+    model : str or None
+        Fingerprint of the embedding model.
+    """
+
+    def __init__(self, uri: str, model: str | None) -> None:
+        self._opened = open_cache(uri, model)
+        self._cache = self._opened.__enter__()
+
+    async def kinds(self) -> list[str]:
+        """Return what is cached, of `KINDS`."""
+        return [kind for kind in KINDS if getattr(self._cache, kind) is not None]
+
+    async def call(self, kind: str, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of a cache."""
+        return getattr(getattr(self._cache, kind), method)(*arguments, **options)
+
+    async def begin(self, rewriter: LLMRewriter) -> None:
+        """Set the language model, and the limits of all of its requests."""
+        self._rewriter = _Bounded(rewriter)
+        self._resources = Resources(completions=self._cache.texts)
+
+    async def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
+        """Rewrite texts by the language model."""
+        return await self._rewriter.arewrite(
+            texts, max_tokens=max_tokens, resources=self._resources
+        )
+
+    async def close(self, error: SourceError | None) -> None:
+        """Close the cache; a new one is removed if there is nothing to index."""
+        with suppress(SourceError):
+            self._opened.__exit__(type(error) if error else None, error, None)
+
+
+class _Bounded(LLMRewriter):
+    """A rewriter whose limits hold for all of its rewrites together, side by side."""
+
+    def __init__(self, rewriter: LLMRewriter) -> None:
+        vars(self).update(vars(rewriter))
+        self._service: Service | None = None
+
+    def _requests(
+        self, complete: Complete, max_tokens: int, resources: Resources | None
+    ) -> Requests:
+        requests = super()._requests(complete, max_tokens, resources)
+        self._service = requests.service = self._service or requests.service
+        return requests
+
+
+class SharedRewriter:
+    """A rewriter whose texts are rewritten where the actor runs; see `Rewriter`."""
+
+    def __init__(self, rewriter: LLMRewriter, actor: Any) -> None:
+        self.name = rewriter.name
+        self._described = rewriter.to_dict()
+        self._actor = actor
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that determine a rewrite."""
+        return self._described
+
+    def rewrite(
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
+    ) -> list[Rewrite]:
+        """Return one rewrite for each text, in order."""
+        found = result_of(self._actor.rewrite.remote(texts, max_tokens))
+        return cast(list[Rewrite], found)
+
+    async def arewrite(
+        self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
+    ) -> list[Rewrite]:
+        """Do what `rewrite` does, without blocking the event loop."""
+        return await asyncio.to_thread(self.rewrite, texts, max_tokens=max_tokens)
+
+
+class SharedCache:
+    """Has the methods of a cache that the actor owns; see `VectorCache` and `TextCache`."""
+
+    def __init__(self, actor: Any, kind: str) -> None:
+        self._actor, self._kind = actor, kind
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method.startswith("_"):
+            raise AttributeError(method)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            plain = ([*each] if isinstance(each, Iterator) else each for each in arguments)
+            return result_of(self._actor.call.remote(self._kind, method, *plain, **options))
+
+        return call
+
+
+class SharedReadings(SharedCache):
+    """A cache of readings that the actor owns; see `ReadingCache`."""
+
+    def __init__(self, actor: Any) -> None:
+        super().__init__(actor, "readings")
+        self._recent: set[str] = set()
+
+    def recall(self, key: str) -> Any:
+        """Return the value under a key; None if there is none."""
+        value = super().__getattr__("recall")(key)
+        if value is not None:
+            self._recent.add(key)
+        return value
+
+    def keep(self, key: str, value: Any) -> None:
+        """Store a value under a key."""
+        super().__getattr__("keep")(key, value)
+        self._recent.add(key)
+
+    def read_for(self, document: str | None) -> None:
+        """Note that what this process recalled and stored was read for a document."""
+        super().__getattr__("note")(document, self._recent)
+        self._recent = set()
+
+
+def shared_cache(actor: Any) -> Cache:
+    """Return the cache that an actor owns, for any process of the cluster."""
+    kinds = result_of(actor.kinds.remote())
+    caches: dict[str, Any] = {kind: SharedCache(actor, kind) for kind in kinds}
+    if "readings" in caches:
+        caches["readings"] = SharedReadings(actor)
+    return Cache(**caches)

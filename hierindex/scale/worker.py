@@ -1,0 +1,92 @@
+"""What runs on the machines of a cluster: reading of files, and growing of parts."""
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from llama_index.core.schema import Document
+
+from hierindex.cache.readings import ReadingCache
+from hierindex.errors import FallbackWarning, WindowWarning
+from hierindex.hierarchy.grown_documents import GrownDocuments
+from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.indexing.parts import Part
+from hierindex.indexing.reading import ReadDocument
+from hierindex.progress import silent
+from hierindex.read.content import content_hash
+from hierindex.read.documents import Skipped, each_file
+from hierindex.read.files import File
+from hierindex.read.split import sentence_splitter
+from hierindex.scale.cluster import check_code, result_of
+from hierindex.scale.setup import Setup
+from hierindex.store.fragments import Written
+
+Described = Skipped | tuple[str, int]
+"""A file that is skipped, or the content hash of its document and the number of its chunks."""
+REPORTED = FallbackWarning, WindowWarning
+
+
+class GrownPart(NamedTuple):
+    """The trees of a part, whose finished nodes are written, and the warnings of growing it."""
+
+    documents: GrownDocuments
+    written: Written
+    warnings: Sequence[tuple[type[Warning], str]]
+
+
+class Worker:
+    """The actor that grows parts, with models that it loads once."""
+
+    def __init__(self) -> None:
+        self._hierarchy: Hierarchy | None = None
+
+    def check(self, code: str) -> None:
+        """Raise InputError if this process has other code than the one that started a build."""
+        check_code(code)
+
+    def load(self, setup: Setup) -> Hierarchy:
+        """Load the models of a build; see `Setup.loaded`."""
+        if self._hierarchy is None:  # also after another process has died in its place
+            self._hierarchy = setup.loaded()
+        return self._hierarchy
+
+    def grow(self, setup: Setup, part: Part) -> GrownPart:
+        """Read, split, embed and summarise the documents of a part, and write finished nodes."""
+        hierarchy = self.load(setup)
+        splitter = sentence_splitter(hierarchy.embedder.embed_model, setup.chunk_size)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            chunks = part.chunks(splitter, silent, setup.cache.readings)
+            documents = hierarchy.grower(setup.cache, silent).documents(chunks, finish=True)
+        said = {(w.category, str(w.message)) for w in caught if issubclass(w.category, REPORTED)}
+        written = setup.place.write(documents.finished)
+        return GrownPart(replace(documents, finished=()), written, sorted(said, key=str))
+
+
+def read(
+    code: str, files: Mapping[str, File], memory: ReadingCache | None
+) -> tuple[dict[str, Described], dict[str, str]]:
+    """Read files by document id; return what each is, and the documents as JSON."""
+    check_code(code)
+    described, documents = dict[str, Described](), dict[str, str]()
+    for document_id, found in each_file(files, memory=memory):
+        if isinstance(found, Skipped):
+            described[document_id] = found
+        else:
+            described[document_id] = content_hash(found), ReadDocument.of(found).n_chunks
+            documents[document_id] = json.dumps(found.to_dict(), ensure_ascii=False)
+    return described, documents
+
+
+def load_document(documents: Any, document_id: str) -> Document:
+    """Return one of the documents that a reference of Ray stands for."""
+    return Document.from_dict(json.loads(_texts(documents)[document_id]))
+
+
+@lru_cache(maxsize=4)
+def _texts(documents: Any) -> Mapping[str, str]:
+    found: Mapping[str, str] = result_of(documents)
+    return found

@@ -1,0 +1,135 @@
+"""Rows in files of a table, which wait to be committed as its next version.
+
+Any number of processes, on any machine that reaches the table, write such files at once. Nobody
+reads a file before it is committed; those of a writer that was killed are never committed, and
+removed with the files of earlier generations.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from llama_index.core.schema import BaseNode
+
+from hierindex.errors import HierindexError, InputError
+from hierindex.store.connection import Connection
+from hierindex.store.row_file import tables
+from hierindex.store.schema import identity, schema
+
+if TYPE_CHECKING:
+    from lancedb.table import AsyncTable
+
+
+class Written(NamedTuple):
+    """Files with rows: descriptions of Lance's fragments, as JSON."""
+
+    fragments: Sequence[str] = ()
+    n_rows: int = 0
+    n_dims: int = 0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the files of a table lie.
+
+    Attributes
+    ----------
+    uri : str
+        Of the table.
+    storage_options : dict[str, str] or None
+        Of an object store; see `Connection`.
+    """
+
+    uri: str
+    storage_options: dict[str, str] | None = None
+
+    def write(self, nodes: Sequence[BaseNode]) -> Written:
+        """Write finished nodes, none of them twice; see `to_table` for the errors."""
+        import lance.fragment
+        import pyarrow as pa
+
+        if not nodes:
+            return Written()
+        n_dims = len(nodes[0].embedding or ())
+        batches = (batch for table in tables(nodes) for batch in table.to_batches())
+        found = lance.fragment.write_fragments(
+            pa.RecordBatchReader.from_batches(schema(n_dims), batches),
+            self.uri,
+            schema=schema(n_dims),
+            mode="overwrite",  # whatever the table holds now
+            storage_options=self.storage_options,
+        )
+        return Written([json.dumps(each.to_json()) for each in found], len(nodes), n_dims)
+
+
+class Fragments:
+    """Rows of nodes in files that one commit makes the next version of a table.
+
+    Parameters
+    ----------
+    place : Place
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._written: list[Written] = []
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows in all files."""
+        return sum(each.n_rows for each in self._written)
+
+    def add(self, nodes: Sequence[BaseNode]) -> None:
+        """Write finished nodes, none of them twice; see `to_table` for the errors."""
+        self.add_written(self.place.write(nodes))
+
+    def add_written(self, written: Written) -> None:
+        """Add rows that another process wrote.
+
+        Raises
+        ------
+        InputError
+            If their vectors have another dimension than those before.
+        """
+        widths = {each.n_dims for each in [*self._written, written] if each.n_rows}
+        if len(widths) > 1:
+            raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
+        self._written.append(written)
+
+    async def committed(self, connection: Connection) -> "AsyncTable":
+        """Make the rows all rows of a table, in one commit; return the table, not yet published.
+
+        Raises
+        ------
+        HierindexError
+            If the table then has another number of rows than were written.
+        """
+        before = await connection.open()
+        version = None if before is None else await before.version()
+        await asyncio.to_thread(self._commit, version)
+        table = await (await connection.connect()).open_table(connection.name)
+        if (n_rows := await table.count_rows()) != self.n_rows:
+            raise HierindexError(
+                f"{self.n_rows:,} rows were written to {connection.uri!r}, which has {n_rows:,} of "
+                "them; nothing was published. Build again."
+            )
+        await table.optimize()  # joins the files of many writers, while there are no indices
+        return table
+
+    def _commit(self, version: int | None) -> None:
+        import lance
+
+        columns = schema(max(each.n_dims for each in self._written)).with_metadata(identity())
+        fragments = [
+            lance.FragmentMetadata.from_json(fragment)
+            for each in self._written
+            for fragment in each.fragments
+        ]
+        lance.LanceDataset.commit(
+            self.place.uri,
+            lance.LanceOperation.Overwrite(columns, fragments),
+            read_version=version,
+            storage_options=self.place.storage_options,
+        )

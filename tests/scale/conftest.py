@@ -1,0 +1,88 @@
+"""A Ray cluster of two nodes on this machine; what needs it is kept out of `make test`."""
+
+import os
+import random
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from histories import text
+
+N_DOCUMENTS = 24
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the cluster as slow, so that `make test` leaves it out."""
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+            # Ray leaves sockets and files of its processes to the garbage collector.
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+
+
+@pytest.fixture(scope="session")
+def bucket():
+    """The endpoint of an object store with a bucket, which processes know by the environment."""
+    from urllib.request import Request, urlopen
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the server's own dependencies
+        from moto.server import ThreadedMotoServer
+
+        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        server.start()
+    url = "http://{}:{}".format(*server.get_host_and_port())
+    with urlopen(Request(f"{url}/library", method="PUT")):
+        pass
+    known = {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in known.items():
+            patch.setenv(name, value)
+        yield "s3://library"
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(bucket):
+    """The address of a cluster of two nodes, to which this process is connected."""
+    ray = pytest.importorskip("ray", reason="run `make test-ray`")
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # for the tests' own models
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("LANCE_LOG", "error")
+        nodes = Cluster()
+        try:
+            for _ in range(2):
+                nodes.add_node(
+                    num_cpus=1,
+                    object_store_memory=100_000_000,
+                    include_dashboard=False,
+                )
+            ray.init(nodes.address, log_to_driver=False, logging_level="ERROR")
+            yield nodes.address
+        finally:
+            ray.shutdown()
+            nodes.shutdown()
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory) -> Path:
+    """Documents, a link to one of them, and a file that cannot be read as text."""
+    folder = tmp_path_factory.mktemp("documents")
+    for i in range(N_DOCUMENTS):
+        (folder / f"{i}.md").write_text(text(random.Random(i)))
+    (folder / "link.md").symlink_to(folder / "3.md")
+    (folder / "picture.txt").write_bytes(b"\x00\x01\x02" * 100)
+    return folder
