@@ -20,9 +20,8 @@ from hypothesis import HealthCheck, settings
 
 import hierindex
 
-gc.set_threshold(
-    100_000
-)  # new objects, as in the command line; at 700, a tenth of the time is lost
+# New objects until garbage is collected, as in the command line: a tenth of the time.
+gc.set_threshold(100_000)
 
 # On a busy machine the first text takes seconds to draw; CI draws the same examples each time.
 settings.register_profile(

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Annotated, Any, NoReturn
 
@@ -120,8 +121,9 @@ def run() -> NoReturn:
     try:
         main()
     except SystemExit as end:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(AttributeError, OSError, ValueError):  # it is closed
+                stream.flush()
         os._exit(int(end.code or 0))
 
 

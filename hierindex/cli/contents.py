@@ -1,9 +1,10 @@
 """The plain text of a table of contents."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
-from hierindex.cli.output import terminal_width, wrapped
+from hierindex.cli.output import terminal_width
 from hierindex.cli.text import counted
 
 TITLE = 16  # columns that a title has at least
@@ -14,7 +15,7 @@ PLAIN = ("  ",) * 4  # where standard output is no terminal
 def listed(contents: dict[str, Any]) -> str:
     """Format a table of contents, a node on each line, below its parent.
 
-    Titles are shortened to the width of a terminal, ids of documents are not.
+    Titles are shortened to the width of a terminal, ids of documents are whole, to be copied.
     """
     width = max(8, contents["id_length"])
     lines = [f"level  {'id'.ljust(width)}  title"]
@@ -24,7 +25,7 @@ def listed(contents: dict[str, Any]) -> str:
         about = f"  ({size})" if (size := ", ".join(_size(node, title))) else ""
         if title != node["document"]:
             title = _cut(title, len(start + about))
-        lines.append(wrapped(start + title + about, len(start)))
+        lines.append(start + title + about)
     if contents["hidden"]:
         hidden = counted(contents["hidden"], "more node")
         lines.append(f"{hidden} below; pass NODE or --depth to see them.")
@@ -32,9 +33,10 @@ def listed(contents: dict[str, Any]) -> str:
 
 
 def _title(node: Mapping[str, Any]) -> str:
-    """Return the title of a node, or the id of its document if that contains the title."""
+    """Return the title of a node, or the id of its document if the title is only a file's name."""
     title, document = str(node["title"]), str(node["document"] or "")
-    return document if title in document else title
+    path = PurePath(document)
+    return document if title in (path.name, path.stem) else title
 
 
 def _size(node: Mapping[str, Any], title: str) -> Iterator[str]:

@@ -172,7 +172,7 @@ def counted(n: int, noun: str) -> str:
     ('1 chunk', '2 chunks', '1,200 summaries')
     """
     if n != 1:
-        noun = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+        noun = re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
     return f"{n:,} {noun}"
 
 

@@ -1,6 +1,7 @@
 """Exhaustive search of a table whose vectors, and soon its rows, are kept in memory."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -93,9 +94,11 @@ async def _meeting(
 async def _kept(snapshot: TableSnapshot) -> "pa.Table | None":
     """Return the rows of `vectors`, if there were some searches before and they are few enough."""
     known = snapshot.known
-    known["searches"] = known.get("searches", 0) + 1
-    if known["searches"] == SEARCHES:  # the others do not wait for this one
-        known["rows"] = await _few_rows(snapshot)
+    known["searches"] = n_searches = known.get("searches", 0) + 1
+    if n_searches >= SEARCHES and "rows" not in known:
+        known["rows"] = None  # the others do not wait for this one
+        with suppress(OSError, RuntimeError):  # LanceDB's, of a row that nobody asked for
+            known["rows"] = await _few_rows(snapshot)
     rows: pa.Table | None = known.get("rows")
     return rows
 

@@ -87,6 +87,15 @@ def test_a_process_ends_with_its_command_though_a_thread_works_on(line, status) 
     assert "hierindex" in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("closed", ["1", "2"])
+@pytest.mark.parametrize(("line", "status"), [("--version", 0), ("info", 2)])
+def test_a_closed_stream_changes_no_status(line, status, closed) -> None:
+    command = f'"{sys.executable}" -m hierindex.cli.app {line} {closed}>&-'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+
+
 LINES = {
     "hierindex ro": ["rollback"],
     "hierindex build docs --method ": ["semantic", "raptor", "document"],

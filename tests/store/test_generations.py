@@ -461,37 +461,37 @@ def test_any_history_is_that_of_its_whole_writes(tmp_path_factory, history):
         assert len(store.generations()) == len(kept)
 
 
-def others(folder, number):
+def store_of_another(folder, keep):
     """A store as of another process."""
-    return HierarchyStore(folder, keep_generations=number)
+    return HierarchyStore(folder, keep_generations=keep)
 
 
-WRITES = {
+OF_ANOTHER = {
     "add": lambda other, _: other.add(nodes("c")),
     "the same again": lambda other, _: other.add(nodes("a")),
     "delete": lambda other, _: other.delete_nodes(["a"]),
     "roll back": lambda other, _: other.rollback(),
     "clear": lambda other, _: other.clear(),
     "build anew": lambda other, _: (other.clear(), other.add(nodes("xyz"))),
-    "keep fewer": lambda _, folder: others(folder, 1).add(nodes("d")),
+    "keep fewer": lambda _, folder: store_of_another(folder, 1).add(nodes("d")),
     "delete the folder": lambda _, folder: rmtree(folder, ignore_errors=True),
     "another folder": lambda _, folder: (
         rmtree(folder, ignore_errors=True),
-        others(folder, 3).add(nodes("w")),
+        store_of_another(folder, 3).add(nodes("w")),
     ),
 }
 
 
-@given(st.lists(st.sampled_from([*WRITES]), max_size=4))
+@given(st.lists(st.sampled_from([*OF_ANOTHER]), max_size=4))
 def test_a_generation_of_another_process_is_read_at_once(tmp_path_factory, writes) -> None:
     folder = tmp_path_factory.mktemp("index")
-    other, reader = others(folder, 3), HierarchyStore(folder)
+    other, reader = store_of_another(folder, 3), HierarchyStore(folder)
     other.add(nodes("a"))
     other.add(nodes("b"))
     for write in writes:
         reader.snapshot()
         with suppress(InputError):  # nothing is left to roll back or to delete
-            WRITES[write](other, folder)
+            OF_ANOTHER[write](other, folder)
         fresh = HierarchyStore(folder)
         assert reader.snapshot() == fresh.snapshot()
         assert held(reader) == held(fresh)

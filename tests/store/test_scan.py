@@ -132,3 +132,15 @@ def test_one_search_reads_its_rows_alone(tmp_path: Path, monkeypatch) -> None:
     assert "rows" not in store.snapshot().known
     assert found(store, "harbour", 3, None)[0]
     assert store.snapshot().known["rows"].num_rows == store.snapshot().known["vectors"].X.shape[0]
+
+
+def test_rows_that_cannot_be_read_fail_no_search(tmp_path: Path, monkeypatch) -> None:
+    async def damaged(snapshot):
+        raise RuntimeError("page 7 is damaged")
+
+    HierarchyStore(tmp_path).add(tree())
+    store = HierarchyStore(tmp_path)
+    monkeypatch.setattr(scan, "_few_rows", damaged)
+    for _ in range(scan.SEARCHES + 2):
+        assert found(store, "harbour", 3, None)[0]
+    assert store.snapshot().known["rows"] is None

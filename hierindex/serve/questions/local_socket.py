@@ -51,7 +51,7 @@ def connected(folder: Path) -> socket.socket:
 
 
 def process_of(folder: Path) -> str:
-    """Return the number of the process whose server listens in a folder, or did before it moved.
+    """Return the number of the process that serves a folder, which may have been moved since.
 
     It is empty if it is unknown.
     """

@@ -1,6 +1,7 @@
 """The server of questions."""
 
 import logging
+import os
 from concurrent.futures import wait
 from contextlib import ExitStack
 from functools import partial
@@ -99,10 +100,12 @@ def _in_folder(app: ASGIApp, folder: Path, opened: ExitStack) -> Server | None:
     except BlockingIOError:
         process = process_of(folder)
         raise InputError(
-            f"The index {str(folder)!r} is served by process {process} already; ask that one, or "
-            f"stop it by `kill {process}`."
-            if process
-            else f"The index {str(folder)!r} is served by another process; ask that one."
+            f"The index {str(folder)!r} is served already by "
+            + (
+                "this process; close that server first."
+                if process == str(os.getpid())
+                else f"process {process or 'unknown'}; ask that one, or stop it."
+            )
         ) from None
     except OSError as error:
         logger.warning(

@@ -157,7 +157,7 @@ def test_after_a_kill_commands_answer_and_another_server_starts(own, serving, tm
     folder, asked = tmp_path / "index", Outline(budget=500)
     with serving(*COMMAND) as (served, _):
         assert reply_to(asked, folder)
-        with pytest.raises(InputError, match=f"is served by process {served.pid} already"):
+        with pytest.raises(InputError, match=f"is served already by process {served.pid};"):
             own.serve(0)
         assert reply_to(asked, folder)
         os.kill(served.pid, signal.SIGKILL)
@@ -166,7 +166,7 @@ def test_after_a_kill_commands_answer_and_another_server_starts(own, serving, tm
         assert reply_to(asked, folder) is None
     with own.serve(0):
         assert reply_to(asked, folder)
-        with pytest.raises(InputError, match=f"is served by process {os.getpid()} already"):
+        with pytest.raises(InputError, match="is served already by this process; close"):
             own.serve(0)
     with own.serve(0), pytest.raises(InputError, match=r"Nothing can be served at 192\.0\.2\.1"):
         HierarchicalIndex(HierarchyStore(tmp_path / "none")).serve(0, "192.0.2.1")
@@ -174,11 +174,11 @@ def test_after_a_kill_commands_answer_and_another_server_starts(own, serving, tm
 
 
 def test_the_server_of_a_folder_that_was_moved_is_named(own, tmp_path) -> None:
-    moved, pid = tmp_path / "moved", os.getpid()
+    moved = tmp_path / "moved"
     with own.serve():
         Path(own.store.uri).rename(moved)
         assert reply_to(Outline(budget=500), moved) is None
-        with pytest.raises(InputError, match=f"by process {pid} already; .* by `kill {pid}`"):
+        with pytest.raises(InputError, match="is served already by this process; close"):
             HierarchicalIndex(HierarchyStore(moved), HashingEmbedding()).serve()
     with HierarchicalIndex(HierarchyStore(moved), HashingEmbedding()).serve():
         assert reply_to(Outline(budget=500), moved)
