@@ -43,7 +43,7 @@ format: $(TESTABLE)
 	$(BIN)/ruff format .
 
 test-ray: $(TESTABLE)  ## builds on a Ray cluster of two nodes on this machine, which it installs
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[ray]'
+	$(INSTALL) -e '.[ray]'
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m 'slow or not slow' tests/scale
 
 test-slow: $(TESTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
@@ -91,7 +91,7 @@ bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's
 	$(BIN)/python -W ignore tests/benchmarks/responses.py $(CORPUS)
 
 bench-ray: $(READY)  ## and builds by one worker and by two on a Ray cluster, and the driver's memory
-	$(BIN)/python -m pip install -qq -c $(CONSTRAINTS) -e '.[ray]'
+	$(INSTALL) -e '.[ray]'
 	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py workers
 	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py memory
 

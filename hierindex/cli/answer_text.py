@@ -65,7 +65,8 @@ def _numbers(source: dict[str, Any], citations: Sequence[dict[str, Any] | None])
             return bool(citation["node"] == source["id"])
         return any(
             passage["document"] == citation["document"]
-            and passage["start"] <= citation["start"] <= citation["end"] <= passage["end"]
+            and passage["start"] < citation["end"]  # which may be several sentences of a node
+            and citation["start"] < passage["end"]
             for passage in source["citations"]
         )
 

@@ -8,6 +8,7 @@ import pytest
 from cli.conftest import LONG
 from typer.main import get_command
 
+from hierindex.cli.answer_text import nodes_found
 from hierindex.cli.app import app
 
 LINES = {
@@ -85,6 +86,15 @@ def test_nodes_have_the_numbers_of_their_citations(question, folder, run) -> Non
         for citation in (citations[n - 1] for n in each):
             places = [p for p in passages if p["document"] == citation["document"]]
             assert any(p["start"] <= citation["start"] < p["end"] for p in places)
+
+
+def test_a_citation_of_several_sentences_has_its_number() -> None:
+    sentences = [{"document": "a.md", "start": at, "end": at + 9} for at in (0, 10)]
+    source = {"id": "ab", "level": 1, "title": "The bridge", "citations": sentences}
+    citations = [{"document": "a.md", "start": 0, "end": 19}, None]
+    citations += [{"document": name, "start": 19, "end": 25} for name in ("a.md", "b.md")]
+    found = nodes_found({"sources": [source], "citations": citations})
+    assert found.splitlines()[1].startswith("[1]  level 1")
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
