@@ -79,11 +79,11 @@ class BatchedModel:
             If the service fails repeatedly, rejects a batch or has no Batch API, or if a batch is
             cancelled.
         """
+        if not any(prompts.values()):
+            return
         lines = await in_daemon_thread(partial(self._lines, prompts, ask(self._noting)))
         self._known = {line.custom_id for line in lines.values()}
         left = {line.custom_id: (p, line) for p, line in lines.items() if prompts[p]}
-        if not left:
-            return
         self._used = await self._batches.holding(left.keys())
         running = [sent for sent in self._used if not sent.is_over]
         await self._read([sent for sent in self._used if sent.is_over], left, is_found=True)
@@ -103,9 +103,8 @@ class BatchedModel:
             too_large = [len(sent.ids) for sent in running if sent.is_too_large]
             if too_large:
                 most = min(too_large) // 2
-            else:  # one of many parts that is done is no round
-                is_lost = any(sent.ids & left.keys() for sent in running)
-                n_rounds += is_lost or len(rest) <= most
+            else:
+                n_rounds += any(sent.ids & left.keys() for sent in running)  # some have no answer
             running = []
 
     async def forget(self) -> None:

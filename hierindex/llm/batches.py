@@ -93,7 +93,7 @@ class Sent:
     def told(self) -> str:
         """Return what the service says of it."""
         counts = self.batch.request_counts
-        done = f", {counts.completed:,} of {len(self.ids):,} done" if counts else ""
+        done = f", {counts.completed or 0:,} of {len(self.ids):,} done" if counts else ""
         failed = f", {counts.failed:,} failed" if counts and counts.failed else ""
         return f"batch {self.batch.status}{done}{failed}"
 
@@ -205,10 +205,13 @@ class Batches:
         """Delete the files of a batch at the service, or log that this fails."""
         batch = sent.batch  # by its input file, the last to be deleted, it is found again
         for name in filter(None, (batch.output_file_id, batch.error_file_id, batch.input_file_id)):
-            try:
-                await self._ask(partial(_unless_gone, partial(self._client.files.delete, name)))
-            except HierindexError as error:
-                logger.warning("The file %s of a batch is left at the service: %s", name, error)
+            await self._delete(name)
+
+    async def _delete(self, file: str) -> None:
+        try:
+            await self._ask(partial(_unless_gone, partial(self._client.files.delete, file)))
+        except HierindexError as error:
+            logger.warning("The file %s of a batch is left at the service: %s", file, error)
 
     async def _send(self, lines: Sequence[bytes]) -> Sent:
         upload = partial(self._client.files.create, file=(FILE, b"".join(lines)), purpose="batch")
@@ -226,7 +229,11 @@ class Batches:
                 input_file_id=file, endpoint=first["url"], completion_window="24h"
             )
 
-        batch = await self._ask(create)
+        try:
+            batch = await self._ask(create)
+        except HierindexError:
+            await self._delete(file)
+            raise
         return Sent(batch, {json.loads(line)["custom_id"] for line in lines})
 
     async def _ask(self, send: Callable[[], Any]) -> Any:

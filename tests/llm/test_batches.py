@@ -576,6 +576,7 @@ def test_two_builds_at_once_get_all_they_ask_for():
         for thread in threads:
             thread.join()
     assert results == {name: texts_of(by_ones(texts)) for name, texts in parts.items()}
+    assert server.requests == []
 
 
 def test_a_batch_holds_no_more_than_the_token_limit():
@@ -588,18 +589,21 @@ def test_a_batch_holds_no_more_than_the_token_limit():
     server = BatchServer(plans=plan)
     with server, pytest.raises(LimitError, match="tokens of the budget are spent"):
         rewrite(server, token_limit=1000)
+    assert sizes(server)
     least = min(map(server.count, server.done)) + 200  # of a request, as the limit counts it
     assert all(s + n * least <= 1000 for s, n in zip(spent, sizes(server), strict=True))
     assert sum(map(server.count, server.paid.elements())) <= 1000
 
 
-def test_with_a_token_limit_the_rest_follows_if_answers_were_short():
+@pytest.mark.parametrize(("n_texts", "limit", "n_batches"), [(8, 3000, 2), (48, 8000, 5)])
+def test_with_a_token_limit_the_rest_follows_if_answers_were_short(n_texts, limit, n_batches):
+    texts = [f"{text} {i}" for i in range(n_texts // 8) for text in TEXTS]
     with BatchServer() as server:
-        rewrites = rewrite(server, token_limit=3000)
+        rewrites = rewrite(server, texts, token_limit=limit)
     assert all(texts_of(rewrites))
-    assert len(sizes(server)) == 2
+    assert len(sizes(server)) == n_batches
     assert server.requests == []
-    check_paid_once(server)
+    check_paid_once(server, texts)
 
 
 def test_batches_that_run_count_for_the_token_limit():
