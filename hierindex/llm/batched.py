@@ -12,7 +12,8 @@ import httpx
 from llama_index.core.llms import LLM
 
 from hierindex.errors import InputError, ModelError
-from hierindex.llm.batches import Answer, Batches, Line, Sent
+from hierindex.llm.batch_file import Answer, Line
+from hierindex.llm.batches import Batches, Sent
 from hierindex.llm.failures import request_errors, service_errors
 from hierindex.llm.limits import AdaptiveLimit
 from hierindex.llm.service import Service

@@ -8,16 +8,15 @@ file.
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from hierindex.core.identity import digest
 from hierindex.errors import HierindexError, ModelError
 from hierindex.llm.attempts import LATER
+from hierindex.llm.batch_file import Answer, Line, lines_of, parts
 from hierindex.llm.failures import RequestError
 from hierindex.llm.service import Service
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from openai.types import Batch
 
 FILE = "hierindex.jsonl"  # name of the input files at the service
-MOST_LINES, MOST_BYTES = 50_000, 200_000_000  # of a batch, as OpenAI documents
 PAGE = 100  # batches; OpenAI lists no more at once
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two looks at a batch
 PATIENCE = 8  # consecutive looks that fail, each after several attempts
@@ -34,42 +32,6 @@ TOO_LARGE = "token_limit_exceeded"  # code of a batch that fails
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Line:
-    """A request in a batch: `url` begins with /v1/, whatever the path of the service."""
-
-    url: str
-    body: dict[str, Any]
-
-    @cached_property
-    def custom_id(self) -> str:
-        """Digest of all of the request, by which its answer is known."""
-        return digest("line", self.url, json.dumps(self.body, sort_keys=True))
-
-    def to_json(self) -> bytes:
-        """Return the line of the input file."""
-        line = {"custom_id": self.custom_id, "method": "POST", "url": self.url, "body": self.body}
-        return json.dumps(line).encode() + b"\n"
-
-
-class Answer(NamedTuple):
-    """The answer to a request of a batch."""
-
-    status: int  # of HTTP
-    body: Any
-
-    @property
-    def is_success(self) -> bool:
-        """Whether it is no error."""
-        return self.status == 200
-
-    @property
-    def n_tokens(self) -> int:
-        """Tokens that it reports, of prompt and completion together."""
-        usage = self.body.get("usage") if isinstance(self.body, dict) else None
-        return (usage or {}).get("total_tokens") or 0
 
 
 @dataclass
@@ -129,13 +91,13 @@ class Batches:
         found = []
         for batch in listed:
             if batch.input_file_id in files and batch.status != "failed":
-                lines = _read(await self._content(batch.input_file_id))
+                lines = lines_of(await self._content(batch.input_file_id))
                 found.append(Sent(batch, {line["custom_id"] for line in lines}))
         return [sent for sent in found if sent.ids & ids]
 
     async def send(self, lines: Sequence[Line]) -> list[Sent]:
         """Send requests to one path, as one batch or as several if they are too many for one."""
-        return [await self._send(part) for part in _parts(lines)]
+        return [await self._send(part) for part in parts(lines)]
 
     async def wait(self, sent: Sequence[Sent], tell: Callable[[str], None]) -> None:
         """Wait until batches are over; if this is interrupted, they go on at the service.
@@ -194,7 +156,7 @@ class Batches:
         names = filter(None, (sent.batch.output_file_id, sent.batch.error_file_id))
         contents = [await self._content(name) for name in names]
         answers = {}
-        for line in chain.from_iterable(map(_read, contents)):
+        for line in chain.from_iterable(map(lines_of, contents)):
             response = line.get("response") or {}
             if status := response.get("status_code"):
                 answers[line["custom_id"]] = Answer(status, response.get("body"))
@@ -269,28 +231,6 @@ def _unless_gone(call: Callable[[], Any]) -> Any:
         return call()
     except NotFoundError:
         return None
-
-
-def _parts(lines: Sequence[Line]) -> Iterator[list[bytes]]:
-    """Yield the lines of input files that are within the limits."""
-    part, n_bytes = list[bytes](), 0
-    for line in map(Line.to_json, lines):
-        if part and (len(part) == MOST_LINES or n_bytes + len(line) > MOST_BYTES):
-            yield part
-            part, n_bytes = [], 0
-        part.append(line)
-        n_bytes += len(line)
-    if part:
-        yield part
-
-
-def _read(content: bytes | None) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a file that have an id; the last may be cut off."""
-    for line in (content or b"").splitlines():
-        with suppress(ValueError):
-            read = json.loads(line)
-            if isinstance(read, dict) and isinstance(read.get("custom_id"), str):
-                yield read
 
 
 def _faults(batch: "Batch") -> str:

@@ -23,7 +23,7 @@ from tenacity import wait_none
 
 from hierindex.errors import InputError, LimitError, ModelError
 from hierindex.hierarchy.transforms import SemanticHierarchy
-from hierindex.llm import batches
+from hierindex.llm import batch_file, batches
 from hierindex.llm.attempts import ATTEMPTS
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Resources
@@ -335,14 +335,14 @@ def test_a_text_that_is_too_long_is_halved():
 
 
 def test_lines_beyond_the_service_s_limits_go_into_further_batches(monkeypatch):
-    monkeypatch.setattr(batches, "MOST_LINES", 3)
+    monkeypatch.setattr(batch_file, "MOST_LINES", 3)
     with BatchServer() as server:
         rewrites = rewrite(server)
     assert texts_of(rewrites) == texts_of(by_ones())
     assert (sizes(server), server.files) == ([3, 3, 2], {})
     length = max(len(line) for line in server.paid) + 400
-    monkeypatch.setattr(batches, "MOST_LINES", 50_000)
-    monkeypatch.setattr(batches, "MOST_BYTES", 2 * length)
+    monkeypatch.setattr(batch_file, "MOST_LINES", 50_000)
+    monkeypatch.setattr(batch_file, "MOST_BYTES", 2 * length)
     with BatchServer() as server:
         rewrite(server)
     assert max(sizes(server)) < 8
@@ -656,11 +656,15 @@ def tree(server, n, cache, *, batch=True, client=None, progress=None):
     )
 
 
-def test_five_hundred_summaries_take_a_batch_a_level(tmp_path):
+@pytest.mark.parametrize(
+    ("n_nodes", "n_levels", "n_summaries"),
+    [(100, 5, 50), pytest.param(1000, 6, 500, marks=pytest.mark.slow)],
+)
+def test_summaries_take_a_batch_a_level(tmp_path, n_nodes, n_levels, n_summaries):
     with BatchServer() as server:
-        tree(server, 1000, tmp_path)
-    assert (len(sizes(server)), sum(sizes(server))) == (6, server.paid.total())
-    assert server.paid.total() >= 500
+        tree(server, n_nodes, tmp_path)
+    assert (len(sizes(server)), sum(sizes(server))) == (n_levels, server.paid.total())
+    assert server.paid.total() >= n_summaries
     assert (server.requests, server.files) == ([], {})
 
 

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from bucket import bucket
 from histories import text
 
 N_DOCUMENTS = 24
@@ -22,35 +23,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def bucket():
-    """The endpoint of an object store with a bucket, which processes know by the environment."""
-    from urllib.request import Request, urlopen
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the server's own dependencies
-        from moto.server import ThreadedMotoServer
-
-        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        server.start()
-    url = "http://{}:{}".format(*server.get_host_and_port())
-    with urlopen(Request(f"{url}/library", method="PUT")):
-        pass
-    known = {
-        "AWS_ENDPOINT_URL": url,
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "us-east-1",
-    }
-    with pytest.MonkeyPatch.context() as patch:
+def library():
+    """The URI of a bucket in an object store, which processes know by the environment."""
+    with bucket() as url, pytest.MonkeyPatch.context() as patch:
+        known = {
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "us-east-1",
+        }
         for name, value in known.items():
             patch.setenv(name, value)
         yield "s3://library"
-    server.stop()
 
 
 @pytest.fixture(scope="session")
-def cluster(bucket):
+def cluster(library):
     """The address of a cluster of two nodes, to which this process is connected."""
     ray = pytest.importorskip("ray", reason="run `make test-ray`")
     from ray.cluster_utils import Cluster

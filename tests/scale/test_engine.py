@@ -173,10 +173,10 @@ def test_a_driver_that_is_killed(cluster, folder, tmp_path):
     assert many == alone
 
 
-def test_an_index_in_a_bucket(cluster, bucket, folder, tmp_path, monkeypatch):
+def test_an_index_in_a_bucket(cluster, library, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     alone = built(folder, tmp_path / "alone", hierarchy(SemanticHierarchy))
-    uri = f"{bucket}/index"
+    uri = f"{library}/index"
     many = built(folder, uri, hierarchy(SemanticHierarchy), RayEngine(workers=2))
     assert rows(many) == rows(alone)
     (folder_edit := tmp_path / "one.md").write_text("A boat left the pier at night.")

@@ -1,9 +1,7 @@
 """An index in an object store: S3's protocol, spoken by a server on loopback."""
 
-import warnings
-from urllib.request import Request, urlopen
-
 import pytest
+from bucket import bucket
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
 from store.trees import tree
@@ -15,16 +13,8 @@ KEYS = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_regi
 
 @pytest.fixture(scope="module")
 def endpoint():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the server's own dependencies
-        from moto.server import ThreadedMotoServer
-
-        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        server.start()
-    url = "http://{}:{}".format(*server.get_host_and_port())
-    with urlopen(Request(f"{url}/library", method="PUT")):
+    with bucket() as url:
         yield url
-    server.stop()
 
 
 def stored():
