@@ -1,7 +1,7 @@
 """The cache file of an index, and deletion from it."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,21 +46,22 @@ class Cache:
     def use(self, embedded: Iterable[str]) -> None:
         """Record that the vectors of texts are used, though they are known and not recalled."""
         if self.vectors is not None:
-            self.vectors.use(embedded)
+            self.vectors.use(map(text_digest, embedded))
 
     def holds_only(self, documents: Iterable[str]) -> bool:
         """Return whether no job has begun with other documents since the last clean-up."""
         return self.texts is None or self.texts.holds_only(documents)
 
-    def forget(self, gone: Collection[str], held: Collection[str] | None = None) -> None:
+    def forget(self, gone: Collection[str], held: Set[str] | None = None) -> None:
         """Delete what this build did not use: of texts that it removes, and of unfinished builds.
 
         Parameters
         ----------
         gone : Collection[str]
             Texts of chunks and summaries, as they were embedded.
-        held : Collection[str], optional
-            Those of all nodes of the index; then all others are deleted, too.
+        held : Set[str], optional
+            Digests of those of all nodes of the index, by `text_digest`; then all others are
+            deleted, too.
         """
         if self.vectors is not None and held is not None:
             self.vectors.use(held)
@@ -121,7 +122,7 @@ def open_cache(uri: str, model: str | None = None) -> Iterator[Cache]:
         raise
 
 
-def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
+def forget(uri: str, gone: Iterable[str], summaries: Set[str]) -> None:
     """Delete the cached texts and vectors of what an index no longer holds, if it has a cache.
 
     Completions, readings, and summaries that are not in the index, are all deleted, because the
@@ -134,8 +135,8 @@ def forget(uri: str, gone: Iterable[str], summaries: Iterable[str]) -> None:
         Of the index.
     gone : Iterable[str]
         Deleted texts, as they were embedded; their vectors of all models are deleted.
-    summaries : Iterable[str]
-        Texts of the summaries that stay in the index.
+    summaries : Set[str]
+        Digests of the texts of the summaries that stay in the index, by `text_digest`.
 
     Raises
     ------

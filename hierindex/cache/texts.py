@@ -1,9 +1,10 @@
 """Cached completions of models and cached summaries."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from hierindex.cache.database import Database, optional
+from hierindex.cache.vectors import text_digest
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS texts (
@@ -104,23 +105,23 @@ class TextCache:
             elif connection.execute(f"SELECT id {OF_UNUSED}", unused).fetchone():
                 _note(connection, {UNUSED})
 
-    def forget(self, gone: Iterable[str], held: Iterable[str] | None = None) -> None:
+    def forget(self, gone: Iterable[str], held: Set[str] | None = None) -> None:
         """Delete summaries and completions of earlier builds that this one did not use.
 
         Parameters
         ----------
         gone : Iterable[str]
             Texts of summaries to delete.
-        held : Iterable[str], optional
-            Texts of nodes that the index holds; then all but their summaries are deleted.
+        held : Set[str], optional
+            Digests of the texts of nodes that the index holds, by `text_digest`; then all but
+            their summaries are deleted.
         """
         with optional(), self._database.transaction() as connection:
             self._forget_documents(connection)
             unused = self._unused(connection)
             connection.execute(f"DELETE {OF_UNUSED} AND details IS NULL", unused)
             if held is not None:
-                staying = {*map(_encoded, held)}
-                connection.create_function("stays", 1, staying.__contains__)
+                _define_stays(connection, held)
                 connection.execute(f"DELETE {OF_UNUSED} AND NOT stays(text)", unused)
                 return
             connection.executemany(
@@ -171,11 +172,15 @@ def _note(connection: sqlite3.Connection, hashes: Iterable[str]) -> None:
     )
 
 
-def forget_all_but(connection: sqlite3.Connection, summaries: Iterable[str]) -> None:
-    """Delete all texts except the summaries with these texts."""
-    staying = {_encoded(text) for text in summaries}
-    connection.create_function("stays", 1, staying.__contains__)
+def forget_all_but(connection: sqlite3.Connection, summaries: Set[str]) -> None:
+    """Delete all texts except the summaries whose texts have these digests."""
+    _define_stays(connection, summaries)
     connection.execute("DELETE FROM texts WHERE details IS NULL OR NOT stays(text)")
+
+
+def _define_stays(connection: sqlite3.Connection, held: Set[str]) -> None:
+    """Define the SQL function that tells whether a text has one of these digests."""
+    connection.create_function("stays", 1, lambda text: text_digest(_decoded(text)) in held)
 
 
 def _encoded(text: str) -> bytes:

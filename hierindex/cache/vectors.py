@@ -73,10 +73,10 @@ class VectorCache:
                 ],
             )
 
-    def use(self, texts: Iterable[str]) -> None:
+    def use(self, digests: Iterable[str]) -> None:
         """Count the vectors of texts as used, though they are not recalled."""
         with optional(), self._database.transaction() as connection:
-            _use(connection, map(text_digest, texts))
+            _use(connection, digests)
 
     def forget(self, texts: Iterable[str]) -> None:
         """Delete vectors that this build did not use: of these texts, or of unfinished builds."""

@@ -11,6 +11,7 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.cache.file import Cache
+from hierindex.cache.vectors import text_digest
 from hierindex.embed.model_identity import is_same_name
 from hierindex.errors import FormatError, InputError
 from hierindex.hierarchy.earlier import EarlierTree
@@ -34,8 +35,7 @@ from hierindex.progress import Progress
 from hierindex.read.split import sentence_splitter
 from hierindex.store.prefilter import by_texts
 from hierindex.store.row_file import RowFile
-from hierindex.store.rows import to_nodes
-from hierindex.store.schema import NODE_COLUMNS
+from hierindex.store.rows import EMBEDDED, embedded_text
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import iterated, wait_for
@@ -171,14 +171,11 @@ class Job:
             return
         is_all = self.purge or not is_clean
         where = None if is_all else by_texts({node.get_content(MetadataMode.NONE) for node in gone})
-        batches = iterated(self.store.snapshot().batches(*NODE_COLUMNS, where=where))
-        held = {
-            node.get_content(MetadataMode.EMBED)
-            for batch in batches
-            for node in to_nodes(batch)
-            if node.node_id not in new
-        }
-        left = {node.get_content(MetadataMode.EMBED) for node in gone} - held
+        batches = iterated(self.store.snapshot().batches(*EMBEDDED, where=where))
+        rows = (row for batch in batches for row in batch.to_pylist())
+        held = {text_digest(embedded_text(row)) for row in rows if row["id"] not in new}
+        texts = {node.get_content(MetadataMode.EMBED) for node in gone}
+        left = {text for text in texts if text_digest(text) not in held}
         self.cache.forget(left, held if is_all else None)
 
 

@@ -10,6 +10,7 @@ from llama_index.core.node_parser import NodeParser
 
 from hierindex.cache.file import forget, open_cache
 from hierindex.cache.texts import UNUSED
+from hierindex.cache.vectors import text_digest
 from hierindex.embed.model_identity import built_precision, fingerprint
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -158,5 +159,5 @@ def _is_stale(snapshot: Snapshot) -> bool:
 
 def _forget_the_rest(snapshot: Snapshot) -> None:
     """Delete all texts from the cache but those of the summaries that the index holds."""
-    summaries = wait_for(snapshot.select("text", where=SUMMARIES))["text"].to_pylist()
-    forget(snapshot.uri, (), summaries)
+    summaries = wait_for(snapshot.select("text", where=SUMMARIES))["text"]
+    forget(snapshot.uri, (), {text_digest(text.as_py()) for text in summaries})

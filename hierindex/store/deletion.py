@@ -9,6 +9,7 @@ from llama_index.core.schema import MetadataMode, TextNode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
 from hierindex.cache.file import forget
+from hierindex.cache.vectors import text_digest
 from hierindex.record import NodeRecord
 from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
@@ -46,8 +47,10 @@ async def delete_nodes(
             return
         gone = {node.node_id for node in going}
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
-        summaries = await snapshot.select("id", "text", where=SUMMARIES)
-        staying = [row["text"] for row in summaries.to_pylist() if row["id"] not in gone]
+        staying = set[str]()
+        async for batch in snapshot.batches("id", "text", where=SUMMARIES):
+            rows = zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True)
+            staying.update(text_digest(text) for node_id, text in rows if node_id not in gone)
         with table.named_refusals():
             await asyncio.to_thread(forget, table.uri, texts, staying)
         await _delete_rows(gone, snapshot, table)

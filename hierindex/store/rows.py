@@ -43,6 +43,8 @@ NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNod
 
 FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # stored in other columns
 NO_RECORD = vars(NodeRecord())
+EMBEDDED = "id", "text", "metadata", "node"
+"""Columns that `embedded_text` needs: a record is never embedded."""
 MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
 """Fields of a record that the column `record` stores as JSON."""
 
@@ -193,6 +195,15 @@ def to_nodes(rows: pa.Table | pa.RecordBatch) -> list[TextNode]:
     return list(map(node_of, rows.to_pylist()))
 
 
+def embedded_text(row: Mapping[str, Any]) -> str:
+    """Return the text of a row's node as it was embedded, given the columns `EMBEDDED`."""
+    rest, metadata = json.loads(row["node"]), json.loads(row["metadata"])
+    node = _kind_of(rest).from_dict(
+        {**rest, "id_": row["id"], "text": row["text"], "metadata": metadata}
+    )
+    return node.get_content(MetadataMode.EMBED)
+
+
 def node_of(row: Mapping[str, Any]) -> TextNode:
     """Convert a row to a node."""
     rest = json.loads(row["node"])
@@ -212,7 +223,7 @@ def node_of(row: Mapping[str, Any]) -> TextNode:
     for kind, column in ((PREVIOUS, "previous_id"), (NEXT, "next_id")):
         if row[column]:
             relationships[kind] = related(kind, [row[column]])[0]
-    return NODE_TYPES.get(rest.get("class_name"), TextNode).from_dict(
+    return _kind_of(rest).from_dict(
         {
             **rest,
             "id_": row["id"],
@@ -222,6 +233,10 @@ def node_of(row: Mapping[str, Any]) -> TextNode:
             "embedding": row.get("vector"),
         }
     )
+
+
+def _kind_of(rest: Mapping[str, Any]) -> type[TextNode]:
+    return NODE_TYPES.get(rest["class_name"], TextNode)
 
 
 def quotes_in(record: str) -> tuple[Quote, ...]:

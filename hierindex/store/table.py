@@ -287,7 +287,7 @@ class Table(Turns):
         details |= {ADDED: True} if added else {}
         await publish(table, generation, details)
         await keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)
-        if purge and len(await times(table)) > 1:
+        if purge and min(await times(table)) < (await published(table))[generation]:
             logger.warning(
                 "The files of %r still contain deleted text, because they are in use or the clock "
                 "was set back; the next deletion removes them.",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hierindex.cache.file import Cache, cache_file, forget, open_cache
+from hierindex.cache.vectors import text_digest
 
 X = np.eye(1, dtype=np.float32)
 
@@ -51,7 +52,7 @@ def test_completions_do_not_know_their_documents_and_go_with_any(tmp_path):
         for name in "a", "b":
             keep_all(cache, name)
     assert b"wrote of b" in cache_file(str(tmp_path)).read_bytes()
-    forget(str(tmp_path), ["a"], ["what a model wrote of b"])
+    forget(str(tmp_path), ["a"], {text_digest("what a model wrote of b")})
     assert b"wrote of" not in cache_file(str(tmp_path)).read_bytes()
     with open_cache(str(tmp_path), "m") as cache:
         assert known(cache, "a") == (False, False)
@@ -63,7 +64,7 @@ def test_summaries_stay_that_an_index_still_has(tmp_path, staying):
     summaries = {name: (name, f"details of {name}") for name in ("one", "two", "\ud800")}
     with open_cache(str(tmp_path), "m") as cache:
         cache.texts.keep_summaries(summaries)
-        forget(str(tmp_path), [], staying)
+        forget(str(tmp_path), [], {*map(text_digest, staying)})
         assert cache.texts.recall_summaries(summaries).keys() == {*staying} & summaries.keys()
     assert b"details of two" not in cache_file(str(tmp_path)).read_bytes()
 
@@ -72,14 +73,14 @@ def test_what_is_forgotten_is_in_no_log_of_another_build(tmp_path):
     with open_cache(str(tmp_path), "m") as cache:
         keep_all(cache, "a")
         assert any(b"wrote of a" in file.read_bytes() for file in tmp_path.iterdir())
-        forget(str(tmp_path), ["a"], [])
+        forget(str(tmp_path), ["a"], set())
         assert not any(b"wrote of a" in file.read_bytes() for file in tmp_path.iterdir())
         keep_all(cache, "b")
         assert known(cache, "b") == (True, True)
 
 
 def test_there_need_be_no_cache_to_forget(tmp_path):
-    forget(str(tmp_path / "none"), ["a"], [])
+    forget(str(tmp_path / "none"), ["a"], set())
     assert not (tmp_path / "none").exists()
 
 

@@ -11,6 +11,8 @@ from shutil import rmtree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lancedb.index import Bitmap
+from lancedb.table import AsyncTable
 from llama_index.core.schema import TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 from store.trees import columns_of
@@ -429,6 +431,23 @@ def test_what_cannot_be_purged_is_told(store, monkeypatch, caplog):
     assert "still contain deleted text" in caplog.text
     assert held(store) == "b"
     store.add(nodes("c"))
+
+
+def test_a_purge_is_done_though_an_index_is_improved_after_it(tmp_path, store, monkeypatch, caplog):
+    optimize = AsyncTable.optimize
+
+    async def improving(table, **options):
+        await optimize(table, **options)
+        await table.create_index("kind", config=Bitmap())  # as LanceDB splits parts of vectors
+
+    store.add([node("a", SECRET), node("b")])
+    with monkeypatch.context() as patch:
+        patch.setattr(AsyncTable, "optimize", improving)
+        store.delete_nodes(["a"])
+    assert not mentions(tmp_path, SECRET)
+    assert "deleted text" not in caplog.text
+    store.add(nodes("c"))
+    assert held(store) == "bc"
 
 
 kinds = st.sampled_from(["add", "replace", "delete", "rollback", "killed add", "killed replace"])

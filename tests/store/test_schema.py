@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeRelationship, ObjectType, RelatedNodeInfo, TextNode
+from llama_index.core.schema import (
+    MetadataMode,
+    NodeRelationship,
+    ObjectType,
+    RelatedNodeInfo,
+    TextNode,
+)
 from store.trees import HIERARCHIES, tree
 
-from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span, user_metadata
-from hierindex.store.rows import to_nodes, to_table
+from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span, record_keys, user_metadata
+from hierindex.store.rows import EMBEDDED, embedded_text, to_nodes, to_table
 from hierindex.store.schema import schema
 from hierindex.store.vector_store import HierarchyStore
 
@@ -136,6 +142,13 @@ def test_a_row_says_what_its_node_says(hierarchy):
         assert row["child_ids"] == [child.node_id for child in node.child_nodes or ()]
         assert json.loads(row["metadata"]) == user_metadata(node.metadata)
         np.testing.assert_array_equal(row["vector"], np.float32(node.embedding))
+        assert embedded_text(row) == node.get_content(MetadataMode.EMBED)
+
+
+@given(nodes().filter(lambda node: not record_keys(node.metadata)))
+def test_any_chunk_says_what_was_embedded(chunk):
+    (row,) = to_table([chunk]).select(EMBEDDED).to_pylist()
+    assert embedded_text(row) == chunk.get_content(MetadataMode.EMBED)
 
 
 def test_a_node_without_a_document_is_its_own():
