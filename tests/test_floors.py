@@ -8,7 +8,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
-    set("errors extras record progress settings loading timing threads device unsafe".split()),
+    set("errors extras record headings progress settings loading".split())
+    | set("timing threads device unsafe".split()),
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
@@ -23,6 +24,7 @@ BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
     "extras": {"errors"},
     "loading": {"errors"},
+    "headings": {"record"},
     "respond": {"retrieve"},
     "index": {"indexing"},
     "export": {"index"},

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hierindex.core.identity import leaf_ids, parent_id
 from hierindex.errors import InputError
+from hierindex.headings import for_chunks
 from hierindex.hierarchy.metadata import Merge, merged_metadata
 from hierindex.record import (
     PAGE,
@@ -28,7 +29,6 @@ from hierindex.record import (
     NodeRecord,
     Quote,
     Span,
-    for_chunks,
     page_in,
     record_keys,
 )

@@ -6,6 +6,7 @@ from itertools import pairwise
 from operator import and_, or_
 from typing import BinaryIO, NamedTuple
 
+from hierindex.headings import Heading
 from hierindex.read.landmarks import (
     ARTICLE,
     BLOCK,
@@ -25,7 +26,7 @@ from hierindex.read.landmarks import (
 )
 from hierindex.read.records import records_of_table
 from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError, read_text
-from hierindex.record import TITLE, Heading
+from hierindex.record import TITLE
 
 MAX_DEPTH = 2048  # of HTML elements; lxml looks through all open ones at an end tag without start
 MAX_ROW = 4000  # characters; cells of a longer table row are text side by side, not data

@@ -7,9 +7,10 @@ from email.utils import parsedate_to_datetime
 from io import BytesIO
 from typing import BinaryIO
 
+from hierindex.headings import Heading
 from hierindex.read.html import read_html
 from hierindex.read.text import MAX_TITLE, Reading, UnreadableError, read_bytes, read_text
-from hierindex.record import TITLE, Heading
+from hierindex.record import TITLE
 
 FIELDS = {"subject": TITLE, "from": "from", "to": "to", "date": "date"}
 

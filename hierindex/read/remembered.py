@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.core.identity import digest
+from hierindex.headings import HEADINGS, headings_in
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
-from hierindex.record import HEADINGS, headings_in
 
 LIBRARIES = (
     "hierindex beautifulsoup4 charset-normalizer docutils llama-index-core lxml mammoth "

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from hierindex.headings import Heading
 from hierindex.read.text import MAX_TITLE, Reading, read_text
-from hierindex.record import Heading
 
 RULE = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*$")  # a line of one punctuation mark
 SHORT = 4  # marks, which must be as many as the title's characters

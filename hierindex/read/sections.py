@@ -7,7 +7,8 @@ from itertools import islice
 
 from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.record import TITLES_BETWEEN, Heading, headings_in, shared_section
+from hierindex.headings import Heading, headings_in
+from hierindex.record import TITLES_BETWEEN, shared_section
 
 MAX_STEP = 100  # characters of a title in a path
 MAX_PATH = 300  # characters; each chunk and each of its quotes store the path

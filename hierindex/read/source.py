@@ -8,8 +8,9 @@ from itertools import accumulate
 from string import ascii_lowercase
 from typing import BinaryIO
 
+from hierindex.headings import Heading
 from hierindex.read.text import MAX_TITLE, Reading, read_text
-from hierindex.record import TITLE, Heading
+from hierindex.record import TITLE
 
 SUFFIXES = (
     ".bash .c .cc .cjs .cpp .cs .cxx .go .h .hh .hpp .java .jl .js .jsx .kt .lua .mjs .php .pl .pm "

@@ -15,13 +15,14 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 from hierindex.cache.readings import ReadingCache
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
+from hierindex.headings import Heading, for_chunks
 from hierindex.progress import Progress, silent
 from hierindex.read.content import content_hash
 from hierindex.read.places import Places
 from hierindex.read.remembered import split_once
 from hierindex.read.sections import Sections, headings_of, split_at_headings
 from hierindex.read.sentences import split_stretches
-from hierindex.record import PAGE, SECTION, TITLE, Heading, NodeRecord, for_chunks, shared_section
+from hierindex.record import PAGE, SECTION, TITLE, NodeRecord, shared_section
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 SHORT = 8  # characters

@@ -47,10 +47,10 @@ from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import Rule
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.intervals import interval
+from hierindex.headings import HEADINGS, Heading
 from hierindex.hierarchy.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
 from hierindex.hierarchy.level_rows import headings_between
 from hierindex.read.markdown import read_markdown
-from hierindex.record import HEADINGS, Heading
 
 CAPS = Caps(MAX_TOKENS, MAX_CHILDREN)
 ROWS = 6

@@ -32,9 +32,10 @@ from hierindex.evaluate.formats import read_dataset
 from hierindex.evaluate.runner import evaluate
 from hierindex.evaluate.trees import Asked
 from hierindex.evaluate.ways import WAYS
+from hierindex.headings import HEADINGS
 from hierindex.hierarchy.transforms import SEGMENTS
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.record import HEADINGS, SECTION, TITLE
+from hierindex.record import SECTION, TITLE
 from hierindex.retrieve.question import of_documents
 
 WAYS_TO_ASK: dict[str, dict[str, Any]] = {

@@ -13,6 +13,7 @@ from llama_index.core.schema import Document, MetadataMode
 from pdfs import pdf_of
 
 from hierindex.embed.embedder import Embedder
+from hierindex.headings import HEADINGS
 from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read.documents import (
     FILE_NAME,
@@ -25,7 +26,7 @@ from hierindex.read.split import (
     sentence_splitter,
     split_documents,
 )
-from hierindex.record import HEADINGS, PAGE
+from hierindex.record import PAGE
 from hierindex.summarize.sentences import split_sentences
 
 
