@@ -31,9 +31,9 @@ class Memory(Protocol):
 class Owner:
     """A call that sends files for an index, while its `with` block lasts.
 
-    An index has one writer at a time. So its files belong to a call of this process that has not
-    ended, or nobody needs them unless he takes over their batch. Of other indexes, and of calls
-    without a memory, nothing is known but the age of their files.
+    An index has one writer at a time. So a file of the index whose call is none of this process,
+    or has ended, was left by a build that has ended. Files of other indexes, and of calls without
+    a memory, may be of a build that runs: they are left only if they are old.
 
     Parameters
     ----------
