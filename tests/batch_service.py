@@ -5,14 +5,15 @@ which requests are errors, and that the lines of an output file are in no partic
 """
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from email import message_from_bytes
 from email.policy import HTTP
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from batch_states import ENDPOINTS, FAILED, Batch, Plan, error, line_errors
 from loopback import (
     TOO_LONG,
     Fault,
@@ -25,61 +26,9 @@ from loopback import (
     prompt_in,
 )
 
-ENDPOINTS = {"/v1/chat/completions", "/v1/completions", "/v1/responses"}
 MISSING = Fault(dropped=True)  # of a line: neither in the output nor among the errors
 TIMED_OUT = Fault(status=0, code="request_timeout")  # of a line: an error that is none of HTTP
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What becomes of a batch: its state at each look, and how many of its lines are done."""
-
-    states: tuple[str, ...] = ("validating", "in_progress", "finalizing", "completed")
-    n_done: int | None = None  # all
-
-
-FAILED = Plan(("validating", "failed"))
-
-
-class _Batch:
-    """A batch with its lines, which are answered when it ends."""
-
-    def __init__(self, number: int, plan: Plan, asked: dict[str, Any], lines: list[dict]) -> None:
-        self.plan, self.asked, self.lines, self.n_looks = plan, asked, lines, 0
-        self.id, self.created_at = f"batch_{number}", 1_700_000_000 + number
-        self.files: dict[str, str | None] = {"output_file_id": None, "error_file_id": None}
-        self.errors: list[dict] = []
-
-    @property
-    def status(self) -> str:
-        return self.plan.states[min(self.n_looks, len(self.plan.states) - 1)]
-
-    @property
-    def n_done(self) -> int:
-        return len(self.lines) if self.plan.n_done is None else self.plan.n_done
-
-    def to_json(self) -> dict[str, Any]:
-        status = self.status
-        is_begun = status not in ("validating", "failed")
-        counts = {"total": len(self.lines) if is_begun else 0, "completed": 0, "failed": 0}
-        if any(self.files.values()) or status in ("finalizing", "completed"):
-            counts["completed"] = self.n_done
-        failed = {"errors": {"object": "list", "data": self.errors}} if status == "failed" else {}
-        return {
-            "id": self.id,
-            "object": "batch",
-            "endpoint": self.asked["endpoint"],
-            "errors": None,
-            "input_file_id": self.asked["input_file_id"],
-            "completion_window": "24h",
-            "status": status,
-            "created_at": self.created_at,
-            "expires_at": self.created_at + 86_400,
-            "request_counts": counts,
-            "metadata": self.asked.get("metadata"),
-            **self.files,
-            **failed,
-        }
+NO_OBJECT = Fault(body="none")  # of a line: its response
 
 
 class _BatchHandler(Handler):
@@ -104,8 +53,9 @@ class _BatchHandler(Handler):
         number = len(self.server.calls)
         self.server.calls.append(f"{self.command} {url.path}")
         fault = self.server.api_faults(number) or Fault()
-        if fault.status != 200:
-            self._send(json.dumps({"error": {"message": f"fault {fault.status}"}}), fault)
+        if fault.status != 200 or fault.body is not None:
+            refusal = json.dumps({"error": {"message": f"fault {fault.status}"}})
+            self._send(fault.body or refusal, fault)
             return
         if not self.headers["Authorization"]:
             said: Any = _refused(401, "You didn't provide an API key.")
@@ -128,8 +78,9 @@ class BatchServer(LoopbackServer):
 
     `plans` gets the number of a batch, and `line_faults` the prompt of a line. `api_faults` gets
     the number of a request to the Batch API, its index in `calls`; one that is `dropped` takes
-    effect, and its answer is lost. A list has at most `page` items. A batch fails if its prompts
-    have more than `queue` tokens.
+    effect, and its answer is lost. A list has at most `page` items. A batch fails if the prompts
+    of all batches that are not over have more than `queue` tokens. A file has at most `largest`
+    bytes.
     """
 
     handler = _BatchHandler
@@ -141,15 +92,17 @@ class BatchServer(LoopbackServer):
         api_faults: Callable[[int], Fault | None] = lambda number: None,
         page: int = 100,
         queue: int | None = None,
+        largest: int | None = None,
         **settings: Any,
     ):
         super().__init__(**{"reply": names_words, **settings})
         self.plans, self.line_faults, self.api_faults = plans, line_faults, api_faults
-        self.page, self.queue = page, queue
+        self.page, self.queue, self.largest = page, queue, largest
+        self.now: Callable[[], float] = time.time
         self.calls: list[str] = []
         self.files: dict[str, dict[str, Any]] = {}
         self.contents: dict[str, str] = {}
-        self.batches: list[_Batch] = []
+        self.batches: list[Batch] = []
         self.done = Counter[str]()  # prompts of lines that were answered
         self.n_files = 0
 
@@ -159,16 +112,21 @@ class BatchServer(LoopbackServer):
         answered = zip(self.requests, self.outcomes, strict=True)
         return self.done + Counter(r.prompt for r, outcome in answered if outcome.tokens)
 
-    def batch(self, asked: dict[str, Any]) -> _Batch:
+    def batch(self, asked: dict[str, Any]) -> Batch:
         """Make a batch of a file."""
         number = len(self.batches)
         lines = [json.loads(line) for line in self.contents[asked["input_file_id"]].splitlines()]
-        made = _Batch(number, self.plans(number), asked, lines)
-        made.errors = list(_line_errors(lines, asked["endpoint"]))
-        n_tokens = sum(self.count(prompt_in(line["body"])) for line in lines)
+        made = Batch(number, self.plans(number), asked, lines, int(self.now()))
+        made.errors = list(line_errors(lines, asked["endpoint"]))
+        n_tokens = sum(
+            self.count(prompt_of(line["body"]))
+            for each in (*self.batches, made)
+            if not (each.is_over or each.errors)
+            for line in each.lines
+        )
         if self.queue is not None and n_tokens > self.queue:
             said = f"Enqueued token limit reached for tiny. Limit: {self.queue:,} enqueued tokens."
-            made.errors.append(_error("token_limit_exceeded", said))
+            made.errors.append(error("token_limit_exceeded", said))
         if made.errors:
             made.plan = FAILED
         self.batches.append(made)
@@ -209,7 +167,10 @@ class BatchServer(LoopbackServer):
         file, purpose = parts["file"], parts["purpose"].get_content().strip()
         if not file.get_filename().endswith(".jsonl") or purpose != "batch":
             return _refused(400, "Expected a .jsonl file with the purpose batch.")
-        return self.add(file.get_payload(decode=True).decode(), file.get_filename(), purpose)
+        sent = file.get_payload(decode=True)
+        if self.largest is not None and len(sent) > self.largest:
+            return _refused(413, "Request Entity Too Large")
+        return self.add(sent.decode(), file.get_filename(), purpose)
 
     def add(self, content: str, filename: str, purpose: str) -> dict[str, Any]:
         """Add a file."""
@@ -218,7 +179,7 @@ class BatchServer(LoopbackServer):
             "id": f"file-{self.n_files}",
             "object": "file",
             "bytes": len(content.encode()),
-            "created_at": 1_700_000_000 + self.n_files,
+            "created_at": int(self.now()),
             "filename": filename,
             "purpose": purpose,
             "status": "processed",
@@ -248,7 +209,7 @@ class BatchServer(LoopbackServer):
             "has_more": first + limit < len(items),
         }
 
-    def _look(self, batch: _Batch) -> dict[str, Any]:
+    def _look(self, batch: Batch) -> dict[str, Any]:
         """Take a batch to its next state."""
         before = batch.status
         batch.n_looks += 1
@@ -256,14 +217,14 @@ class BatchServer(LoopbackServer):
             self._end(batch)
         return batch.to_json()
 
-    def _end(self, batch: _Batch) -> None:
+    def _end(self, batch: Batch) -> None:
         answered, errors = [], []
         for line in batch.lines[: batch.n_done]:
-            request = Request(line["url"], line["body"], prompt_in(line["body"]), None)
+            request = Request(line["url"], line["body"], prompt_of(line["body"]), None)
             said = self._answer(request)
             if said is not None:
                 said = {"id": f"req_{line['custom_id']}", "custom_id": line["custom_id"], **said}
-                is_done = said["response"] and said["response"]["status_code"] == 200
+                is_done = '"status_code": 200' in json.dumps(said)
                 (answered if is_done else errors).append(said)
         code = "batch_expired" if batch.status == "expired" else "batch_cancelled"
         for line in batch.lines[batch.n_done :]:
@@ -281,11 +242,14 @@ class BatchServer(LoopbackServer):
             fault = TOO_LONG
         if fault.dropped:
             return None
+        if fault.body is not None:
+            return {"response": fault.body, "error": None}
         if fault.status == 0:
             return {"response": None, "error": {"code": fault.code, "message": "It failed."}}
         text = self.reply(request.prompt) if fault.text is None else fault.text
         tokens = Tokens(self.count(request.prompt), self.count(text))
-        body = answers_to(request, text, fault.finish_reason, tokens)[0]
+        answered = responses_to if "input" in request.body else answers_to
+        body = answered(request, text, fault.finish_reason, tokens)[0]
         if fault.status != 200:
             body = {"error": {"message": f"fault {fault.status}", "code": fault.code}}
         else:
@@ -294,18 +258,24 @@ class BatchServer(LoopbackServer):
         return {"response": response, "error": None}
 
 
-def _line_errors(lines: list[dict], endpoint: str):
-    """Yield what the service says of lines that it rejects."""
-    seen = set()
-    for number, line in enumerate(lines, 1):
-        if line["custom_id"] in seen or len(line["custom_id"]) > 64:
-            yield _error("duplicate_custom_id", "The custom_id is used before.", number)
-        if (line["method"], line["url"]) != ("POST", endpoint):
-            yield _error("mismatched_url", "The url does not match the endpoint.", number)
-        if line["body"]["model"] == "unknown":
-            yield _error("model_not_found", "The model is not supported in batches.", number)
-        seen.add(line["custom_id"])
+def prompt_of(body: dict[str, Any]) -> str:
+    """Return the prompt of a line, also of one for `/v1/responses`."""
+    return prompt_in({"prompt": body["input"]} if "input" in body else body)
 
 
-def _error(code: str, message: str, line: int | None = None) -> dict[str, Any]:
-    return {"line": line, "code": code, "message": message, "param": None}
+def responses_to(
+    request: Request, text: str, finish_reason: str, tokens: Tokens
+) -> list[dict[str, Any]]:
+    """Return the answer of `/v1/responses`."""
+    said = {"type": "output_text", "text": text, "annotations": []}
+    message = {"type": "message", "id": "m", "role": "assistant", "content": [said]}
+    usage = {
+        "input_tokens": tokens.prompt_tokens,
+        "output_tokens": tokens.completion_tokens,
+        "total_tokens": sum(tokens),
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    named = {"id": "r", "object": "response", "created_at": 0, "model": request.body["model"]}
+    named |= {"status": "completed", "tools": [], "tool_choice": "auto"}
+    return [{**named, "output": [{**message, "status": "completed"}], "usage": usage}]

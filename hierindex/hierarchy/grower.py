@@ -57,7 +57,9 @@ class Grower:
         for chunks in parts:
             growing = grow_documents(chunks, self.recipe, self.texts, finish=False)
             growth.add(await self._adriven(growing))
-        return await self._adriven(growth.above_documents())
+        grown = await self._adriven(growth.above_documents())
+        await asyncio.to_thread(self._finish)
+        return grown
 
     def documents(self, chunks: Sequence[BaseNode], *, finish: bool) -> GrownDocuments:
         """Grow the trees of documents by themselves; see `grow_documents`."""
@@ -76,7 +78,14 @@ class Grower:
             if aside is not None:
                 with growth.watch("write", None):
                     aside(each.finished)
-        return self._driven(growth.above_documents())
+        grown = self._driven(growth.above_documents())
+        self._finish()
+        return grown
+
+    def _finish(self) -> None:
+        """Tell the summarizer, if it wants to know, that the tree has all summaries."""
+        if finish := getattr(self.summarizer, "finish", None):
+            finish(self.resources)
 
     def _driven(self, growth: Generator[Work, Any, T]) -> T:
         """Run a growth to its end and return its result."""

@@ -45,26 +45,36 @@ class Answer(NamedTuple):
     def n_tokens(self) -> int:
         """Tokens that it reports, of prompt and completion together."""
         usage = self.body.get("usage") if isinstance(self.body, dict) else None
-        return (usage or {}).get("total_tokens") or 0
+        total = usage.get("total_tokens") if isinstance(usage, dict) else None
+        return total if isinstance(total, int) else 0
 
 
-def parts(lines: Sequence[Line]) -> Iterator[list[bytes]]:
+def parts(lines: Sequence[Line]) -> Iterator[list[Line]]:
     """Yield the lines of input files that are within the limits."""
-    part, n_bytes = list[bytes](), 0
-    for line in map(Line.to_json, lines):
-        if part and (len(part) == MOST_LINES or n_bytes + len(line) > MOST_BYTES):
+    part, n_bytes = list[Line](), 0
+    for line in lines:
+        n_more = len(line.to_json())
+        if part and (len(part) == MOST_LINES or n_bytes + n_more > MOST_BYTES):
             yield part
             part, n_bytes = [], 0
         part.append(line)
-        n_bytes += len(line)
+        n_bytes += n_more
     if part:
         yield part
 
 
-def lines_of(content: bytes | None) -> Iterator[dict[str, Any]]:
+def lines_of(content: bytes) -> Iterator[dict[str, Any]]:
     """Yield the lines of a file that have an id; the last may be cut off."""
-    for line in (content or b"").splitlines():
+    for line in content.splitlines():
         with suppress(ValueError):
             read = json.loads(line)
             if isinstance(read, dict) and isinstance(read.get("custom_id"), str):
                 yield read
+
+
+def answer_in(line: dict[str, Any]) -> Answer | None:
+    """Return the answer in a line of an output or error file, if it has one."""
+    response = line.get("response")
+    if not isinstance(response, dict) or not isinstance(response.get("status_code"), int):
+        return None
+    return Answer(response["status_code"], response.get("body"))

@@ -1,44 +1,46 @@
 """Batches of requests at a service with OpenAI's Batch API, `/v1/files` and `/v1/batches`.
 
 A batch is a file of requests, one a line, that the service answers within a day at half the price.
-Nothing about batches is stored here: all of them are found at the service by the name of their
-file.
+Which batches there are is not stored here: they are found at the service by the names of their
+files.
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hierindex.errors import HierindexError, ModelError
 from hierindex.llm.attempts import LATER
-from hierindex.llm.batch_file import Answer, Line, lines_of, parts
-from hierindex.llm.failures import RequestError
+from hierindex.llm.batch_api import BatchApi, UnexpectedAnswerError
+from hierindex.llm.batch_file import Answer, Line, answer_in, parts
+from hierindex.llm.batch_owner import Owner, is_ours
+from hierindex.llm.failures import BusyError, RequestError
 from hierindex.llm.service import Service
+from hierindex.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     from openai import OpenAI
-    from openai.types import Batch
+    from openai.types import Batch, FileObject
 
-FILE = "hierindex.jsonl"  # name of the input files at the service
-PAGE = 100  # batches; OpenAI lists no more at once
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two looks at a batch
 PATIENCE = 8  # consecutive looks that fail, each after several attempts
-TOO_LARGE = "token_limit_exceeded"  # code of a batch that fails
+NO_ROOM = "token_limit_exceeded"  # code of a batch that fails
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class Sent:
-    """A batch as it was last seen, with the ids of its requests."""
+    """A batch as it was last seen, with its input file and the ids of its requests."""
 
     batch: "Batch"
+    file: "FileObject"
     ids: Set[str]
 
     @property
@@ -47,17 +49,27 @@ class Sent:
         return self.batch.status in OVER
 
     @property
-    def is_too_large(self) -> bool:
+    def has_no_room(self) -> bool:
         """Whether it failed for more tokens than the account may have in all its batches."""
         faults = (self.batch.errors and self.batch.errors.data) or []
-        return len(self.ids) > 1 and any(fault.code == TOO_LARGE for fault in faults)
+        return self.batch.status == "failed" and any(fault.code == NO_ROOM for fault in faults)
 
-    def told(self) -> str:
-        """Return what the service says of it."""
+    def progress(self) -> str:
+        """Return what the service says of it, for people."""
         counts = self.batch.request_counts
         done = f", {counts.completed or 0:,} of {len(self.ids):,} done" if counts else ""
         failed = f", {counts.failed:,} failed" if counts and counts.failed else ""
         return f"batch {self.batch.status}{done}{failed}"
+
+    def fault(self) -> str:
+        """Return the service's words on its first fault, and the number of the others."""
+        faults = (self.batch.errors and self.batch.errors.data) or []
+        if not faults:
+            return "it gives no reason"
+        first = faults[0]
+        line = "" if first.line is None else f"line {first.line}: "
+        others = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
+        return f"{line}{(first.message or first.code or '').rstrip('.')}{others}"
 
 
 class Batches:
@@ -69,176 +81,191 @@ class Batches:
         Its own retries are off.
     service : Service
         Repeats what fails.
+    owner : Owner
+        Of the files that are sent.
 
     Raises
     ------
     ModelError
-        By all methods but `forget`, if the service fails repeatedly, refuses the request or has
-        no Batch API.
+        By all methods but `forget` and `sweep`, if the service fails repeatedly, refuses the
+        request or has no Batch API.
     """
 
-    def __init__(self, client: "OpenAI", service: Service) -> None:
-        self._client = client
-        self._service = service
+    def __init__(self, client: "OpenAI", service: Service, owner: Owner) -> None:
         self._model = f"LLM {service.name!r}"
+        self._api = BatchApi(client, self._model)
+        self._service = service
+        self._owner = owner
 
-    async def holding(self, ids: Set[str]) -> list[Sent]:
-        """Return the batches with any of these requests that run or have ended with answers."""
-        files = await self._ask(self._files)
-        if not files:
-            return []
-        listed = await self._ask(lambda: list(self._client.batches.list(limit=PAGE)))
+    async def find(self, ids: Set[str]) -> list[Sent]:
+        """Return the batches with any of these requests that run or have ended with answers.
+
+        Files without a batch, or whose batch has failed, are deleted if nobody needs them.
+        """
         found = []
-        for batch in listed:
-            if batch.input_file_id in files and batch.status != "failed":
-                lines = lines_of(await self._content(batch.input_file_id))
-                found.append(Sent(batch, {line["custom_id"] for line in lines}))
+        for file, batch in await self._all():
+            if batch is None or batch.status == "failed":
+                await self._delete(file, batch)
+            elif lines := await self._lines(file.id):
+                found.append(Sent(batch, file, {line["custom_id"] for line in lines}))
         return [sent for sent in found if sent.ids & ids]
+
+    async def running(self) -> list[Sent]:
+        """Return the batches that run, also those of other indexes."""
+        found = [Sent(batch, file, set()) for file, batch in await self._all() if batch]
+        return [sent for sent in found if not sent.is_over]
 
     async def send(self, lines: Sequence[Line]) -> list[Sent]:
         """Send requests to one path, as one batch or as several if they are too many for one."""
-        return [await self._send(part) for part in parts(lines)]
+        sent = []
+        for part in await in_daemon_thread(lambda: list(parts(lines))):
+            sent += await self._send(part)
+        return sent
 
-    async def wait(self, sent: Sequence[Sent], tell: Callable[[str], None]) -> None:
+    async def wait(self, sent: Sequence[Sent], show: Callable[[str], None]) -> None:
         """Wait until batches are over; if this is interrupted, they go on at the service.
 
         Parameters
         ----------
         sent : sequence of Sent
-        tell : callable
+        show : callable
             Gets at each look what the service says of the first batch that runs.
-
-        Raises
-        ------
-        ModelError
-            If one was cancelled or has failed, unless it is too large.
         """
         pause, n_failed = FIRST_PAUSE, 0
         try:
             while running := [each for each in sent if not each.is_over]:
-                tell(running[0].told())
+                show(running[0].progress())
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, 1.5 * pause)
                 try:
                     for each in running:
-                        retrieve = partial(self._client.batches.retrieve, each.batch.id)
-                        each.batch = await self._service.reach(retrieve)
+                        look = partial(self._api.batch, each.batch.id)
+                        each.batch = await self._service.reach(look)
                     n_failed = 0
-                except RequestError as error:
+                except (RequestError, BusyError) as error:
                     n_failed += 1
                     if n_failed == PATIENCE:
                         raise self._given_up(error) from error
         except asyncio.CancelledError:
             logger.warning("%s still works on a batch; the next build waits for it.", self._model)
             raise
-        for each in sent:
-            if each.batch.status == "cancelled":
-                raise ModelError(
-                    f"A batch of {self._model} was cancelled; the next build takes over what was "
-                    "done and sends the rest."
-                )
-            if each.batch.status == "failed":
-                await self.forget(each)
-                if not each.is_too_large:
-                    raise ModelError(f"{self._model} rejected a batch: {_faults(each.batch)}.")
+
+    async def check(self, ended: Sequence[Sent]) -> None:
+        """Delete the files of failed batches.
+
+        Raises
+        ------
+        ModelError
+            If a batch was cancelled, or has failed but not for want of room.
+        """
+        failed = [each for each in ended if each.batch.status == "failed"]
+        for each in failed:
+            await self.forget(each)
+        for each in failed:
+            if not each.has_no_room:
+                raise self.rejection(each)
+        if any(each.batch.status == "cancelled" for each in ended):
+            raise ModelError(
+                f"A batch of {self._model} was cancelled; the next build takes over what was "
+                "done and sends the rest."
+            )
+
+    def rejection(self, failed: Sent) -> ModelError:
+        """Return the error of a batch that failed."""
+        return ModelError(f"{self._model} rejected a batch: {failed.fault()}.")
 
     async def results(self, sent: Sent) -> tuple[dict[str, Answer], Set[str]]:
-        """Return the answers of a batch that is over, and the requests not to send in another.
+        """Return the answers of a batch that is over, and which of its requests are finished.
 
         Returns
         -------
         dict
             Answers by the ids of requests. Some requests may have none.
         set
-            All requests of a completed batch, of others those with an answer. If a file of a batch
-            was deleted, the answers in it are lost.
+            Ids of the requests that need not be sent in another batch: of a completed batch all,
+            of others those with an answer. If a file of a batch was deleted, those whose answers
+            were in it are not finished.
         """
         names = filter(None, (sent.batch.output_file_id, sent.batch.error_file_id))
-        contents = [await self._content(name) for name in names]
+        contents = [await self._lines(name) for name in names]
         answers = {}
-        for line in chain.from_iterable(map(lines_of, contents)):
-            response = line.get("response") or {}
-            if status := response.get("status_code"):
-                answers[line["custom_id"]] = Answer(status, response.get("body"))
+        for line in (line for lines in contents for line in lines or ()):
+            if answer := answer_in(line):
+                answers[line["custom_id"]] = answer
         is_whole = sent.batch.status == "completed" and None not in contents
         return answers, sent.ids if is_whole else answers.keys()
 
     async def forget(self, sent: Sent) -> None:
-        """Delete the files of a batch at the service, or log that this fails."""
-        batch = sent.batch  # by its input file, the last to be deleted, it is found again
-        for name in filter(None, (batch.output_file_id, batch.error_file_id, batch.input_file_id)):
-            await self._delete(name)
+        """Delete the files of a batch at the service, or log that this fails.
 
-    async def _delete(self, file: str) -> None:
+        Files that another build may need stay.
+        """
+        await self._delete(sent.file, sent.batch)
+
+    async def sweep(self) -> None:
+        """Delete all files of the index at the service, but those of batches that run."""
         try:
-            await self._ask(partial(_unless_gone, partial(self._client.files.delete, file)))
+            files = [each for each in await self._all() if self._owner.is_of_index(each[0])]
+            over = [each for each in files if each[1] is None or each[1].status in OVER]
+            gone = [await self._delete(*each) for each in over]
         except HierindexError as error:
-            logger.warning("The file %s of a batch is left at the service: %s", file, error)
+            logger.warning("Files of batches may be left at the service: %s", error)
+            return
+        if all(gone) and len(gone) == len(files):
+            await in_daemon_thread(self._owner.has_sent_nothing)
 
-    async def _send(self, lines: Sequence[bytes]) -> Sent:
-        upload = partial(self._client.files.create, file=(FILE, b"".join(lines)), purpose="batch")
-        file, first = (await self._ask(upload)).id, json.loads(lines[0])
-        n_attempts = 0
+    async def _delete(self, file: "FileObject", batch: "Batch | None") -> bool:
+        """Return whether no file of a batch is left; the input file, which names it, goes last."""
+        if not self._owner.may_delete(file):
+            return False
+        outputs = (batch.output_file_id, batch.error_file_id) if batch else ()
+        for name in (*filter(None, outputs), file.id):
+            try:
+                await self._ask(partial(self._api.delete, name))
+            except HierindexError as error:
+                logger.warning("The file %s of a batch is left at the service: %s", name, error)
+                return False
+        return True
 
-        def create() -> "Batch":
-            nonlocal n_attempts
-            n_attempts += 1
-            listed = self._client.batches.list(limit=PAGE) if n_attempts > 1 else ()
-            for batch in listed:
-                if batch.input_file_id == file:  # made by an attempt that seemed to fail
-                    return batch
-            return self._client.batches.create(
-                input_file_id=file, endpoint=first["url"], completion_window="24h"
+    async def _send(self, lines: Sequence[Line]) -> list[Sent]:
+        """Send a file as a batch, or its halves if the service calls it too large."""
+        name = await in_daemon_thread(self._owner.new_name)
+        file = await self._ask(self._api.upload(name, lines))
+        if file is None and len(lines) > 1:
+            half = len(lines) // 2
+            return [*await self._send(lines[:half]), *await self._send(lines[half:])]
+        if file is None:
+            raise ModelError(
+                f"{self._model}: a file of one request, of {len(lines[0].to_json()):,} bytes, is "
+                "too large for the Batch API (HTTP status 413)."
             )
-
         try:
-            batch = await self._ask(create)
+            batch = await self._ask(self._api.create(file.id, lines[0].url))
         except HierindexError:
-            await self._delete(file)
+            await self._delete(file, None)
             raise
-        return Sent(batch, {json.loads(line)["custom_id"] for line in lines})
+        return [Sent(batch, file, {line.custom_id for line in lines})]
 
-    async def _ask(self, send: Callable[[], Any]) -> Any:
+    async def _all(self) -> "list[tuple[FileObject, Batch | None]]":
+        """Return our input files, each with its batch."""
+        files = [file for file in await self._ask(self._api.files) if is_ours(file)]
+        batches = await self._ask(self._api.batches) if files else []
+        of_file = {batch.input_file_id: batch for batch in batches}
+        return [(file, of_file.get(file.id)) for file in files]
+
+    async def _lines(self, file: str) -> list[dict[str, Any]] | None:
+        return await self._ask(partial(self._api.lines, file))
+
+    async def _ask(self, send: Callable[[], T]) -> T:
         try:
             return await self._service.reach(send)
         except RequestError as error:
             raise self._given_up(error) from error
 
-    def _given_up(self, error: RequestError) -> ModelError:
-        return ModelError(f"{self._model}: the Batch API failed: {error.failure.reason}; {LATER}.")
-
-    def _files(self) -> set[str]:
-        """Return the ids of our input files."""
-        files = _unless_gone(lambda: list(self._client.files.list(purpose="batch")))
-        if files is None:
-            raise ModelError(
-                f"{self._model} has no Batch API at {self._client.base_url}; leave out --llm-batch "
-                "(in Python batch=True)."
-            )
-        return {file.id for file in files if file.filename == FILE}
-
-    async def _content(self, file: str) -> bytes | None:
-        """Return the content of a file, or None if it was deleted."""
-        read = partial(_unless_gone, lambda: self._client.files.content(file).content)
-        return cast(bytes | None, await self._ask(read))
-
-
-def _unless_gone(call: Callable[[], Any]) -> Any:
-    """Return the result of a call, or None if the service does not have what it names."""
-    from openai import NotFoundError
-
-    try:
-        return call()
-    except NotFoundError:
-        return None
-
-
-def _faults(batch: "Batch") -> str:
-    """Return the service's words on the first fault of a batch, and the number of the others."""
-    faults = (batch.errors and batch.errors.data) or []
-    if not faults:
-        return "it gives no reason"
-    first = faults[0]
-    line = "" if first.line is None else f"line {first.line}: "
-    others = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
-    return f"{line}{(first.message or first.code or '').rstrip('.')}{others}"
+    def _given_up(self, error: RequestError | BusyError) -> ModelError:
+        if isinstance(error, BusyError):
+            return error
+        if isinstance(error.__cause__, UnexpectedAnswerError):
+            return self._api.is_missing()
+        later = "" if error.failure.reason.endswith(LATER) else f"; {LATER}"
+        return ModelError(f"{self._model}: the Batch API failed: {error.failure.reason}{later}.")

@@ -15,11 +15,12 @@ from typing import TypeVar
 
 from tenacity.wait import wait_base
 
-from hierindex.errors import HierindexError, ModelError
+from hierindex.errors import HierindexError
 from hierindex.llm.attempts import LATER, WAIT, Attempts, was_busy
 from hierindex.llm.checks import UnusableError
 from hierindex.llm.client import TIMEOUT
 from hierindex.llm.failures import (
+    BusyError,
     Failure,
     RequestError,
     error_of,
@@ -113,6 +114,8 @@ class Service:
         ------
         RequestError
             If it fails for good, though others may succeed.
+        BusyError
+            If the service is busy for too long.
         ModelError
             If no request will succeed.
         """
@@ -129,7 +132,11 @@ class Service:
                 named = self._named(failure_of(error), request)
                 if not isinstance(named, RequestError):
                     raise named from error
-                await asyncio.sleep(attempts.pause(named))
+                try:
+                    pause = attempts.pause(named)
+                except RequestError as last:
+                    raise last from error
+                await asyncio.sleep(pause)
             else:
                 self.limit.answered()
                 self.has_answered = True
@@ -238,11 +245,11 @@ class Service:
             failure = replace(failure, kind="again")
         if failure.kind == "busy":
             if failure.pause > MAX_BUSY:
-                return ModelError(
+                return BusyError(
                     f"{model} is busy and asks for a pause of {failure.pause:.0f} seconds; {LATER}."
                 )
             waited = self.limit.slow_down(request.sent, failure.pause)
             if waited + failure.pause > MAX_BUSY:
                 self.limit.end_pause()
-                return ModelError(f"{model} {was_busy(waited, failure)}.")
+                return BusyError(f"{model} {was_busy(waited, failure)}.")
         return error_of(model, failure)

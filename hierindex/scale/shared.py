@@ -55,6 +55,10 @@ class Shared:
             texts, max_tokens=max_tokens, resources=self._resources
         )
 
+    async def finish(self) -> None:
+        """Let the language model delete what the build does not need any more."""
+        await asyncio.to_thread(self._rewriter.finish, self._resources)
+
     async def close(self, error: SourceError | None) -> None:
         """Close the cache; a new one is removed if there is nothing to index."""
         with suppress(SourceError):
@@ -100,6 +104,10 @@ class SharedRewriter:
     ) -> list[Rewrite]:
         """Do what `rewrite` does, without blocking the event loop."""
         return await asyncio.to_thread(self.rewrite, texts, max_tokens=max_tokens)
+
+    def finish(self, resources: Resources) -> None:
+        """Do what `LLMRewriter.finish` does, with the resources of the actor."""
+        result_of(self._actor.finish.remote())
 
 
 class SharedCache:

@@ -15,7 +15,8 @@ from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
 from hierindex.llm.attempts import WAIT
-from hierindex.llm.batched import Ask, BatchedModel, with_client
+from hierindex.llm.batch_client import with_client
+from hierindex.llm.batched import Ask, BatchedModel
 from hierindex.llm.client import TIMEOUT, lacks_async, shaping, without_retries
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
@@ -160,6 +161,18 @@ class LLMRewriter:
             complete = partial(self.llm.acomplete, **self._options(max_tokens))
         return await self._rewrites(texts, complete, max_tokens, resources)
 
+    def finish(self, resources: Resources) -> None:
+        """Delete what this and earlier builds of an index have left at the service, in batches.
+
+        Parameters
+        ----------
+        resources : Resources
+            Of a build that needs no more rewrites.
+        """
+        if self.batch:
+            service = Service(self.name, timeout=self.timeout, wait=self.wait)
+            run_apart(self._batched(service, resources).sweep())
+
     async def _rewrites(
         self,
         texts: Sequence[str],
@@ -170,13 +183,16 @@ class LLMRewriter:
         requests = self._requests(complete, max_tokens, resources)
         if not self.batch:
             return await requests.rewrites(texts)
-        model = BatchedModel(self.llm, requests.service, requests.resources.progress)
-        ask = partial(self._ask, max_tokens=max_tokens)
-        requests.complete = _in_threads(ask(model.llm))
-        requests.prepare = partial(model.prepare, ask=ask)
-        rewrites = await requests.rewrites(texts)
-        await model.forget()  # as all are in the cache
+        with self._batched(requests.service, requests.resources) as model:
+            ask = partial(self._ask, max_tokens=max_tokens)
+            requests.complete = _in_threads(ask(model.llm))
+            requests.prepare = partial(model.prepare, ask=ask)
+            rewrites = await requests.rewrites(texts)
+            await model.forget()  # as all are in the cache
         return rewrites
+
+    def _batched(self, service: Service, resources: Resources) -> BatchedModel:
+        return BatchedModel(self.llm, service, resources.progress, resources.completions)
 
     def _ask(self, llm: LLM, max_tokens: int) -> Ask:
         return partial(llm.complete, **self._options(max_tokens))

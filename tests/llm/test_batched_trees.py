@@ -1,0 +1,69 @@
+"""Trees whose summaries are written by OpenAI's Batch API, in builds that are killed."""
+
+import random
+from collections import Counter
+
+import httpx
+import pytest
+from batch_builds import Killed, Mortal, rewriter_of, sizes
+from batch_service import BatchServer
+from fakes import HashingEmbedding
+from histories import WORDS
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
+from hierindex.hierarchy.transforms import SemanticHierarchy
+from hierindex.summarize.two_stage import TwoStageSummarizer
+
+pytestmark = pytest.mark.usefixtures("no_pauses")
+
+
+def nodes(n):
+    draw = random.Random(1)
+    texts = (f"On day {i} the {' met the '.join(draw.sample(WORDS, 4))}." for i in range(n))
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="a.txt")}
+    return [TextNode(id_=str(i), text=t, relationships=source) for i, t in enumerate(texts)]
+
+
+def tree(server, n, cache, *, batch=True, progress=None, **llm):
+    """All that is known of the nodes of a tree but their vectors; each level has a third."""
+    rewriter = rewriter_of(server, llm=llm, batch=batch)
+    given = {"cache": cache, **({"progress": progress} if progress else {})}
+    given |= {"summary_tokens": 40, "max_children": 3, "max_levels": 6}
+    summarizer = TwoStageSummarizer(rewriter, grounding=None)
+    grown = [
+        n.to_dict() for n in SemanticHierarchy(HashingEmbedding(), summarizer, **given)(nodes(n))
+    ]
+    return sorted(
+        ({k: v for k, v in node.items() if k != "embedding"} for node in grown),
+        key=lambda node: node["id_"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_nodes", "n_levels", "n_summaries"),
+    [(12, 3, 6), pytest.param(1000, 6, 500, marks=pytest.mark.slow)],
+)
+def test_a_tree_that_is_killed_at_ten_moments_pays_for_no_prompt_twice(
+    tmp_path, n_nodes, n_levels, n_summaries
+):
+    """Nine requests, before they have an effect or after, and one while answers are kept."""
+    with BatchServer() as single:
+        expected = tree(single, n_nodes, tmp_path / "a", batch=False)
+    draw = random.Random(0)
+    with BatchServer() as server:
+        for _ in range(9):
+            transport = Mortal(draw.randint(1, 8), after=draw.random() < 0.5)
+            with pytest.raises(Killed):
+                tree(server, n_nodes, tmp_path / "b", http_client=httpx.Client(transport=transport))
+
+        def dies(stage, done, total, cost=""):
+            if cost.endswith("tokens"):  # an answer is kept
+                raise Killed
+
+        with pytest.raises(Killed):
+            tree(server, n_nodes, tmp_path / "b", progress=dies)
+        assert tree(server, n_nodes, tmp_path / "b") == expected
+    assert (len(sizes(server)), sum(sizes(server))) == (n_levels, server.paid.total())
+    assert server.paid == Counter(request.prompt for request in single.requests)
+    assert server.paid.total() >= n_summaries
+    assert ({*server.paid.values()}, server.requests, server.files) == ({1}, [], {})
