@@ -1,6 +1,5 @@
 """Commands that query an index."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -117,7 +116,7 @@ def _asked(question: str, settings: "Settings", where: list[str] | None) -> "Que
 
 
 def _answer_here(
-    question: str, index: Path, settings: "Settings", where: list[str] | None, stream: bool
+    question: str, index: str, settings: "Settings", where: list[str] | None, stream: bool
 ) -> tuple[dict[str, Any], bool]:
     """Return the answer of this process, and whether its text was streamed."""
     from hierindex.index import HierarchicalIndex

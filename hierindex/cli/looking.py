@@ -74,7 +74,7 @@ def tree(
     print_result(_opened(index).tree(node, depth), as_json, listed)
 
 
-def _opened(index: Path) -> "StoredTree":
+def _opened(index: str) -> "StoredTree":
     """Return an index without what answers questions, whose import takes long."""
     from hierindex.retrieve.stored_tree import StoredTree
     from hierindex.store.vector_store import HierarchyStore

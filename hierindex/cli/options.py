@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,32 +17,37 @@ if TYPE_CHECKING:
 Command = Callable[..., None]
 
 
-def _folder(index: Path) -> Path:
-    """Return the folder of an index; raise InputError if it can be none."""
+def _folder(index: str) -> str:
+    """Return the place of an index; raise InputError if it can be none."""
     _connection(index)
     return index
 
 
-def _existing(index: Path) -> Path:
-    """Return the folder of an index; raise InputError if it holds none."""
+def _existing(index: str) -> str:
+    """Return the place of an index; raise InputError if it holds none."""
     _connection(index).require()
     return index
 
 
-def _connection(index: Path) -> "Connection":
-    """Return what checks a folder before anything that takes long is imported."""
+def _connection(index: str) -> "Connection":
+    """Return what checks a place before anything that takes long is imported."""
     from hierindex.store.connection import TABLE, Connection
 
-    return Connection(str(index), TABLE)
+    return Connection(index, TABLE)
 
 
-Index = Annotated[
-    Path,
-    typer.Option("--index", metavar="DIR", help="Folder of the index.", callback=_existing),
-]
-NewIndex = Annotated[
-    Path, typer.Option("--index", metavar="DIR", help="Folder of the index.", callback=_folder)
-]
+def _place(callback: Callable[[str], str]) -> Any:
+    """Return the flag of an index."""
+    return typer.Option(
+        "--index",
+        metavar="DIR",
+        help="Folder of the index, or its URI in an object store.",
+        callback=callback,
+    )
+
+
+Index = Annotated[str, _place(_existing)]
+NewIndex = Annotated[str, _place(_folder)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
 Purge = Annotated[
     bool, typer.Option("--purge", help="Remove earlier generations with what was changed.")

@@ -40,6 +40,9 @@ CODE_LINE = re.compile(
     """,
     re.VERBOSE,
 )
+FRONT_MATTER = re.compile(
+    r"---[ \t]*\n(?:[\w-]+:.*\n|[ \t-]+[^ \t\n-].*\n)+(?:---|\.\.\.)[ \t]*$", re.M
+)
 PROMPTS = ">>>", "..."
 CODE_STARTS = *PROMPTS, "$ ", "import ", "from "
 CODE_ENDS = tuple(";{}\\):,")
@@ -56,7 +59,7 @@ CODE = re.compile(r"[={}]|\w\(|[:;]$", re.MULTILINE)  # rare in prose
 
 
 class Block(NamedTuple):
-    """The part `text[at:to]`; `prose` is False for code and table rows."""
+    """The part `text[at:to]`; `prose` is False for code, table rows and front matter."""
 
     at: int
     to: int
@@ -93,7 +96,11 @@ def _lines(text: str) -> Iterator[Line]:
     """Yield lines with their kinds: a name from `KINDS`, `code`, `end` of code or `prose`."""
     # A bare fence does not open code, as it may end code that began in an earlier chunk.
     at, in_code, last = 0, False, Line(0, "", "blank")
-    for line in text.split("\n"):
+    if front := FRONT_MATTER.match(text):
+        last = Line(0, front[0], "end")
+        yield last
+        at = front.end() + 1
+    for line in text[at:].split("\n"):
         match = KINDS.match(line)
         kind = (match and match.lastgroup) or "prose"
         if kind == "fence":

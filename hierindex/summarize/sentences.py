@@ -11,7 +11,7 @@ import sentencex
 
 from hierindex.record import Quote
 from hierindex.summarize.claims import Excerpt
-from hierindex.summarize.markup_blocks import ITEM_MARK, split_blocks
+from hierindex.summarize.markup_blocks import FRONT_MATTER, ITEM_MARK, split_blocks
 
 MAX_CHARS = 600  # of a sentence; longer ones are cut into pieces
 WINDOW = 4 * MAX_CHARS  # of a paragraph that are split at once
@@ -129,12 +129,15 @@ def telling(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def is_telling(text: str) -> bool:
-    """Return whether a sentence has the words of an informative one.
+    """Return whether a sentence has the words of an informative one, and is no front matter.
 
     >>> is_telling("In 1969."), is_telling("The host was out.")
     (False, True)
     """
-    return len([*islice(re.finditer(TOKEN, text), MIN_WORDS)]) == MIN_WORDS
+    return (
+        FRONT_MATTER.match(text) is None
+        and len([*islice(re.finditer(TOKEN, text), MIN_WORDS)]) == MIN_WORDS
+    )
 
 
 def tokens(text: str) -> list[str]:

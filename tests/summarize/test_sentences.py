@@ -159,6 +159,7 @@ def test_scripts_without_blanks(expected):
         ["It is:\n", "    x = y.z()\n    print('Oh. No')\n", "And so on"],
         ["Professor B: and so", "Grad E: Uh - huh", "Project Manager: yes"],
         ["\uff11\uff0e一", "2、二"],
+        ["---\ntitle: The log\ntags:\n  - road\n- pier\n---", "It was. ", "---", "So: it is."],
     ],
 )
 def test_no_sentence_crosses_blocks(blocks):
@@ -296,6 +297,8 @@ def test_pages_are_those_of_the_quotes():
         ("雪が降った。", ["雪が降った。"]),
         ("One. Two. One.", ["One.", "Two."]),
         ("!? !?", ["!?"]),
+        ("---\ntitle: The log of the keeper\n---\nIt was so then.", ["It was so then."]),
+        ("---\nThe keeper wrote it.\n---", ["The keeper wrote it."]),
         ("", []),
     ],
 )

@@ -13,15 +13,15 @@ FOR = "Hierindex-For"
 """The header for which server a request is, see `identity`; another one does not answer it."""
 
 
-def answer_to(asked: Endpoint, folder: Path) -> dict[str, Any]:
-    """Return the answer of the server of a folder, or of this process if none can be asked."""
-    reply = reply_to(asked, folder)
+def answer_to(asked: Endpoint, uri: str) -> dict[str, Any]:
+    """Return the answer of the server of an index, or of this process if none can be asked."""
+    reply = None if "://" in uri else reply_to(asked, Path(uri))
     if reply is not None:
         return reply
     from hierindex.respond.answering_tree import AnsweringTree
     from hierindex.store.vector_store import HierarchyStore
 
-    return asked.answer(AnsweringTree(HierarchyStore(folder)), {})
+    return asked.answer(AnsweringTree(HierarchyStore(uri)), {})
 
 
 def reply_to(asked: Endpoint, folder: Path) -> dict[str, Any] | None:

@@ -215,7 +215,7 @@ def test_a_server_answers_for_its_folder_alone(letters, served, tmp_path) -> Non
         assert reply_to(asked, Path("moved")) is None
         assert reply_to(asked, Path("index")) is None
     assert Path("moved", NAME).exists()
-    assert answer_to(asked, Path("moved"))["id"] == asked.node
+    assert answer_to(asked, "moved")["id"] == asked.node
 
 
 def test_a_system_without_such_sockets(hierindex, letters, served, monkeypatch, caplog) -> None:
