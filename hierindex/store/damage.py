@@ -27,7 +27,7 @@ class DamagedError(HierindexError):
         what = f"the file {self.file} is missing" if self.file else f"LanceDB says {self.reason!r}"
         super().__init__(
             f"The index is damaged: {what}. `hierindex verify` names the damaged files; restore "
-            "them, or build the index again."
+            "them, or delete the folder nodes.lance of the index and build it again."
         )
 
 
