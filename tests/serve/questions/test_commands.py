@@ -231,9 +231,9 @@ def test_a_long_path(built, served, tmp_path) -> None:
     folder = tmp_path.joinpath(*["a long name of a folder" * 5] * 3)
     letters = HierarchicalIndex.open(shutil.copytree(built, folder))
     with letters.serve(0):
-        found = answer_to(Retrieve(question=QUESTION), folder)
+        found = answer_to(Retrieve(question=QUESTION), str(folder))
     assert served == [True]
-    assert found == answer_to(Retrieve(question=QUESTION), folder)
+    assert found == answer_to(Retrieve(question=QUESTION), str(folder))
 
 
 def test_files_of_a_server_are_in_nobodys_way(own, tmp_path) -> None:

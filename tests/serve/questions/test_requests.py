@@ -180,7 +180,7 @@ def test_numbers_have_bounds_that_are_described(http, path, name, most) -> None:
 def test_a_command_answers_by_itself_what_a_server_refuses(http, shared) -> None:
     folder, most = Path(shared.store.uri), Outline.most["budget"]
     assert reply_to(Outline(budget=most + 1), folder) is None
-    assert answer_to(Outline(budget=most + 1), folder) == http.ask("/outline", budget=most)
+    assert answer_to(Outline(budget=most + 1), str(folder)) == http.ask("/outline", budget=most)
 
 
 def test_a_server_has_a_bound_of_waiting_requests(own, monkeypatch) -> None:
