@@ -9,7 +9,6 @@ from typing import Any
 
 import lazy_loader
 
-__version__ = "0.1.0"
 _public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 RULES = "Cosine Gradient Interquartile Optimal Percentile StandardDeviation TargetSize"
@@ -19,6 +18,10 @@ MOVED["Found"] = ("hierindex", "RetrievedNode")
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # that of pyproject.toml
+        from importlib.metadata import version
+
+        return version(__name__)
     if name not in MOVED:
         return _public(name)
     module, new = MOVED[name]

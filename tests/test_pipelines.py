@@ -1,13 +1,10 @@
-"""The recipes and the notebooks, run as a reader runs them."""
+"""The recipes, run as a reader runs them."""
 
-import ast
-import asyncio
 import importlib.util
 import inspect
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 from loopback import LoopbackServer, names_words
 
@@ -15,12 +12,6 @@ from hierindex.respond.compare import ANSWERING
 
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "pipelines").glob("*.py"))
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-SHOWN = {
-    "quickstart": "level 2",
-    "asking": "Nothing in the index answers this.",
-    "language_models": "The passages tell of ",
-}
 WITH_MODEL = [path for path in RECIPES if "[MODEL BASE_URL]" in path.read_text()]
 QUESTION = "What did the baker mend?"
 TEXT = "\n\n".join(
@@ -108,39 +99,3 @@ def test_recipe_is_short_and_says_how_to_run_it(path) -> None:
     source = path.read_text()
     assert len(source.splitlines()) < 60
     assert f"python pipelines/{path.name}" in inspect.cleandoc(source.split('"""')[1])
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_run(path, capsys) -> None:
-    """Cell by cell, in an event loop as in a kernel, and the values of last lines are shown."""
-
-    async def run_cells() -> None:
-        names = {"__name__": path.stem}
-        for cell in nbformat.read(path, as_version=4).cells:
-            if cell.cell_type == "code":
-                source = ast.Interactive(ast.parse(cell.source).body)
-                exec(compile(source, path.name, "single"), names)
-
-    asyncio.run(run_cells())
-    assert SHOWN[path.stem] in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_notebooks_run_in_a_kernel() -> None:
-    """In one, which forgets the names of each."""
-    import nbclient
-
-    code = nbformat.v4.new_code_cell
-    notebooks = {
-        path.stem: [
-            code(cell.source)
-            for cell in nbformat.read(path, as_version=4).cells
-            if cell.cell_type == "code"
-        ]
-        for path in NOTEBOOKS
-    }
-    cells = [cell for own in notebooks.values() for cell in (*own, code("%reset -f"))]
-    together = nbformat.v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(together, timeout=300, kernel_name="python3").execute()
-    for name, own in notebooks.items():
-        assert any(SHOWN[name] in str(cell.outputs) for cell in own)
