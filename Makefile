@@ -3,11 +3,12 @@ CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 READY := .venv/.ready
 TESTABLE := .venv/.testable
+DOCUMENTABLE := .venv/.documentable
 INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Python compiles what it imports
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo picture test types test-core test-rest test-browser test-ray test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
+.PHONY: demo picture docs test types test-core test-rest test-browser test-ray test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -17,6 +18,10 @@ picture: $(READY)  ## draws the demo's tree for README
 	$(BIN)/hierindex demo
 	rm -f notebooks/tree.svg
 	$(BIN)/hierindex export svg --index hierindex-demo --to notebooks/tree.svg
+
+docs: $(DOCUMENTABLE)  ## guides, notebooks and reference as pages to read offline; a broken link is an error
+	$(BIN)/sphinx-build -q --fail-on-warning --keep-going -d build/doctrees notebooks build/site
+	@echo "Open build/site/index.html in a browser."
 
 test: $(TESTABLE)  ## everything that CI checks
 	$(BIN)/ruff check .
@@ -108,4 +113,8 @@ $(READY): pyproject.toml $(wildcard constraints.txt)
 
 $(TESTABLE): $(READY)
 	$(INSTALL) -e '.[office]' --group dev
+	touch $@
+
+$(DOCUMENTABLE): $(READY)
+	$(INSTALL) --group docs
 	touch $@
