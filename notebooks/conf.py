@@ -24,7 +24,7 @@ INCLUDED = {
 os.environ["COLUMNS"] = "80"  # of help pages
 
 project = "hierindex"
-author = copyright = "The hierindex authors"
+author = project_copyright = "The hierindex authors"
 version = release = hierindex.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
