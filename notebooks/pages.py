@@ -1,0 +1,123 @@
+"""What completes the pages of the site: written sections, and links between pages."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.nodes import make_refnode
+from typer import Context
+from typer.main import get_command
+
+import hierindex
+from hierindex.cli.app import app as program
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+INCLUDED = {
+    "CHANGELOG.md": "about/changelog.md",
+    "LICENSE": "about/licence.md",
+    "tests/benchmarks/README.md": "about/figures.md",
+    "tests/benchmarks/COST.md": "about/costs.md",
+}
+"""Files outside this folder that are pages."""
+
+LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]*)?\)")
+PUBLIC = re.compile(rf"({'|'.join(hierindex.__all__)})(\.\w+)?")
+
+
+def commands() -> str:
+    """Return the help of every command."""
+    group = get_command(program)
+    above = Context(group, info_name="hierindex")
+    helps = {
+        name: command.get_help(Context(command, info_name=name, parent=above))
+        for name, command in group.commands.items()
+    }
+    return "".join(f"\n## {name}\n\n```text\n{text}```\n" for name, text in helps.items())
+
+
+def recipes() -> str:
+    """Return every script of `pipelines`."""
+    paths = sorted((ROOT / "pipelines").glob("*.py"))
+    return "".join(f"\n## {path.stem}\n\n```python\n{path.read_text()}```\n" for path in paths)
+
+
+WRITTEN = {"reference/commands": commands, "recipes": recipes}
+"""What follows the text of a page."""
+
+
+def complete(app: Sphinx, page: str, source: list[str]) -> None:
+    """Add what is written for a page, and have its links lead to pages."""
+    path = app.env.doc2path(page)
+    if page in WRITTEN:
+        source[0] += WRITTEN[page]()
+    if path.suffix == ".md":
+        source[0] = linked(source[0], path.parent)
+
+
+def complete_included(app: Sphinx, path: Path, page: str, source: list[str]) -> None:
+    """Have the links of an included file lead to pages."""
+    source[0] = linked(source[0], (HERE / path).parent)
+
+
+def linked(text: str, folder: Path) -> str:
+    """Return Markdown whose links to files outside this folder lead to pages, or to copies."""
+
+    def link(found: re.Match[str]) -> str:
+        path = (folder / found[1]).resolve()
+        if not path.is_file() or path.is_relative_to(HERE):
+            return found[0]
+        name = path.relative_to(ROOT).as_posix()
+        return f"](/{INCLUDED.get(name, f'../{name}')}{found[2] or ''})"
+
+    return LINK.sub(link, text)
+
+
+def link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Link public names in the code of sentences to the reference."""
+    for code in [*doctree.findall(nodes.literal)]:
+        name = code.astext().removesuffix("()").removeprefix("hierindex.")
+        if PUBLIC.fullmatch(name) and not isinstance(code.parent, nodes.reference | pending_xref):
+            link = pending_xref(
+                "", refdomain="py", reftype="obj", reftarget=f"hierindex.{name}", refexplicit=True
+            )
+            code.replace_self(link)
+            link += code
+
+
+def find_short_name(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
+) -> nodes.reference | None:
+    """Return a link for a class that is named without its module, if there is one of that name."""
+    name = node.get("reftarget", "").removeprefix("hierindex.")
+    if node.get("refdomain") != "py" or not name[:1].isupper():
+        return None
+    known = env.domains.python_domain.objects
+    full = [each for each in known if each.endswith(f".{name}")]
+    if len(full) != 1:
+        return None
+    found = known[full[0]]
+    return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, content, full[0])
+
+
+def shorten_signature(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, given: str | None, returned: Any
+) -> tuple[str, Any] | None:
+    """Leave out the signature of a protocol, which is not called, and defaults that are objects."""
+    if getattr(obj, "_is_protocol", False):
+        return "", None
+    if given:
+        return re.sub(r"=(<[^>]*>|[A-Z]\w*\([^()]*\))", "=...", given), returned
+    return None
+
+
+def empty_headers_as_cells(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Make empty cells in the first rows of tables no headers, which screen readers announce."""
+    if "body" in context:
+        context["body"] = context["body"].replace('<th class="head"><p></p></th>', "<td></td>")
