@@ -11,6 +11,12 @@ import hierindex
 sys.path.append(str(Path(__file__).parent))
 os.environ["COLUMNS"] = "80"  # of help pages
 
+LEFT_OUT = """
+    object tuple BaseException Exception HierindexError InputError Hierarchy BaseModel BaseReader
+    BaseRetriever BasePydanticVectorStore BaseEmbedding BaseSynthesizer NodeWithScore
+""".split()
+"""Classes whose members are not repeated where they are inherited."""
+
 project = "hierindex"
 author = project_copyright = "The hierindex authors"
 version = release = hierindex.__version__
@@ -29,10 +35,8 @@ autodoc_typehints = "none"  # docstrings have the types
 autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
-    # Of these, inherited members are left out.
-    "inherited-members": "object,tuple,str,BaseException,BaseModel,BaseRetriever,BaseReader,"
-    "BasePydanticVectorStore,BaseEmbedding,BaseSynthesizer,NodeWithScore,Protocol",
-    "exclude-members": "model_config,model_post_init,model_fields,model_computed_fields",
+    "inherited-members": ",".join(LEFT_OUT),
+    "exclude-members": "model_config,model_post_init,class_name,get_prompts,update_prompts",
 }
 napoleon_google_docstring = False
 napoleon_use_rtype = False
@@ -65,4 +69,5 @@ def setup(app: Sphinx) -> None:
     app.connect("doctree-read", pages.link_names)
     app.connect("missing-reference", pages.find_short_name)
     app.connect("autodoc-process-signature", pages.shorten_signature)
+    app.connect("autodoc-skip-member", pages.skip_field)
     app.connect("html-page-context", pages.empty_headers_as_cells)

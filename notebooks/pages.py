@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
@@ -26,6 +27,7 @@ INCLUDED = {
 """Files outside this folder that are pages."""
 
 LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]*)?\)")
+LONG = re.compile(r"=(<[^>]*>|[A-Z]\w*\([^()]*\)|'[^']{30,}')")
 PUBLIC = re.compile(rf"({'|'.join(hierindex.__all__)})(\.\w+)?")
 
 
@@ -46,7 +48,18 @@ def recipes() -> str:
     return "".join(f"\n## {path.stem}\n\n```python\n{path.read_text()}```\n" for path in paths)
 
 
-WRITTEN = {"reference/commands": commands, "recipes": recipes}
+def notebooks() -> str:
+    """Return the titles and first paragraphs of the notebooks."""
+    paths = sorted(HERE.glob("*.ipynb"), key=lambda path: (path.stem != "quickstart", path.stem))
+    entries = []
+    for path in paths:
+        title, first, *_ = nbformat.read(path, as_version=4).cells[0].source.split("\n\n")
+        entries.append(f"\n## [{title.removeprefix('# ')}]({path.name})\n\n{first}\n")
+    names = "\n".join(path.stem for path in paths)
+    return "".join([*entries, f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"])
+
+
+WRITTEN = {"examples": notebooks, "recipes": recipes, "reference/commands": commands}
 """What follows the text of a page."""
 
 
@@ -107,12 +120,17 @@ def find_short_name(
 def shorten_signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, given: str | None, returned: Any
 ) -> tuple[str, Any] | None:
-    """Leave out the signature of a protocol, which is not called, and defaults that are objects."""
+    """Leave out the signature of a protocol, which is not called, and long defaults."""
     if getattr(obj, "_is_protocol", False):
         return "", None
-    if given:
-        return re.sub(r"=(<[^>]*>|[A-Z]\w*\([^()]*\))", "=...", given), returned
-    return None
+    return (LONG.sub("=...", given), returned) if given else None
+
+
+def skip_field(
+    app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out the fields of named tuples, which the class's docstring describes."""
+    return str(getattr(obj, "__doc__", "")).startswith("Alias for field number") or None
 
 
 def empty_headers_as_cells(
