@@ -1,0 +1,75 @@
+"""The Markdown pages that people read, and what stands in them."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import pairwise, takewhile
+from pathlib import Path
+
+import nbformat
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "tests" / "benchmarks").glob("*.md")),
+    *sorted(NOTEBOOKS.rglob("*.md")),
+]
+PARSER = MarkdownIt("commonmark").enable("table")
+
+
+def name_of(page: Path) -> str:
+    """A page's path, for the names of tests."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def text_of(page: Path) -> str:
+    """A page as Markdown, of a notebook its cells of text."""
+    if page.suffix != ".ipynb":
+        return page.read_text()
+    cells = nbformat.read(page, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The blocks of code of a page in one language, with their line numbers kept by empty lines."""
+    fences = (token for token in PARSER.parse(text_of(page)) if token.type == "fence")
+    return ["\n" * (token.map[0] + 1) + token.content for token in fences if token.info == language]
+
+
+def command_lines(page: Path) -> Iterator[list[str]]:
+    """The words after `hierindex` of each command line of a page."""
+    for block in blocks(page, "console"):
+        lines = block.replace("\\\n", "").splitlines()
+        for line in [line[2:] for line in lines if line.startswith("$ ")]:
+            words = shlex.split(line, comments=True)
+            if "hierindex" in words:
+                own = words[words.index("hierindex") + 1 :]
+                yield [*takewhile(lambda word: word not in ("|", ">", "&&", "&"), own)]
+
+
+def links(page: Path) -> Iterator[str]:
+    """Where the links and pictures of a page lead."""
+    for token in inline(page):
+        for child in token.children:
+            address = child.attrs.get("href") or child.attrs.get("src")
+            if address:
+                yield str(address)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that headings get, as GitHub and the site write them."""
+    tokens = PARSER.parse(text_of(page))
+    titles = (
+        "".join(child.content for child in text.children)
+        for heading, text in pairwise(tokens)
+        if heading.type == "heading_open"
+    )
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def inline(page: Path) -> list[Token]:
+    """The texts of a page, with the links in them."""
+    return [token for token in PARSER.parse(text_of(page)) if token.type == "inline"]
