@@ -37,10 +37,10 @@ test-core: $(TESTABLE)  ## apart, as tracing branches makes all else slow
 test-rest: $(TESTABLE)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
 
-test-browser: $(TESTABLE)  ## the explorer's page in a real Chromium; its pictures are left in SCREENSHOTS
+test-browser: $(TESTABLE)  ## the explorer's page and the site in a real Chromium; its pictures are left in SCREENSHOTS
 	@$(BIN)/python -c 'import os, shutil, sys; sys.exit(not (os.environ.get("CHROMIUM") or any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))))' \
 		|| { echo "Chromium is missing. On Debian: apt-get install chromium; or set CHROMIUM=path"; exit 2; }
-	$(INSTALL) --group browser
+	$(INSTALL) --group browser --group docs
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m slow tests/browser
 
 format: $(TESTABLE)

@@ -26,6 +26,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["**.ipynb_checkpoints"]
 nb_execution_mode = "off"  # the outputs are stored; tests run the notebooks
 nb_ipywidgets_js = {}  # it would be fetched from elsewhere
+myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
 
 # Docstrings

@@ -39,7 +39,7 @@ def commands() -> str:
         name: command.get_help(Context(command, info_name=name, parent=above))
         for name, command in group.commands.items()
     }
-    return "".join(f"\n## {name}\n\n```text\n{text}```\n" for name, text in helps.items())
+    return "".join(f"\n## {name}\n\n```text\n{text.rstrip()}\n```\n" for name, text in helps.items())
 
 
 def recipes() -> str:

@@ -85,11 +85,11 @@ def ask(page, question=QUESTION, **options):
     page.wait_for_selector("#answer:not([hidden]) h2")
 
 
-def violations(page):
+def violations(page, **options):
     """What axe-core finds, as text."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page)
+    found = Axe().run(page, options={**options, "resultTypes": ["violations"]})
     return [
         (each["id"], node["html"][:200], node["failureSummary"])
         for each in found.response["violations"]

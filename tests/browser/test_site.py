@@ -1,0 +1,56 @@
+"""The site of `make docs`, read from a folder without a server."""
+
+import pytest
+from browser.actions import violations
+from docs.built_site import built_site
+
+SIZES = {1280: 900, 400: 800}
+PAGES = (
+    "index guides/how_it_works guides/glossary quickstart recipes reference/retriever "
+    "reference/commands about/figures search"
+).split()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    return built_site(tmp_path_factory.mktemp("site")).as_uri()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_have_room_and_no_violations(look, site, screenshots, name, width, scheme) -> None:
+    size = {"width": width, "height": SIZES[width]}
+    page = look(f"{site}/{name}.html", viewport=size, color_scheme=scheme)
+    page.screenshot(path=screenshots / f"site-{name.replace('/', '-')}-{width}-{scheme}.png")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page, preload=False) == []  # else axe fetches the styles, from files
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize(
+    ("words", "title", "place"),
+    [
+        ("rollback", "Command line", "commands.html"),
+        ("HierarchyRetriever", "HierarchyRetriever", "retriever.html#hierindex.HierarchyRetriever"),
+        ("what is grounding", "Glossary", "glossary.html"),
+    ],
+)
+def test_search_finds_a_page_without_a_server(look, site, width, words, title, place) -> None:
+    page = look(f"{site}/index.html", viewport={"width": width, "height": SIZES[width]})
+    page.keyboard.press("Control+k")
+    page.locator("dialog input[type=search]").fill(words)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#search-results li")
+    assert violations(page, preload=False) == []
+    page.locator("#search-results li a", has_text=title).first.click()
+    page.wait_for_selector("article")
+    assert place in page.url
+
+
+def test_a_narrow_page_opens_its_menu(look, site, screenshots) -> None:
+    page = look(f"{site}/index.html", viewport={"width": 400, "height": 800})
+    page.click("button.primary-toggle")
+    page.get_by_role("link", name="Reference").locator("visible=true").first.click()
+    page.wait_for_selector("h1")
+    assert page.url.endswith("reference/index.html")
