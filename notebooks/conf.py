@@ -30,6 +30,7 @@ myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
 
 # Docstrings
+smartquotes = False  # what is in quotes may be copied
 default_role = "py:obj"
 add_module_names = False
 autodoc_typehints = "none"  # docstrings have the types
