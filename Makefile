@@ -20,7 +20,7 @@ picture: $(READY)  ## draws the demo's tree for README
 	$(BIN)/hierindex export svg --index hierindex-demo --to notebooks/tree.svg
 
 docs: $(DOCUMENTABLE)  ## guides, notebooks and reference as pages to read offline; a broken link is an error
-	$(BIN)/sphinx-build -M html notebooks site -q --fail-on-warning --keep-going
+	$(BIN)/sphinx-build -M html notebooks site -qaE --fail-on-warning --keep-going
 	@echo "Open site/html/index.html in a browser."
 
 test: $(TESTABLE)  ## everything that CI checks

@@ -30,7 +30,7 @@ myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
 
 # Docstrings
-smartquotes = False  # what is in quotes may be copied
+smartquotes_action = "D"  # dashes; what is in quotes may be copied
 default_role = "py:obj"
 add_module_names = False
 autodoc_typehints = "none"  # docstrings have the types
@@ -52,7 +52,6 @@ html_static_path = ["style"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_show_search_summary = False  # texts would be fetched, which browsers refuse for files
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "navbar_align": "left",
@@ -65,7 +64,11 @@ html_theme_options = {
 def setup(app: Sphinx) -> None:
     """Connect what completes pages."""
     import pages
+    from sections import Sections
 
+    sections = Sections()
+    app.connect("html-page-context", sections.collect)
+    app.connect("build-finished", sections.write)
     app.connect("source-read", pages.complete)
     app.connect("include-read", pages.complete_included)
     app.connect("doctree-read", pages.link_names)

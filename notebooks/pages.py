@@ -36,10 +36,10 @@ def commands() -> str:
     group = get_command(program)
     above = Context(group, info_name="hierindex")
     helps = {
-        name: command.get_help(Context(command, info_name=name, parent=above))
+        name: command.get_help(Context(command, info_name=name, parent=above)).rstrip()
         for name, command in group.commands.items()
     }
-    return "".join(f"\n## {name}\n\n```text\n{text.rstrip()}\n```\n" for name, text in helps.items())
+    return "".join(f"\n## {name}\n\n```text\n{text}\n```\n" for name, text in helps.items())
 
 
 def recipes() -> str:
