@@ -26,6 +26,12 @@ INCLUDED = {
 }
 """Files outside this folder that are pages."""
 
+GUIDES = (
+    "how_it_works asking levels filters updating models llamaindex coming_from costs servers"
+    " troubleshooting limits glossary"
+)
+"""Their order; others follow."""
+
 LINK = re.compile(r"\]\(([\w./-]+)(#[\w-]*)?\)")
 LONG = re.compile(r"=(<[^>]*>|[A-Z]\w*\([^()]*\)|'[^']{30,}')")
 PUBLIC = re.compile(rf"({'|'.join(hierindex.__all__)})(\.\w+)?")
@@ -48,18 +54,45 @@ def recipes() -> str:
     return "".join(f"\n## {path.stem}\n\n```python\n{path.read_text()}```\n" for path in paths)
 
 
+def guides() -> str:
+    """Return the titles and first paragraphs of the guides."""
+    paths = {path.stem: path for path in sorted((HERE / "guides").glob("*.md"))}
+    del paths["index"]
+    first = [name for name in GUIDES.split() if name in paths]
+    names = [*first, *(name for name in paths if name not in first)]
+    texts = [paths[name].read_text() for name in names]
+    return listed([f"/guides/{name}.md" for name in names], texts)
+
+
 def notebooks() -> str:
     """Return the titles and first paragraphs of the notebooks."""
     paths = sorted(HERE.glob("*.ipynb"), key=lambda path: (path.stem != "quickstart", path.stem))
+    texts = [nbformat.read(path, as_version=4).cells[0].source for path in paths]
+    return listed([f"/{path.name}" for path in paths], texts)
+
+
+def listed(addresses: list[str], texts: list[str]) -> str:
+    """Return a list of pages, each with its title and first paragraph."""
     entries = []
-    for path in paths:
-        title, first, *_ = nbformat.read(path, as_version=4).cells[0].source.split("\n\n")
-        entries.append(f"\n## [{title.removeprefix('# ')}]({path.name})\n\n{first}\n")
-    names = "\n".join(path.stem for path in paths)
-    return "".join([*entries, f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"])
+    for address, text in zip(addresses, texts, strict=True):
+        title, first, *_ = text.split("\n\n", 2)
+        entries.append(f"\n[{title.removeprefix('# ')}]({address})\n: {first}\n")
+    return "".join(entries)
 
 
-WRITTEN = {"examples": notebooks, "recipes": recipes, "reference/commands": commands}
+def with_contents(pages: str) -> str:
+    """Return a list of pages, which are also the entries of the navigation."""
+    names = re.findall(r"\]\((/\S*)\.\w+\)\n:", pages)
+    return "\n".join([pages, "```{toctree}", ":hidden:", "", *names, "```", ""])
+
+
+WRITTEN = {
+    "index": guides,
+    "guides/index": lambda: with_contents(guides()),
+    "examples": lambda: with_contents(notebooks()),
+    "recipes": recipes,
+    "reference/commands": commands,
+}
 """What follows the text of a page."""
 
 
