@@ -44,7 +44,7 @@ function found(query) {
       section.score += (rarity[i] * n * (K + 1)) / (n + room);
     });
     section.score *= WEIGHTS[section.address.split("/")[0]] ?? 1;
-    if (splitWords(section.title).join() === said.join()) section.score *= NAMED;
+    if (stemmed(section.title).join() === words.join()) section.score *= NAMED;
   }
   const best = all.filter((section) => section.score > 0).sort((a, b) => b.score - a.score);
   return [words, best];

@@ -29,23 +29,29 @@ def test_pages_have_room_and_no_violations(look, site, screenshots, name, width,
 
 @pytest.mark.parametrize("width", SIZES)
 @pytest.mark.parametrize(
-    ("words", "title", "place"),
+    ("question", "place"),
     [
-        ("rollback", "Command line", "commands.html"),
-        ("HierarchyRetriever", "HierarchyRetriever", "retriever.html#hierindex.HierarchyRetriever"),
-        ("what is grounding", "Glossary", "glossary.html"),
+        ("rollback", "reference/commands.html#rollback"),
+        ("HierarchyRetriever", "reference/retriever.html#hierindex.HierarchyRetriever"),
+        ("What is grounding?", "guides/glossary.html#grounding"),
+        ("which file names are not read", "guides/limits.html#documents-and-files"),
     ],
 )
-def test_search_finds_a_page_without_a_server(look, site, width, words, title, place) -> None:
+def test_search_leads_to_a_section_without_a_server(look, site, width, question, place) -> None:
     page = look(f"{site}/index.html", viewport={"width": width, "height": SIZES[width]})
     page.keyboard.press("Control+k")
-    page.locator("dialog input[type=search]").fill(words)
+    page.locator("dialog input[type=search]").fill(question)
     page.keyboard.press("Enter")
-    page.wait_for_selector("#search-results li")
+    page.wait_for_selector("#search-results li mark")
     assert violations(page, preload=False) == []
-    page.locator("#search-results li a", has_text=title).first.click()
+    page.locator("#search-results li a").first.click()
     page.wait_for_selector("article")
-    assert place in page.url
+    assert page.url == f"{site}/{place}"
+
+
+def test_a_search_for_what_no_page_has_says_so(look, site) -> None:
+    page = look(f"{site}/search.html?q=xylophone")
+    page.wait_for_selector("text=No page has these words.")
 
 
 def test_a_narrow_page_opens_its_menu(look, site, screenshots) -> None:

@@ -68,7 +68,7 @@ def test_every_command_and_recipe_has_a_section(site, pages) -> None:
     assert recipes >= {path.stem.replace("_", "-") for path in scripts}
 
 
-def test_notebooks_are_pages_that_the_home_page_leads_to(site, pages) -> None:
+def test_every_notebook_is_in_the_list_of_notebooks(site, pages) -> None:
     linked = addresses(pages[site / "examples.html"], "//article//a/@href")
     for path in NOTEBOOKS.glob("*.ipynb"):
         assert f"{path.stem}.html" in linked
