@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 INCLUDED = {
     "CHANGELOG.md": "about/changelog.md",
+    "CONTRIBUTING.md": "about/contributing.md",
     "LICENSE": "about/licence.md",
     "tests/benchmarks/README.md": "about/figures.md",
     "tests/benchmarks/COST.md": "about/costs.md",
@@ -101,8 +102,7 @@ def complete(app: Sphinx, page: str, source: list[str]) -> None:
     path = app.env.doc2path(page)
     if page in WRITTEN:
         source[0] += WRITTEN[page]()
-    if path.suffix == ".md":
-        source[0] = linked(source[0], path.parent)
+    source[0] = linked(source[0], path.parent)
 
 
 def complete_included(app: Sphinx, path: Path, page: str, source: list[str]) -> None:
@@ -127,12 +127,20 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
     """Link public names in the code of sentences to the reference."""
     for code in [*doctree.findall(nodes.literal)]:
         name = code.astext().removesuffix("()").removeprefix("hierindex.")
-        if PUBLIC.fullmatch(name) and not isinstance(code.parent, nodes.reference | pending_xref):
+        if PUBLIC.fullmatch(name) and not is_linked(code):
             link = pending_xref(
                 "", refdomain="py", reftype="obj", reftarget=f"hierindex.{name}", refexplicit=True
             )
             code.replace_self(link)
             link += code
+
+
+def is_linked(node: nodes.Node) -> bool:
+    """Whether a node is within a link."""
+    while (node := node.parent) is not None:
+        if isinstance(node, nodes.reference | pending_xref):
+            return True
+    return False
 
 
 def find_short_name(
