@@ -37,10 +37,10 @@ test-core: $(TESTABLE)  ## apart, as tracing branches makes all else slow
 test-rest: $(TESTABLE)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
 
-test-browser: $(TESTABLE)  ## the explorer's page and the site in a real Chromium; its pictures are left in SCREENSHOTS
+test-browser: $(TESTABLE) $(DOCUMENTABLE)  ## the explorer's page and the site in a real Chromium; its pictures are left in SCREENSHOTS
 	@$(BIN)/python -c 'import os, shutil, sys; sys.exit(not (os.environ.get("CHROMIUM") or any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))))' \
 		|| { echo "Chromium is missing. On Debian: apt-get install chromium; or set CHROMIUM=path"; exit 2; }
-	$(INSTALL) --group browser --group docs
+	$(INSTALL) --group browser
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m slow tests/browser
 
 format: $(TESTABLE)
@@ -51,7 +51,7 @@ test-ray: $(TESTABLE)  ## builds on a Ray cluster of two nodes on this machine, 
 	$(INSTALL) -e '.[ray]'
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m 'slow or not slow' tests/scale
 
-test-slow: $(TESTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
+test-slow: $(TESTABLE) $(DOCUMENTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
 	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=thorough
 
 bench: $(READY)  ## prints times and ratios: make bench CORPUS=folder
