@@ -8,7 +8,7 @@ INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Pyt
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo picture docs test types test-core test-rest test-browser test-ray test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
+.PHONY: demo picture docs notebooks test types test-core test-rest test-browser test-ray test-package test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -22,6 +22,9 @@ picture: $(READY)  ## draws the demo's tree for README
 docs: $(DOCUMENTABLE)  ## guides, notebooks and reference as pages to read offline; a broken link is an error
 	$(BIN)/sphinx-build -M html notebooks site -qaE --fail-on-warning --keep-going
 	@echo "Open site/html/index.html in a browser."
+
+notebooks: $(TESTABLE)  ## runs notebooks in new kernels and stores what they show: make notebooks NAME=levels
+	OMP_NUM_THREADS=1 $(BIN)/python tests/run_notebooks.py $(NAME)
 
 test: $(TESTABLE)  ## everything that CI checks
 	$(BIN)/ruff check .
@@ -51,6 +54,9 @@ test-ray: $(TESTABLE)  ## builds on a Ray cluster of two nodes on this machine, 
 	$(INSTALL) -e '.[ray]'
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m 'slow or not slow' tests/scale
 
+test-package: $(TESTABLE)  ## the wheel in a fresh environment
+	$(BIN)/pytest -q -m slow tests/test_package.py
+
 test-slow: $(TESTABLE) $(DOCUMENTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
 	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=thorough
 
@@ -68,7 +74,7 @@ bench-clustering: $(READY)  ## and how fast and how good clusters are: make benc
 
 bench-extractive: $(READY)  ## and extracts, beside bert-extractive-summarizer: make bench-extractive CORPUS=folder DATA=folder
 	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
-	$(INSTALL) --group bench
+	$(INSTALL) -e '.[bert]' --group bench
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py speed $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py quality $(DATA)
 
@@ -108,11 +114,11 @@ $(READY): pyproject.toml $(wildcard constraints.txt)
 	@echo "Installing hierindex and what it needs into .venv: 2.4 GB, which takes about a minute."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(INSTALL) -e '.[llm,bert,langchain,evaluate,serve,plot]'
+	$(INSTALL) -e '.[llm,evaluate,serve,plot]'
 	touch $@
 
 $(TESTABLE): $(READY)
-	$(INSTALL) -e '.[office]' --group dev
+	$(INSTALL) -e '.[office,bert,langchain]' --group dev
 	touch $@
 
 $(DOCUMENTABLE): $(READY)
