@@ -23,6 +23,7 @@ from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.openvino import (
     GRAPH,
     INPUT,
+    MASK,
     TOKENIZER,
     TYPES,
     WEIGHTS,
@@ -32,7 +33,7 @@ from hierindex.embed.openvino import (
 from hierindex.embed.runtime import Precision, fastest_precision, openvino
 from hierindex.loading import quiet
 
-FORMAT = 6  # of the exported folder; a new number makes a new export
+FORMAT = 7  # of the exported folder; a new number makes a new export
 FILES = (GRAPH, WEIGHTS, TOKENIZER)
 TEXT, SCORES = "sentence_embedding", "scores"
 SHAPING = {".json", ".txt", ".safetensors", ".bin", ".model"}  # files that shape a result
@@ -113,8 +114,9 @@ def _export(model: Any, source: str, folder: Path, digests: FileDigests) -> None
         _write_graph(model._model, folder / GRAPH)
         (folder / TOKENIZER).write_text(model._model.tokenizer.backend_tokenizer.to_str(), "utf-8")
         query, text = (model._model.prompts.get(kind) or "" for kind in ("query", "text"))
+        padding = model._model.tokenizer.pad_token_id or 0
         files = {file: digests.of(folder / file) for file in FILES}
-        card = Card(source, model.max_length, query, text, "float32", files)
+        card = Card(source, model.max_length, padding, query, text, "float32", files)
         card.write(folder)
         run = partial(_run, isinstance(model, BaseEmbedding), folder)
         if not (distance := _distance(X, run("float32"))) <= MAX_DISTANCE["float32"]:
@@ -138,7 +140,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _write_graph(transformer: Any, path: Path) -> None:
-    """Export a graph from the tokens of a text or pair, without padding, to its result."""
+    """Export a graph from the tokens of a text or pair, and a mask of padding, to its result."""
     openvino()
     import torch
     from openvino import convert_model, save_model
@@ -147,7 +149,7 @@ def _write_graph(transformer: Any, path: Path) -> None:
     length = torch.export.Dim("length", min=1, max=transformer.max_seq_length)
     takes_types = TYPES in transformer.tokenizer.model_input_names
     of_pairs = isinstance(transformer, CrossEncoder)
-    inputs = [INPUT, TYPES] if of_pairs and takes_types else [INPUT]
+    inputs = [INPUT, MASK, TYPES] if of_pairs and takes_types else [INPUT, MASK]
 
     class FromIds(torch.nn.Module):  # type: ignore[misc]  # types of torch are not read
         def __init__(self) -> None:
@@ -155,10 +157,13 @@ def _write_graph(transformer: Any, path: Path) -> None:
             self.steps = transformer
 
         def forward(
-            self, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None = None
+            self,
+            input_ids: torch.Tensor,
+            attention_mask: torch.Tensor,
+            token_type_ids: torch.Tensor | None = None,
         ) -> torch.Tensor:
             types = {} if token_type_ids is None else {TYPES: token_type_ids}
-            features: dict[str, torch.Tensor] = {INPUT: input_ids, **types}
+            features: dict[str, torch.Tensor] = {INPUT: input_ids, MASK: attention_mask, **types}
             for step in self.steps:
                 features = step(features)
             if of_pairs:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 GRAPH, WEIGHTS, TOKENIZER, CARD = "model.xml", "model.bin", "tokenizer.json", "card.json"
-INPUT, TYPES = "input_ids", "token_type_ids"
+INPUT, MASK, TYPES = "input_ids", "attention_mask", "token_type_ids"
+WIDTH = 16  # tokens; lengths that are no multiple of it take a fifth longer in bfloat16 with AMX
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,14 @@ class Card:
     """Facts about an exported model that its graph and tokenizer do not contain.
 
     `source` is a digest of all that shapes its results. `window` is the most tokens that it reads,
-    special ones included. `query_prompt` precedes a question and `text_prompt` a text. `precision`
-    is the fastest one that keeps its results. `digests` are the SHA-256 of the other files.
+    special ones included, and `padding` the token that fills them up. `query_prompt` precedes a
+    question and `text_prompt` a text. `precision` is the fastest one that keeps its results.
+    `digests` are the SHA-256 of the other files.
     """
 
     source: str
     window: int
+    padding: int
     query_prompt: str
     text_prompt: str
     precision: Precision
@@ -57,9 +60,9 @@ class Card:
 class Exported:
     """An exported model, whose graph, tokenizer and card are read when they are first needed.
 
-    Each text is a run on one thread, and as many run at once as there are cores. So a result
-    depends only on its text and the precision, to the last bit, and nothing is computed for
-    padding; on two cores this is as fast as batches.
+    Each text is a run on one thread, padded to a multiple of 16 tokens, and as many run at once as
+    there are cores. So a result depends only on its text and the precision, to the last bit; on
+    two cores this is as fast as batches.
 
     Parameters
     ----------
@@ -90,7 +93,13 @@ class Exported:
         text = without_surrogates(text)
         pair = (text, None) if question is None else (without_surrogates(question), text)
         encoding = self._cutting_tokenizer.encode(*pair)
-        features = {INPUT: encoding.ids, TYPES: encoding.type_ids}
+        length = -(-len(encoding) // WIDTH) * WIDTH
+        encoding.pad(min(length, self.card.window), pad_id=self.card.padding)
+        features = {
+            INPUT: encoding.ids,
+            MASK: encoding.attention_mask,
+            TYPES: encoding.type_ids,
+        }
         names = [each.any_name for each in self._graph.inputs]
         return {name: np.array([features[name]], dtype=np.int64) for name in names}
 

@@ -15,7 +15,7 @@ from hierindex.embed.load import DEFAULT_EMBED_MODEL
 from hierindex.embed.model_identity import check_same_model, fingerprint, identity, model_name
 from hierindex.errors import InputError, WindowWarning
 
-WINDOW = 32
+WINDOW = 40
 
 
 def test_the_bundled_model(embed_model):
@@ -148,14 +148,14 @@ def test_unit_vectors_keep_their_direction(rows):
     np.testing.assert_allclose(X, given / np.linalg.norm(given, axis=1, keepdims=True), rtol=1e-4)
 
 
-@pytest.mark.parametrize(("longest", "warned"), [(0, False), (32, False), (33, True), (99, True)])
+@pytest.mark.parametrize(("longest", "warned"), [(0, False), (40, False), (41, True), (99, True)])
 def test_a_warning_names_the_window(tiny, longest, warned):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Embedder(tiny).warn_of_cut(np.array([3, longest]), "chunks")
     assert [w.category for w in caught] == [WindowWarning] * warned
     for warning in caught:
-        for part in "1 of 2 chunks", "the 32 tokens", f"longest: {longest}", "at most 30 ":
+        for part in "1 of 2 chunks", "the 40 tokens", f"longest: {longest}", "at most 38 ":
             assert part in str(warning.message)
 
 

@@ -28,7 +28,7 @@ def test_loading_shows_nothing_and_other_weights_are_another_export(
     for _ in range(2):
         other = load_embed_model(str(tmp_path / "other"))
     assert capfd.readouterr() == ("", "")
-    assert (other.max_length, tiny.max_length) == (16, 32)
+    assert (other.max_length, tiny.max_length) == (16, 40)
     assert list(own_cache.iterdir()) == [load.Path(other.folder)]
     assert load.Path(other.folder).name != load.Path(tiny.folder).name
 
