@@ -2,7 +2,15 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
@@ -121,6 +129,29 @@ def each(functions: Iterable[Callable[[], T]], n_threads: int) -> list[T]:
             for result in done:
                 result.result()
     return [result.result() for result in results]
+
+
+async def aeach(functions: Sequence[Callable[[], Awaitable[T]]], at_once: int) -> list[T]:
+    """Await the results of functions, at most so many at once, and return them in order.
+
+    Raises
+    ------
+    BaseException
+        The first exception of a function, which cancels the others; no further one is called.
+    """
+    results, waiting = dict[int, T](), enumerate(functions)
+
+    async def work() -> None:
+        for i, function in waiting:
+            results[i] = await function()
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(min(at_once, len(functions))):
+                tasks.create_task(work())
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from failures.exceptions[0].__cause__
+    return [results[i] for i in range(len(functions))]
 
 
 @contextmanager

@@ -1,8 +1,7 @@
 """Tree summarise along the index's tree, with a bounded number of calls."""
 
-import asyncio
 import math
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +23,7 @@ from hierindex.respond.placed_texts import PlacedText, condensed
 from hierindex.respond.rounds import Window, rounds
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import each, wait_for
+from hierindex.threads import aeach, each, wait_for
 
 CALLS, SUMMARIES = "calls", "summaries"
 
@@ -121,7 +120,7 @@ class BoundedTreeSummarize(TreeSummarize):
         calls = calls or Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
-        n_threads = service_of(llm).limit.most
+        at_once = service_of(llm).limit.most
         passages = passages or list(map(PlacedText, text_chunks))
         self._tell(window, passages)
         going = rounds(window, passages)
@@ -129,7 +128,7 @@ class BoundedTreeSummarize(TreeSummarize):
             shown = next(going)
             while True:
                 asked = [partial(llm.predict, template, context_str=p.text) for p in shown]
-                shown = going.send(each(asked, n_threads))
+                shown = going.send(each(asked, at_once))
         except StopIteration as end:
             last = end.value
         method, given = self._last(template)
@@ -147,14 +146,15 @@ class BoundedTreeSummarize(TreeSummarize):
         calls = calls or Calls()
         window = self._window(query_str, variables, served(self._llm, calls))
         llm, template = window.llm, window.template
+        at_once = service_of(llm).limit.most
         passages = passages or list(map(PlacedText, text_chunks))
         self._tell(window, passages)
         going = rounds(window, passages)
         try:
             shown = next(going)
             while True:
-                asked = [llm.apredict(template, context_str=p.text) for p in shown]
-                shown = going.send(await _aeach(asked))
+                asked = [partial(llm.apredict, template, context_str=p.text) for p in shown]
+                shown = going.send(await aeach(asked, at_once))
         except StopIteration as end:
             last = end.value
         method, given = self._last(template)
@@ -203,17 +203,6 @@ class BoundedTreeSummarize(TreeSummarize):
         chosen = read if n_read < n_found else nodes
         only(chosen)
         return chosen
-
-
-async def _aeach(asked: Iterable[Coroutine[Any, Any, str]]) -> list[str]:
-    """Await all answers in order; the first failure cancels the others."""
-    answers = list(map(asyncio.ensure_future, asked))
-    try:
-        return await asyncio.gather(*answers)
-    finally:
-        for answer in answers:
-            answer.cancel()
-        await asyncio.gather(*answers, return_exceptions=True)
 
 
 def _checked(answer: RESPONSE_TEXT_TYPE, calls: Calls) -> RESPONSE_TEXT_TYPE:

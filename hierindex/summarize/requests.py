@@ -23,6 +23,7 @@ from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.titled import with_title
 from hierindex.summarize.two_stage import Rewrite, of_each
+from hierindex.threads import aeach
 
 PATIENCE = 8  # consecutive texts that fail because of the service, before it is given up
 MAX_HALVINGS = 4  # of one text; if a sixteenth is still too long, there is another cause
@@ -67,23 +68,17 @@ class Requests:
             raise self._stop(self._over())
         distinct = list(dict.fromkeys(texts))
         done: dict[str, Rewrite] = {}
-        queue = iter(distinct)
 
-        async def work() -> None:
-            for text in queue:
-                done[text] = await self._rewrite(text)
-                self.resources.progress("summarize", len(done), len(distinct), self._cost())
+        async def rewrite(text: str) -> None:
+            done[text] = await self._rewrite(text)
+            self.resources.progress("summarize", len(done), len(distinct), self._cost())
 
         try:
             async with asyncio.timeout(self._seconds_left()):
                 if self.prepare is not None:
                     known = {text: await self._recalled(text) for text in distinct}
                     await self.prepare({self.prompt(t): known[t] is None for t in distinct})
-                async with asyncio.TaskGroup() as tasks:
-                    for _ in range(min(self.service.limit.most, len(distinct))):
-                        tasks.create_task(work())
-        except BaseExceptionGroup as failures:  # the first cancels the others
-            raise failures.exceptions[0] from failures.exceptions[0].__cause__
+                await aeach([partial(rewrite, text) for text in distinct], self.service.limit.most)
         except TimeoutError:
             self.stopped = self._over()
         if self.stopped is not None:

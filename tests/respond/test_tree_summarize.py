@@ -337,7 +337,7 @@ class TestFailures:
     def test_in_the_middle_ends_the_rest(self, way, status, attempts):
         """Two calls at once, of which the second fails while the first takes its time.
 
-        A thread that is free may have begun another call before the rest is cancelled.
+        Where that has ended before, a third call may have begun.
         """
         with serve(faults=lambda number: Fault(status) if number else Fault(delay=0.5)) as server:
 
