@@ -32,16 +32,16 @@ def centroid_similarity(S: Floats2d | csr_array) -> Floats1d:
     return np.asarray(S @ (mean / max(float(np.linalg.norm(mean)), 1e-12)))
 
 
-def lexrank(S: Floats2d | csr_array, restart: Floats1d | None = None) -> Floats1d:
+def lexrank(S: csr_array, restart: Floats1d | None = None) -> Floats1d:
     """Return the stationary distribution of a random walk between similar sentences.
 
-    A step goes to another sentence with probability proportional to its cosine similarity, if
-    positive. The walk restarts with probability 0.15, or if no sentence is similar.
+    A step goes to another sentence with probability proportional to its cosine similarity. The
+    walk restarts with probability 0.15, or if no sentence is similar.
 
     Parameters
     ----------
-    S : (n_sentences, n_dims) unit vectors, dense or sparse
-        Sparse ones must not have negative entries.
+    S : (n_sentences, n_words) csr_array
+        Unit vectors without negative entries.
     restart : (n_sentences,) positive floats, optional
         Relative probability of a restart at each sentence; uniform by default.
 
@@ -52,14 +52,14 @@ def lexrank(S: Floats2d | csr_array, restart: Floats1d | None = None) -> Floats1
 
     Notes
     -----
-    About 40 products with S if it is sparse and large, otherwise with an n_sentences^2 matrix.
+    About 40 products with an n_sentences^2 matrix, or with S if it has many rows.
     Erkan and Radev, LexRank (JAIR 2004), section 3.2, without the threshold and without self-loops,
     which favour isolated sentences. `restart` is from Otterbacher, Erkan and Radev, Using Random
     Walks for Question-focused Sentence Retrieval (HLT 2005).
 
     Examples
     --------
-    >>> lexrank(np.eye(2)).tolist()
+    >>> lexrank(csr_array(np.eye(2))).tolist()
     [0.5, 0.5]
     """
     n = S.shape[0]
@@ -75,13 +75,13 @@ def lexrank(S: Floats2d | csr_array, restart: Floats1d | None = None) -> Floats1
     return p
 
 
-def _likeness(S: Floats2d | csr_array) -> Callable[[Floats1d], Floats1d]:
-    """Return the product with the matrix of positive cosines, without materialising a large one."""
-    if isinstance(S, csr_array) and S.shape[0] > MOST_DENSE:
-        T, itself = S.T, np.asarray(S.multiply(S).sum(axis=1)).ravel()
+def _likeness(S: csr_array) -> Callable[[Floats1d], Floats1d]:
+    """Return the product with the matrix of cosines, without materialising a large one."""
+    T = S.T
+    if S.shape[0] > MOST_DENSE:
+        itself = np.asarray(S.multiply(S).sum(axis=1)).ravel()
         return lambda weights: np.asarray(S @ (T @ weights) - itself * weights)
-    X = np.asarray(S.toarray() if isinstance(S, csr_array) else S, dtype=np.float64)
-    cosine = np.maximum(X @ X.T, 0.0)
+    cosine = (S @ T).toarray()  # sparse, as threads of BLAS cost more than small matrices
     np.fill_diagonal(cosine, 0.0)
     return lambda weights: np.asarray(cosine @ weights)
 
