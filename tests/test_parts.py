@@ -2,16 +2,26 @@
 
 import random
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from edited_index import KINDS, MODEL
 from histories import insert, text
 from llama_index.core.schema import Document, TextNode
 
-from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, SemanticHierarchy
+from hierindex import (
+    HierarchicalIndex,
+    HierarchyStore,
+    RaptorHierarchy,
+    SemanticHierarchy,
+    sentence_splitter,
+)
 from hierindex.errors import InputError
+from hierindex.hierarchy.growth import Aside
+from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing import build
 from hierindex.indexing.parts import parted
+from hierindex.store.row_file import RowFile
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),
@@ -31,13 +41,34 @@ def hierarchy(kind, **options):
     return kind(MODEL, max_children=3, summary_tokens=60, **options)
 
 
+@pytest.fixture
+def few_a_pool(monkeypatch):
+    def by_mixture(self):
+        return replace(Hierarchy._by_mixture(self), max_pool=7)
+
+    monkeypatch.setattr(RaptorHierarchy, "_by_mixture", by_mixture)
+
+
 def held(index):
-    return {node.node_id: node.to_dict() for node in index.store.get_nodes()}
+    return as_plain(index.store.get_nodes())
+
+
+def as_plain(nodes):
+    return {node.node_id: node.to_dict() for node in nodes}
 
 
 def given(texts):
     """Documents without a source, whose order the index alone knows."""
     return [Document(text=text, id_=name) for name, text in texts.items()]
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize("options", [{}, {"max_levels": 1}], ids=str)
+@pytest.mark.usefixtures("few_a_pool")
+def test_of_pools_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options):
+    test_after_a_build_an_edit_and_a_regrowth(
+        tmp_path, monkeypatch, {"kind": RaptorHierarchy, **options}, 1
+    )
 
 
 @pytest.mark.spread
@@ -73,26 +104,55 @@ def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, mo
     assert held(whole) == held(in_parts)
 
 
-def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
+@pytest.mark.usefixtures("few_a_pool")
+def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch, kind):
     """What was written to the file is not kept until the end."""
-    kept, usual = [], SemanticHierarchy.grow
+    written, usual = [], RowFile.add
     monkeypatch.setattr(build, "PART", 1)
 
-    def grow(*args, **kwargs):
-        grown = usual(*args, **kwargs)
-        kept.append(len(grown.nodes))
-        return grown
+    def add(rows, nodes):
+        nodes = [*nodes]
+        written.append(len(nodes))
+        usual(rows, nodes)
 
-    monkeypatch.setattr(SemanticHierarchy, "grow", grow)
+    monkeypatch.setattr(RowFile, "add", add)
     texts = documents(1)
     index = HierarchicalIndex.build(
-        given(texts),
-        tmp_path,
-        hierarchy=hierarchy(SemanticHierarchy),
-        chunk_size=60,
+        given(texts), tmp_path, hierarchy=hierarchy(kind), chunk_size=60
     )
-    levels = index.info()["levels"]
-    assert kept[0] < 2 * len(texts) < sum(level["nodes"] for level in levels) / 2
+    n_nodes = sum(level["nodes"] for level in index.info()["levels"])
+    assert sum(written) == len(held(index))
+    assert written[-1] < n_nodes / 2
+
+
+@pytest.mark.usefixtures("few_a_pool")
+def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path):
+    grouping = hierarchy(RaptorHierarchy)
+    chunks = sentence_splitter(MODEL, 60)(given(documents(3)))
+    for number, chunk in enumerate(chunks):
+        chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
+    at_once, finished = grouping.grow([chunks]), []
+    with HierarchyStore(tmp_path).node_file() as waiting:
+        aside = Aside(finished.extend, waiting)
+        grown = grouping.grow([chunks[:10], chunks[10:21], chunks[21:]], aside=aside)
+        assert len(waiting) == len(chunks)
+    assert grown.nodes == []
+    assert as_plain(finished) == as_plain(at_once.nodes)
+    assert grown.usage == at_once.usage
+    pooled = [replace(level, silhouette=None, cohesion=None) for level in grown.statistics]
+    whole = [replace(level, silhouette=None, cohesion=None) for level in at_once.statistics]
+    assert pooled == whole
+
+
+@pytest.mark.usefixtures("few_a_pool")
+def test_what_cannot_wait_is_named(tmp_path):
+    grouping = hierarchy(RaptorHierarchy)
+    chunks = [TextNode(text=f"The bell rang {n} times.", id_=str(n)) for n in range(9)]
+    chunks[3].metadata["when"] = date(2026, 1, 2)
+    error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
+    with HierarchyStore(tmp_path).node_file() as waiting, error:
+        grouping.grow([chunks], aside=Aside(list, waiting))
 
 
 def test_progress_counts_all_documents(tmp_path, monkeypatch):
@@ -114,8 +174,9 @@ def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside):
     chunks = [
         TextNode(text="The bell rang.", id_=str(n), embedding=[1.0] + [0.0] * n) for n in (2, 3)
     ]
-    with HierarchyStore(tmp_path).row_file() as rows:
-        aside = rows.add if is_set_aside else None
+    store = HierarchyStore(tmp_path)
+    with store.row_file() as rows, store.node_file() as waiting:
+        aside = Aside(rows.add, waiting) if is_set_aside else None
         with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
             hierarchy(SemanticHierarchy).grow([chunks[:1], chunks[1:]], aside=aside)
 

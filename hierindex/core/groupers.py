@@ -7,6 +7,7 @@ import numpy as np
 
 from hierindex.core.bounds import Caps, bounded
 from hierindex.core.membership import (
+    Floats2d,
     Ints1d,
     Membership,
     from_groups,
@@ -64,12 +65,16 @@ class ByMixture:
     def _clusters(self, rows: Rows) -> Membership:
         if self.caps.hold(int(rows.n_tokens.sum()), len(rows)):
             return one_hot(np.zeros(len(rows), dtype=np.int64))
-        if len(rows) <= self.max_pool:
-            M = mixture(rows.X, model=self.model, seed=self.seed)
-        else:  # `bounded` may merge single rows across pools
-            pool = partition(rows.X, max_rows=self.max_pool, seed=self.seed)
-            M = _each(groups_of(one_hot(pool)), rows, self._clusters)
+        if len(pools := self.pools(rows.X)) > 1:
+            return _each(pools, rows, self._clusters)
+        M = mixture(rows.X, model=self.model, seed=self.seed)
         return bounded(M, rows.X, rows.n_tokens, self.caps)
+
+    def pools(self, X: Floats2d) -> list[Ints1d]:
+        """Return the rows of each pool of similar rows, which are clustered by themselves."""
+        if len(X) <= self.max_pool:
+            return [np.arange(len(X))]
+        return groups_of(one_hot(partition(X, max_rows=self.max_pool, seed=self.seed)))
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def _strongest(P: csr_array, model: Mixture) -> Membership:
 
 def _posteriors(X: Floats2d, model: Mixture, seed: int, *, is_first: bool) -> Floats2d:
     """Return the (n_rows, n_components) responsibilities of a mixture of the reduced rows."""
-    n_distinct = len(distinct_rows(X))
+    n_distinct = len(distinct_rows(X, np.arange(len(X))))
     if n_distinct < 3 or X.std(axis=0).max() < ROUNDING:
         return np.ones((len(X), 1))
     if is_first and model.reduction == "umap" and n_distinct >= MIN_UMAP_ROWS:

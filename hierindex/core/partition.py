@@ -7,7 +7,7 @@ import numpy as np
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.blas import one_thread
 from hierindex.core.membership import Floats2d, Ints1d
-from hierindex.core.rows import canonical_order, distinct_rows, unit_rows
+from hierindex.core.rows import blocks, canonical_order, distinct_rows, unit_rows
 from hierindex.errors import InputError
 
 MAX_POOL = 10_000  # UMAP takes 7 s; smaller pools are faster and separate more related rows
@@ -45,28 +45,29 @@ def partition(X: Floats2d, *, max_rows: int = MAX_POOL, seed: int = 0) -> Ints1d
             part[rows] = n_parts
             n_parts += 1
         else:
-            waiting += [rows[inside] for inside in _split(X[rows], max_rows, seed)]
+            waiting += [rows[inside] for inside in _split(X, rows, max_rows, seed)]
     return part
 
 
-def _split(X: Floats2d, max_rows: int, seed: int) -> list[Ints1d]:
-    """Return the row indices, ascending, of two or more parts."""
+def _split(X: Floats2d, rows: Ints1d, max_rows: int, seed: int) -> list[Ints1d]:
+    """Return the places among `rows`, in canonical order, of two or more parts, ascending."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import pairwise_distances_argmin
     from sklearn.preprocessing import normalize
 
-    distinct = distinct_rows(X)
-    number = min(-(-2 * len(X) // max_rows), MAX_SPLIT, len(distinct))  # parts differ in size
+    distinct = distinct_rows(X, rows)
+    number = min(-(-2 * len(rows) // max_rows), MAX_SPLIT, len(distinct))  # parts differ in size
     if number > 1:
         rng = np.random.default_rng(seed)
         size = min(len(distinct), SAMPLE * number)
-        sample = X[np.sort(rng.choice(distinct, size=size, replace=False))]
+        sample = X[rows[np.sort(rng.choice(distinct, size=size, replace=False))]]
         with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # for nearly equal rows
             means = KMeans(number, n_init=1, random_state=seed).fit(sample)
         centroids = normalize(means.cluster_centers_).astype(X.dtype)
-        label = pairwise_distances_argmin(X, centroids)  # by cosine, as rows are unit vectors
+        nearest = [pairwise_distances_argmin(X[some], centroids) for some in blocks(rows)]
+        label = np.concatenate(nearest)  # by cosine, as rows are unit vectors
         if np.ptp(label) > 0:
             return [np.flatnonzero(label == k) for k in np.unique(label)]
-    return np.array_split(np.arange(len(X)), -(-len(X) // max_rows))  # nearly equal rows
+    return np.array_split(np.arange(len(rows)), -(-len(rows) // max_rows))  # nearly equal rows

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hierindex.core.membership import Floats2d, Ints1d, Membership
 from hierindex.errors import InputError
+
+T = TypeVar("T", bound=np.generic)
 
 BLOCK = 16_384  # rows
 UNIT = 1e-3  # tolerance of the length; half precision is off by 5e-4
@@ -94,18 +96,18 @@ def canonical_order(X: Floats2d) -> Ints1d:
     return np.argsort(np.ascontiguousarray(X).view(row).ravel(), kind="stable")
 
 
-def blocks(X: Floats2d, size: int = BLOCK) -> Iterator[Floats2d]:
+def blocks(X: NDArray[T], size: int = BLOCK) -> Iterator[NDArray[T]]:
     """Yield consecutive rows, so that what is computed of them takes little memory."""
     return (X[start : start + size] for start in range(0, len(X), size))
 
 
-def distinct_rows(X: Floats2d) -> Ints1d:
-    """Return the first index of each distinct row; rows are in canonical order.
+def distinct_rows(X: Floats2d, order: Ints1d) -> Ints1d:
+    """Return the first place of each distinct row in the canonical order of some rows.
 
-    >>> distinct_rows(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])).tolist()
+    >>> distinct_rows(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]), np.array([0, 2, 1])).tolist()
     [0, 2]
     """
-    is_new = [np.ones(min(len(X), 1), dtype=bool)]
-    for before, after in zip(blocks(X[:-1]), blocks(X[1:]), strict=True):
-        is_new.append((before != after).any(axis=1))
+    is_new = [np.ones(min(len(order), 1), dtype=bool)]
+    for before, after in zip(blocks(order[:-1]), blocks(order[1:]), strict=True):
+        is_new.append((X[before] != X[after]).any(axis=1))
     return np.flatnonzero(np.concatenate(is_new))

@@ -204,7 +204,7 @@ def _stacked(texts: Sequence[str], known: dict[str, Floats1d]) -> Floats2d:
     return np.array([known[text] for text in texts], np.float32).reshape(len(texts), *widths or {0})
 
 
-def unit_vectors(vectors: Sequence[Sequence[float] | NDArray[np.floating]]) -> Floats2d:
+def unit_vectors(vectors: Sequence[Sequence[float] | NDArray[np.floating]] | Floats2d) -> Floats2d:
     """Scale vectors to length 1, (n_rows, n_dims) float32.
 
     Raises

@@ -9,10 +9,13 @@ from llama_index.core.schema import BaseNode
 
 from hierindex.cache.texts import TextCache
 from hierindex.cache.vectors import VectorCache
+from hierindex.core.membership import Floats2d
 from hierindex.embed.embedder import Embedder
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.grown_documents import GrownDocuments, grow_documents
+from hierindex.hierarchy.grown_documents import GrownDocuments, grow_documents, grow_pool
 from hierindex.hierarchy.growth import Aside, Grown, Growth, Parts
+from hierindex.hierarchy.nodes import Draft
+from hierindex.hierarchy.pools import in_pools
 from hierindex.hierarchy.recipe import Embed, Recipe, Summarize, Work
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Resources, Summarizer
@@ -65,19 +68,22 @@ class Grower:
         """Grow the trees of documents by themselves; see `grow_documents`."""
         return self._driven(grow_documents(chunks, self.recipe, self.texts, finish=finish))
 
+    def pool(self, leaves: Sequence[Draft], X: Floats2d) -> GrownDocuments:
+        """Group a pool of leaves; see `grow_pool`."""
+        return self._driven(grow_pool(leaves, X, self.recipe, self.texts))
+
     def above(
         self,
         documents: Iterable[GrownDocuments],
         earlier: EarlierTree | None = None,
         aside: Aside | None = None,
     ) -> Grown:
-        """Grow the levels above the trees of documents, whose finished nodes are set aside."""
-        growth = Growth(self.recipe, self.texts, earlier)
+        """Grow the levels above the trees of documents, or above leaves."""
+        if aside and not (earlier or self.recipe.within):
+            documents = in_pools(documents, self.recipe.across[0], aside.waiting, self.pool)
+        growth = Growth(self.recipe, self.texts, earlier, aside)
         for each in documents:
             growth.add(each)
-            if aside is not None:
-                with growth.watch("write", None):
-                    aside(each.finished)
         grown = self._driven(growth.above_documents())
         self._finish()
         return grown

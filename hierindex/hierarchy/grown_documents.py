@@ -1,8 +1,8 @@
-"""The trees of some documents, which grow without those of others."""
+"""Parts of a tree that grow without the others: of some documents, or of a pool of chunks."""
 
 from collections import Counter
-from collections.abc import Generator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llama_index.core.schema import BaseNode, TextNode
@@ -16,18 +16,20 @@ from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
+from hierindex.hierarchy.whole_documents import Chunk, chunks_of
 from hierindex.llm.usage import Usage
 from hierindex.timing import Timing
 
 
 @dataclass(frozen=True)
 class GrownDocuments:
-    """The trees of some documents, as the levels above need them.
+    """A part of a tree, as the levels above need it.
 
-    `tops` are the highest nodes of the trees, and `X`, (n_tops, n_dims), their unit vectors.
-    `finished` are the nodes below the roots of the documents `done`, those that have one root;
-    `left` are all others, the roots among them. `tallies` are by level, the lowest first, and
-    `shares` the grounding of each summary that a model wrote.
+    `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
+    `finished` are nodes below that nothing changes any more; `left` are all others, the tops among
+    them. Of the documents `done`, all nodes but the root are finished. `tallies` are by level, the
+    lowest first, and `shares` the grounding of each summary that a model wrote. `chunks` are those
+    that wait until pools are grown.
     """
 
     left: Sequence[Draft]
@@ -39,6 +41,7 @@ class GrownDocuments:
     usage: Usage
     shares: Sequence[float]
     timings: Sequence[Timing]
+    chunks: Mapping[str, Chunk] = field(default_factory=dict)
 
 
 def grow_documents(
@@ -64,11 +67,52 @@ def grow_documents(
         tallies = levels.tallies()
     with levels.watch("link", None):
         done = _of_one_root(levels.made) if finish else set()
-        left, finished = _finished(levels.made, done, recipe)
+        whole = [draft for draft in levels.made if draft.record.documents[0] in done]
+        note_documents(whole, done, chunks_of(whole))
+        left = [d for d in levels.made if d.record.documents[0] not in done or _is_top(d)]
+    return _part(levels, tops, rows.X, left, whole, done, tallies)
+
+
+def grow_pool(
+    leaves: Sequence[Draft], X: Floats2d, recipe: Recipe, memory: TextCache | None
+) -> Generator[Work, Any, GrownDocuments]:
+    """Group a pool of leaves, which are finished, and write the parents of its groups.
+
+    Parameters
+    ----------
+    leaves : Sequence[Draft]
+        With the titles that their documents give them.
+    X : (n_leaves, n_dims) unit vectors
+    recipe : Recipe
+    memory : TextCache or None
+        Cache that summaries are read from and written to.
+    """
+    levels = Levels(replace(recipe, max_levels=1), memory)
+    tops, rows = yield from levels.grow(leaves, level_rows(leaves, X, 0), recipe.across)
+    with levels.watch("cluster", None):
+        tallies = levels.tallies()
+    return _part(levels, tops, rows.X, tops, leaves, set(), tallies)
+
+
+def _part(
+    levels: Levels,
+    tops: Sequence[Draft],
+    X: Floats2d,
+    left: Sequence[Draft],
+    whole: Sequence[Draft],
+    done: Set[str],
+    tallies: Sequence[Tally],
+) -> GrownDocuments:
+    """Return a part, after finishing those of its `whole` nodes that are no tops."""
+    with levels.watch("link", None):
+        below = [draft for draft in whole if not _is_top(draft)]
+        note_phrases(below)
+        note_models(below, levels.recipe)
+        finished = [draft.finished() for draft in below]
     return GrownDocuments(
         left=left,
         tops=tops,
-        X=rows.X,
+        X=X,
         finished=finished,
         done=done,
         tallies=tallies,
@@ -78,19 +122,10 @@ def grow_documents(
     )
 
 
+def _is_top(draft: Draft) -> bool:
+    return not draft.record.parents
+
+
 def _of_one_root(drafts: Sequence[Draft]) -> set[str]:
-    n_roots = Counter(d.record.documents[0] for d in drafts if not d.record.parents)
+    n_roots = Counter(draft.record.documents[0] for draft in drafts if _is_top(draft))
     return {document for document, n in n_roots.items() if n == 1}
-
-
-def _finished(
-    drafts: Sequence[Draft], done: Set[str], recipe: Recipe
-) -> tuple[list[Draft], list[TextNode]]:
-    """Finish the nodes below the roots of documents; also return the other nodes."""
-    whole = [draft for draft in drafts if draft.record.documents[0] in done]
-    note_documents(whole, done)
-    below = [draft for draft in whole if draft.record.parents]
-    note_phrases(below)
-    note_models(below, recipe)
-    left = [d for d in drafts if d.record.documents[0] not in done or not d.record.parents]
-    return left, [draft.finished() for draft in below]

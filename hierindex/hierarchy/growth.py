@@ -1,9 +1,9 @@
 """The growth of a tree above the trees of its documents."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import BaseNode, TextNode
@@ -20,8 +20,9 @@ from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
-from hierindex.hierarchy.whole_documents import documents_alone
+from hierindex.hierarchy.whole_documents import Chunk, child_ids, chunks_of, documents_alone
 from hierindex.llm.usage import Usage
+from hierindex.store.node_file import NodeFile
 from hierindex.timing import Stopwatch, Timing
 
 
@@ -29,7 +30,7 @@ from hierindex.timing import Stopwatch, Timing
 class Grown:
     """A finished tree, or what an update changes of it.
 
-    `nodes` are embedded, without those that were set aside; if none was, they are level by level.
+    `nodes` are embedded, level by level; none if they were set aside.
     `gone` are the ids of the earlier nodes that the tree no longer has. `made` are the ids of all
     nodes that were grown in place of earlier ones, also of those that were there before.
     `grounding` is the mean of the summaries that a model wrote, None if it wrote none. `statistics`
@@ -47,15 +48,23 @@ class Grown:
 
 Parts = Iterable[Sequence[BaseNode]]
 """Chunks of all documents, those of one document in one part."""
-Aside = Callable[[Sequence[TextNode]], None]
-"""Takes finished nodes of documents, which the growth does not need any more."""
+
+
+class Aside(NamedTuple):
+    """Where nodes go that a growth does not need in memory.
+
+    `finished` takes those that nothing changes any more, and `waiting` the leaves of pools.
+    """
+
+    finished: Callable[[Iterable[TextNode]], None]
+    waiting: NodeFile
 
 
 class Growth:
     """A tree while it grows from the trees of documents.
 
-    If their finished nodes are set aside, memory is needed for the roots of documents, and for all
-    nodes of documents without one root, such as those whose chunks are grouped with others.
+    If finished nodes are set aside, memory is needed for the nodes above documents or pools, and
+    for all nodes of documents without one root.
 
     Parameters
     ----------
@@ -64,18 +73,24 @@ class Growth:
         Cache that summaries are read from and written to.
     earlier : EarlierTree, optional
         The tree to change.
+    aside : Aside, optional
     """
 
     def __init__(
-        self, recipe: Recipe, memory: TextCache | None, earlier: EarlierTree | None = None
+        self,
+        recipe: Recipe,
+        memory: TextCache | None,
+        earlier: EarlierTree | None = None,
+        aside: Aside | None = None,
     ) -> None:
-        self._recipe, self._earlier = recipe, earlier
+        self._recipe, self._earlier, self._aside = recipe, earlier, aside
         self._levels = Levels(recipe, memory, earlier)  # above the trees of documents
         self._ids: set[str] = set()  # also of finished nodes, if there is an earlier tree
         self._done: set[str] = set()  # documents of the finished nodes
         self._tops: list[Draft] = []  # of the trees of documents
         self._vectors: list[Floats2d] = []  # theirs, by part
         self._tallies: list[Sequence[Tally]] = []  # of the trees of documents, by part
+        self._chunks: dict[str, Chunk] = {}  # of pools
 
     @property
     def watch(self) -> Stopwatch:
@@ -83,13 +98,15 @@ class Growth:
         return self._levels.watch
 
     def add(self, documents: GrownDocuments) -> None:
-        """Add the trees of documents, whose finished nodes are not kept."""
+        """Add the trees of documents, or a pool, whose finished nodes are set aside."""
         levels = self._levels
         levels.made += documents.left
         levels.usage += documents.usage
         levels.shares += documents.shares
         levels.watch.add(documents.timings)
-        self._tallies.append(documents.tallies)
+        if documents.tallies:
+            self._tallies.append(documents.tallies)
+        self._chunks |= documents.chunks
         self._tops += documents.tops
         self._done |= documents.done
         if documents.tops:
@@ -99,12 +116,18 @@ class Growth:
         if self._earlier:
             self._ids.update(draft.id for draft in documents.left)
             self._ids.update(node.node_id for node in documents.finished)
+        if self._aside:
+            with self.watch("write", None):
+                self._aside.finished(documents.finished)
 
     def above_documents(self) -> Generator[Work, Any, Grown]:
         """Grow the levels above the documents, of an earlier tree among them; return the tree."""
-        earlier, recipe, tops = self._earlier, self._recipe, self._tops
-        X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
         with self.watch("link", None):
+            X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
+            self._vectors = []
+            if self._chunks:
+                X = X[self._sort_pools()]
+            earlier, recipe, tops = self._earlier, self._recipe, self._tops
             level = max(map(len, self._tallies), default=1) - 1
             if earlier:
                 is_grouped = bool(recipe.within)
@@ -133,14 +156,17 @@ class Growth:
                     d for d in earlier.changed if d.record.level > document_levels
                 )
                 drafts = earlier.among_related(made, documents - self._done)
-            note_documents(drafts, documents - self._done)
+            note_documents(drafts, documents - self._done, self._chunks | chunks_of(drafts))
             note_phrases(sorted(drafts, key=lambda draft: draft.record.level))
             note_models(made, self._recipe)
-            changed = [*made, *(earlier.changed if earlier else ())]
-            nodes = [draft.finished() for draft in changed]
+            nodes = _finished([*made, *(earlier.changed if earlier else ())])
+        if self._aside:
+            self._levels.made, self._tops = [], []
+            with self.watch("write", None):
+                self._aside.finished(nodes)
         shares = self._levels.shares
         return Grown(
-            nodes,
+            [*nodes],
             frozenset(earlier.gone if earlier else ()),
             frozenset(self._ids),
             self._levels.usage,
@@ -149,6 +175,15 @@ class Growth:
             self.watch.timings,
         )
 
+    def _sort_pools(self) -> list[int]:
+        """Put the nodes of all pools into the order of their chunks; return the former places."""
+        number = {node_id: i for i, node_id in enumerate(self._chunks)}
+        children = [[number[i] for i in child_ids(d) or [d.id]] for d in self._tops]
+        order = sorted(range(len(children)), key=children.__getitem__)
+        self._tops = [self._tops[i] for i in order]
+        self._levels.made = [*self._tops]
+        return order
+
     def _all_tallies(self) -> list[Tally]:
         """Return the tallies of all levels; of a tree that is changed, of what was grouped."""
         within, across = added(self._tallies), self._levels.tallies()
@@ -156,3 +191,10 @@ class Growth:
             top = replace(within.pop(), level=across[0].level)
             across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
         return [*within, *across]
+
+
+def _finished(drafts: list[Draft]) -> Iterator[TextNode]:
+    """Yield finished nodes, of which the list keeps none."""
+    drafts.reverse()
+    while drafts:
+        yield drafts.pop().finished()

@@ -9,7 +9,6 @@ import numpy as np
 from hierindex.core.membership import Floats2d
 from hierindex.core.revision import NEIGHBOURS
 from hierindex.hierarchy.nodes import Draft
-from hierindex.record import NodeRecord, record_keys
 from hierindex.store.passing import Passing
 from hierindex.store.prefilter import Prefilter, at_cut, by_ids, of_documents
 from hierindex.store.rows import node_of
@@ -156,9 +155,4 @@ class HeldTree:
 
 def _draft(row: Mapping[str, Any]) -> Draft:
     """Return a row as a node apart from its record."""
-    vector = np.array(row["vector"], np.float32)
-    node = node_of({**row, "vector": None})
-    record = NodeRecord.from_metadata(node.metadata)
-    own = record_keys(node.metadata)
-    node.metadata = {key: value for key, value in node.metadata.items() if key not in own}
-    return Draft(node, record, vector)
+    return Draft.of(node_of({**row, "vector": None}), np.array(row["vector"], np.float32))

@@ -24,7 +24,11 @@ from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.parents import parents_of
 from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_given_titles
-from hierindex.hierarchy.whole_documents import leaves_of_one_document, note_whole_documents
+from hierindex.hierarchy.whole_documents import (
+    Chunks,
+    chunks_of_one_document,
+    note_whole_documents,
+)
 from hierindex.llm.usage import Usage
 from hierindex.timing import Stopwatch
 
@@ -133,8 +137,17 @@ def note_models(drafts: Iterable[Draft], recipe: Recipe) -> None:
         )
 
 
-def note_documents(drafts: Sequence[Draft], documents: Set[str]) -> None:
-    """Note which nodes are whole documents, and the titles that documents give them."""
-    leaves = leaves_of_one_document(drafts, documents)
-    note_whole_documents(drafts, leaves)
-    note_given_titles(drafts, leaves)
+def note_documents(drafts: Sequence[Draft], documents: Set[str], chunks: Chunks) -> None:
+    """Note which nodes are whole documents, and the titles that documents give them.
+
+    Parameters
+    ----------
+    drafts : Sequence[Draft]
+        See `chunks_of_one_document`.
+    documents : Set[str]
+    chunks : Chunks
+        Those of these documents, and maybe of others.
+    """
+    under = chunks_of_one_document(drafts, documents, chunks)
+    note_whole_documents(drafts, under, chunks)
+    note_given_titles(drafts, under, chunks)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from llama_index.core.schema import (
@@ -46,6 +46,14 @@ class Draft:
     node: TextNode
     record: NodeRecord
     vector: NDArray[np.floating] | None = None
+
+    @classmethod
+    def of(cls, node: TextNode, vector: NDArray[np.floating]) -> Self:
+        """Take the record out of the metadata of a finished node."""
+        record = NodeRecord.from_metadata(node.metadata)
+        own = record_keys(node.metadata)
+        node.metadata = {key: value for key, value in node.metadata.items() if key not in own}
+        return cls(node, record, vector)
 
     @property
     def id(self) -> str:

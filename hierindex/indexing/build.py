@@ -132,7 +132,6 @@ class Job:
             grown = self.workers.grown(self, rows)
             with self.watch("write"):
                 self.progress("write", 0, 1)
-                rows.add(grown.nodes)
                 gone = wait_for(self.snapshot.nodes(grown.gone))
                 held = wait_for(self.snapshot.columns("id", node_ids=grown.made))["id"]
                 generation = self._write(grown, rows)

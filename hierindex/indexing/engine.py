@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hierindex.cache.file import Cache, open_cache
-from hierindex.hierarchy.growth import Grown
+from hierindex.hierarchy.growth import Aside, Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.reading import ReadFiles, file_reader
 from hierindex.progress import Progress
@@ -52,7 +52,9 @@ class Here:
 
     def grown(self, job: "Job", rows: Rows) -> Grown:
         """Grow the parts of a tree one after the other."""
-        return job.hierarchy.grow(job.chunks(), job.cache, job.progress, job.earlier(), rows.add)
+        with job.store.node_file() as waiting:
+            aside = Aside(rows.add, waiting)
+            return job.hierarchy.grow(job.chunks(), job.cache, job.progress, job.earlier(), aside)
 
 
 HERE = Here()

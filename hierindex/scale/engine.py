@@ -13,7 +13,7 @@ from hierindex.cache.readings import ReadingCache
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, SourceError
 from hierindex.hierarchy.grown_documents import GrownDocuments
-from hierindex.hierarchy.growth import Grown
+from hierindex.hierarchy.growth import Aside, Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing import build
 from hierindex.indexing.build import Job
@@ -100,8 +100,9 @@ class _OnCluster:
         summarizer = asking(hierarchy._summarizer, self.actor)
         above = with_models(hierarchy, hierarchy.embedder, summarizer)
         grower = above.grower(job.cache, job.progress)
-        with _workers(self.n_workers) as workers:
-            return grower.above(self._documents(job, rows, workers), aside=rows.add)
+        with _workers(self.n_workers) as workers, job.store.node_file() as waiting:
+            documents = self._documents(job, rows, workers)
+            return grower.above(documents, aside=Aside(rows.add, waiting))
 
     def _documents(
         self, job: Job, rows: Fragments, workers: Sequence[Any]

@@ -7,7 +7,7 @@ removed with the files of earlier generations.
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -81,9 +81,9 @@ class Fragments:
         """Number of rows in all files."""
         return sum(each.n_rows for each in self._written)
 
-    def add(self, nodes: Sequence[BaseNode]) -> None:
+    def add(self, nodes: Iterable[BaseNode]) -> None:
         """Write finished nodes, none of them twice; see `to_table` for the errors."""
-        self.add_written(self.place.write(nodes))
+        self.add_written(self.place.write([*nodes]))
 
     def add_written(self, written: Written) -> None:
         """Add rows that another process wrote.

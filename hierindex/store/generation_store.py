@@ -15,6 +15,7 @@ from hierindex.store.description import generation_json
 from hierindex.store.document_file import DocumentFile
 from hierindex.store.fragments import Fragments, Place
 from hierindex.store.generations import ADDED, on_newest
+from hierindex.store.node_file import NodeFile
 from hierindex.store.row_file import RowFile, reader_of
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
@@ -119,6 +120,10 @@ class GenerationStore(BasePydanticVectorStore):
     def document_file(self) -> DocumentFile:
         """Return a file in which documents wait until they are split, to be used by `with`."""
         return DocumentFile(self._table)
+
+    def node_file(self) -> NodeFile:
+        """Return a file in which nodes wait until they are grouped, to be used by `with`."""
+        return NodeFile(self._table)
 
     async def areplace(
         self,

@@ -1,6 +1,6 @@
 """Rows that wait in a temporary file until all of a tree is written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
@@ -29,7 +29,7 @@ class RowFile(WaitingFile):
                 folder.mkdir(parents=True, exist_ok=True)
         return super().__enter__()
 
-    def add(self, nodes: Sequence[BaseNode]) -> None:
+    def add(self, nodes: Iterable[BaseNode]) -> None:
         """Add finished nodes, none of them twice; see `to_table` for the errors."""
         for rows in tables(nodes):
             self._write(rows)
@@ -54,7 +54,7 @@ class RowFile(WaitingFile):
             self._writer.write_table(rows)
 
 
-def tables(nodes: Sequence[BaseNode]) -> "Iterator[pa.Table]":
+def tables(nodes: Iterable[BaseNode]) -> "Iterator[pa.Table]":
     """Yield the rows of nodes, not many at once."""
     waiting = iter(nodes)
     while some := [*islice(waiting, AT_ONCE)]:

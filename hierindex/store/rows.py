@@ -107,9 +107,7 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         metadata = json.dumps(user_entries, ensure_ascii=False)
         (node.node_id + text + metadata).encode()
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"Metadata of node {node.node_id!r} must be JSON and its text Unicode: {error}."
-        ) from error
+        raise not_json(node, error) from error
     documents = list(record["documents"]) or _own_document(node)
     rest = node.to_dict(exclude=FIELDS_APART)
     values = {**(source.metadata if source else {}), **json.loads(metadata)}
@@ -140,6 +138,13 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         "record": to_json({key: record[key] for key in MADE_BY}) if keys else "",
         "node": to_json({**rest, **_detailed(links)}),
     }
+
+
+def not_json(node: BaseNode, error: Exception) -> InputError:
+    """Return the error of a node that cannot be written as JSON."""
+    return InputError(
+        f"Metadata of node {node.node_id!r} must be JSON and its text Unicode: {error}."
+    )
 
 
 def matched_words(metadata: Mapping[str, Any], text: str) -> str:
