@@ -60,9 +60,9 @@ class Grower:
         for chunks in parts:
             growing = grow_documents(chunks, self.recipe, self.texts, finish=False)
             growth.add(await self._adriven(growing))
-        grown = await self._adriven(growth.above_documents())
+        await self._adriven(growth.above_documents())
         await asyncio.to_thread(self._finish)
-        return grown
+        return await asyncio.to_thread(growth.finished)
 
     def documents(self, chunks: Sequence[BaseNode], *, finish: bool) -> GrownDocuments:
         """Grow the trees of documents by themselves; see `grow_documents`."""
@@ -84,9 +84,9 @@ class Grower:
         growth = Growth(self.recipe, self.texts, earlier, aside)
         for each in documents:
             growth.add(each)
-        grown = self._driven(growth.above_documents())
+        self._driven(growth.above_documents())
         self._finish()
-        return grown
+        return growth.finished()
 
     def _finish(self) -> None:
         """Tell the summarizer, if it wants to know, that the tree has all summaries."""

@@ -91,6 +91,7 @@ class Growth:
         self._vectors: list[Floats2d] = []  # theirs, by part
         self._tallies: list[Sequence[Tally]] = []  # of the trees of documents, by part
         self._chunks: dict[str, Chunk] = {}  # of pools
+        self._document_levels = 0  # those of the trees of documents, above the chunks
 
     @property
     def watch(self) -> Stopwatch:
@@ -120,8 +121,8 @@ class Growth:
             with self.watch("write", None):
                 self._aside.finished(documents.finished)
 
-    def above_documents(self) -> Generator[Work, Any, Grown]:
-        """Grow the levels above the documents, of an earlier tree among them; return the tree."""
+    def above_documents(self) -> Generator[Work, Any, None]:
+        """Grow the levels above the documents, of an earlier tree among them."""
         with self.watch("link", None):
             X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
             self._vectors = []
@@ -132,6 +133,7 @@ class Growth:
             if earlier:
                 is_grouped = bool(recipe.within)
                 level = earlier.replace_documents(tops, self._ids, level, is_grouped=is_grouped)
+            self._document_levels = level
             for draft in tops:
                 draft.note(level_max=level)
             if earlier and recipe.across:
@@ -140,31 +142,17 @@ class Growth:
                 nodes, rows = tops, level_rows(tops, X, level)
         groupers = [Revised(each) for each in recipe.across] if earlier else recipe.across
         yield from self._levels.grow(nodes, rows, groupers)
-        return self._finished(level)
 
-    def _finished(self, document_levels: int) -> Grown:
-        """Return the tree, after noting what depends on all of it."""
-        earlier, made = self._earlier, self._levels.made
+    def finished(self) -> Grown:
+        """Return the tree; its nodes are set aside if the growth can do so."""
         with self.watch("cluster", None):
             statistics = [tally.statistics() for tally in self._all_tallies()]
         with self.watch("link", None):
-            drafts, documents = made, documents_alone(made)
-            if earlier:
-                self._ids.update(draft.id for draft in made)
-                earlier.finish(self._ids)
-                documents |= documents_alone(
-                    d for d in earlier.changed if d.record.level > document_levels
-                )
-                drafts = earlier.among_related(made, documents - self._done)
-            note_documents(drafts, documents - self._done, self._chunks | chunks_of(drafts))
-            note_phrases(sorted(drafts, key=lambda draft: draft.record.level))
-            note_models(made, self._recipe)
-            nodes = _finished([*made, *(earlier.changed if earlier else ())])
+            nodes = _finished(self._noted())
         if self._aside:
-            self._levels.made, self._tops = [], []
             with self.watch("write", None):
                 self._aside.finished(nodes)
-        shares = self._levels.shares
+        shares, earlier = self._levels.shares, self._earlier
         return Grown(
             [*nodes],
             frozenset(earlier.gone if earlier else ()),
@@ -174,6 +162,23 @@ class Growth:
             statistics,
             self.watch.timings,
         )
+
+    def _noted(self) -> list[Draft]:
+        """Return all nodes, which are not kept, after noting what depends on all of the tree."""
+        earlier, made = self._earlier, self._levels.made
+        drafts, documents = made, documents_alone(made)
+        if earlier:
+            self._ids.update(draft.id for draft in made)
+            earlier.finish(self._ids)
+            documents |= documents_alone(
+                d for d in earlier.changed if d.record.level > self._document_levels
+            )
+            drafts = earlier.among_related(made, documents - self._done)
+        note_documents(drafts, documents - self._done, self._chunks | chunks_of(drafts))
+        note_phrases(sorted(drafts, key=lambda draft: draft.record.level))
+        note_models(made, self._recipe)
+        self._levels.made, self._tops, self._chunks = [], [], {}
+        return [*made, *(earlier.changed if earlier else ())]
 
     def _sort_pools(self) -> list[int]:
         """Put the nodes of all pools into the order of their chunks; return the former places."""
