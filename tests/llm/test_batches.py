@@ -27,6 +27,7 @@ from tenacity import wait_none
 
 from hierindex.errors import InputError, ModelError
 from hierindex.llm import batch_file, batched, batches
+from hierindex.llm.batch_client import Noting, client_of, through, with_client
 from hierindex.summarize.llm import LLMRewriter
 
 EXPIRED = Plan(("validating", "in_progress", "finalizing", "expired"), n_done=1)
@@ -79,6 +80,15 @@ def test_any_model_of_openai_s_protocol_can_be_batched(make):
         rewrites = rewriter.rewrite(TEXTS, max_tokens=50)
     assert texts_of(rewrites) == texts_of(by_ones())
     assert (sizes(server), server.requests) == ([4], [])
+
+
+@pytest.mark.parametrize(
+    "address", ["https://openrouter.ai/api/v1", "https://127.0.0.1/v1/", "https://127.0.0.1"]
+)
+def test_requests_have_the_paths_of_openai_at_any_address(address):
+    llm = with_client(OpenAILike(model="m", api_base=address, api_key="k", is_chat_model=True))
+    notes = Noting(client_of(llm))
+    assert notes.line(through(llm, notes).complete, "Hello.").url == "/v1/chat/completions"
 
 
 class Elsewhere(OpenAILike):
@@ -139,7 +149,7 @@ def test_a_batch_is_awaited_and_its_state_is_shown(states):
     assert [text.split(", ")[0] for text in [*waited, last]] == [
         f"batch {s}" for s in plan.states[:-1]
     ]
-    assert last.endswith("4 of 4 done" if "finalizing" in states else "0 of 4 done")
+    assert last == ("batch finalizing, 4 of 4 done" if states[1:] else "batch validating")
     assert [at[:3] for at in shown if at[1]] == [("summarize", i + 1, 4) for i in range(4)]
 
 
