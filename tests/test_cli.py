@@ -741,10 +741,10 @@ def test_a_dry_run_says_what_a_build_takes(build, server) -> None:
 def test_a_dry_run_for_people(build) -> None:
     out = build("--dry-run", "--prompt-price", 3, "--completion-price", 15)[1]
     assert re.search(r"calls +\d+\n", out)
-    price = float(re.search(r"price \(maximum\) +(\d\.\d\d)\n", out)[1])
-    halved = float(re.search(r"price with --llm-batch \(maximum\) +(\d\.\d\d)\n?", out)[1])
-    assert price > 0
-    assert halved == pytest.approx(price / 2, abs=0.01)
+    price = float(re.search(r"price \(maximum\) +([\d.]+)\n", out)[1])
+    halved = float(re.search(r"price with --llm-batch \(maximum\) +([\d.]+)\n", out)[1])
+    assert price > 0.01
+    assert halved == pytest.approx(price / 2, abs=0.0001)
     quick = build("--dry-run", "--quick")[1]
     assert re.search(r"calls +\d+ to \d+\n", quick)
     assert "price" not in quick
@@ -755,7 +755,8 @@ def test_a_build_in_batches_is_that_of_single_requests(hierindex, build, monkeyp
     with BatchServer(reply=long_summary) as server:
         address = ("--llm-base-url", server.base_url)
         status, out, err = build(*address, "--llm-batch", "--json")
-        assert (status, err, server.requests) == (0, "", [])
+        assert (status, server.requests) == (0, [])
+        assert err.startswith("hierindex: note: LLM 'm' works on batch_0.\n")
         assert json.loads(out)["usage"]["llm_calls"] == server.paid.total() > 0
         status, out, _ = build(*address, "--json")  # all summaries are known
     assert (status, json.loads(out)["usage"]["llm_calls"], server.requests) == (0, 0, [])
