@@ -26,6 +26,7 @@ from typer.main import get_command
 
 from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord
 from hierindex.cli.app import app, main
+from hierindex.cli.output import print_note
 from hierindex.cli.progress import RepeatedProgress, shown_progress
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
@@ -315,6 +316,15 @@ def test_the_bar_of_a_stage_grows_with_each_part(terminal, capsys) -> None:
     lines = re.sub(r"\x1b\[[\d;?]*\w", "", capsys.readouterr().err).splitlines()
     assert any(line.startswith("embed chunks ") and " 23/24 " in line for line in lines)
     assert any(line.startswith("read ") and " 3/4 " in line for line in lines)
+
+
+def test_a_note_stands_above_the_bars_and_does_not_break_them(terminal, capsys) -> None:
+    terminal(80)
+    with shown_progress() as progress:
+        progress("read", 1, 2)
+        print_note("note: Wait.")
+        progress("read", 2, 2)
+    assert "\r\x1b[2Khierindex: note: Wait.\n" in capsys.readouterr().err
 
 
 def test_progress_is_shown_again_after_it_was_closed(terminal, capsys) -> None:
