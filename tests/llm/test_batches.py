@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import pickle
 import threading
 
 import openai
 import pytest
 from batch_builds import (
+    OTHERS,
     TEXTS,
     Kept,
     arewrite,
@@ -14,6 +16,7 @@ from batch_builds import (
     check_paid_once,
     llm_of,
     rewrite,
+    rewriter_of,
     sizes,
     texts_of,
 )
@@ -28,6 +31,7 @@ from tenacity import wait_none
 from hierindex.errors import InputError, ModelError
 from hierindex.llm import batch_file, batched, batches
 from hierindex.llm.batch_client import Noting, client_of, through, with_client
+from hierindex.scale.shared import Shared
 from hierindex.summarize.llm import LLMRewriter
 
 EXPIRED = Plan(("validating", "in_progress", "finalizing", "expired"), n_done=1)
@@ -51,6 +55,24 @@ def test_a_batch_gives_what_single_requests_give(rewrite, n, tmp_path):
     lines = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
     assert sorted(line["completion"] for line in lines) == sorted(texts_of(rewrites))
     check_paid_once(server, TEXTS[:n])
+
+
+def test_parts_of_a_build_on_a_cluster_are_sent_side_by_side(tmp_path):
+    """By the actor that all workers share, which gets a copy of the rewriter."""
+    with BatchServer() as server:
+        copy = pickle.loads(pickle.dumps(rewriter_of(server)))  # noqa: S301
+        shared = Shared(str(tmp_path), None)
+
+        async def build():
+            await shared.begin(copy)
+            parts = await asyncio.gather(*(shared.rewrite(t, 50) for t in (TEXTS, OTHERS)))
+            await shared.finish()
+            return parts
+
+        parts = asyncio.run(build())
+        asyncio.run(shared.close(None))
+    assert parts == [by_ones(TEXTS), by_ones(OTHERS)]
+    assert (sizes(server), server.requests, server.files) == ([4, 4], [], {})
 
 
 def test_texts_that_are_equal_or_known_are_not_sent():
