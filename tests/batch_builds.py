@@ -19,11 +19,17 @@ OTHERS = [f"On night {i} they sang of {' and '.join(DRAW.sample(WORDS, 5))}." fo
 
 
 class Kept(dict):
-    """Completions that are kept in a dictionary."""
+    """Completions and notes that are kept in a dictionary."""
 
     recall = dict.get
 
     def keep(self, key, text):
+        self[key] = text
+
+    def noted(self, key):
+        return self.get(key, "")
+
+    def note(self, key, text):
         self[key] = text
 
     @property

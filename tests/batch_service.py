@@ -78,9 +78,9 @@ class BatchServer(LoopbackServer):
 
     `plans` gets the number of a batch, and `line_faults` the prompt of a line. `api_faults` gets
     the number of a request to the Batch API, its index in `calls`; one that is `dropped` takes
-    effect, and its answer is lost. A list has at most `page` items. A batch fails if the prompts
-    of all batches that are not over have more than `queue` tokens. A file has at most `largest`
-    bytes.
+    effect, and its answer is lost. A list has at most `page` items; without it, each page is the
+    whole list, as some services have it. A batch fails if the prompts of all batches that are not
+    over have more than `queue` tokens. A file has at most `largest` bytes.
     """
 
     handler = _BatchHandler
@@ -90,7 +90,7 @@ class BatchServer(LoopbackServer):
         plans: Callable[[int], Plan] = lambda number: Plan(),
         line_faults: Callable[[str], Fault | None] = lambda prompt: None,
         api_faults: Callable[[int], Fault | None] = lambda number: None,
-        page: int = 100,
+        page: int | None = 100,
         queue: int | None = None,
         largest: int | None = None,
         **settings: Any,
@@ -197,6 +197,8 @@ class BatchServer(LoopbackServer):
     def _page(self, items: list[dict], given: dict[str, str], most: int) -> dict[str, Any]:
         """Return a part of a list, newest first."""
         items = items[::-1]
+        if self.page is None:
+            return {"object": "list", "data": items}
         limit = min(int(given.get("limit", most)), most, self.page)
         ids = [item["id"] for item in items]
         first = ids.index(given["after"]) + 1 if "after" in given else 0
@@ -223,13 +225,13 @@ class BatchServer(LoopbackServer):
             request = Request(line["url"], line["body"], prompt_of(line["body"]), None)
             said = self._answer(request)
             if said is not None:
-                said = {"id": f"req_{line['custom_id']}", "custom_id": line["custom_id"], **said}
                 is_done = '"status_code": 200' in json.dumps(said)
-                (answered if is_done else errors).append(said)
+                (answered if is_done else errors).append(said_of(line, said))
+        batch.n_failed = batch.n_done - len(answered)
         code = "batch_expired" if batch.status == "expired" else "batch_cancelled"
         for line in batch.lines[batch.n_done :]:
             error = {"code": code, "message": "This request was not executed."}
-            errors.append({"custom_id": line["custom_id"], "response": None, "error": error})
+            errors.append(said_of(line, {"response": None, "error": error}))
         for name, lines in (("output_file_id", answered), ("error_file_id", errors)):
             if lines:
                 content = "".join(json.dumps(line) + "\n" for line in lines[::-1])
@@ -256,6 +258,11 @@ class BatchServer(LoopbackServer):
             self.done[request.prompt] += 1
         response = {"status_code": fault.status, "request_id": "r", "body": body}
         return {"response": response, "error": None}
+
+
+def said_of(line: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+    """Return the line of an output or error file for a line of the input file."""
+    return {"id": f"batch_req_{line['custom_id']}", "custom_id": line["custom_id"], **said}
 
 
 def prompt_of(body: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 ENDPOINTS = {"/v1/chat/completions", "/v1/completions", "/v1/responses"}
 OVER = {"completed", "failed", "expired", "cancelled"}
+TIMED = [*OVER, "in_progress", "finalizing", "cancelling"]  # states whose beginning is told
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Batch:
         self.id, self.created_at = f"batch_{number}", created_at
         self.files: dict[str, str | None] = {"output_file_id": None, "error_file_id": None}
         self.errors: list[dict] = []
+        self.n_failed = 0  # lines
 
     @property
     def status(self) -> str:
@@ -46,7 +48,8 @@ class Batch:
         is_begun = status not in ("validating", "failed")
         counts = {"total": len(self.lines) if is_begun else 0, "completed": 0, "failed": 0}
         if any(self.files.values()) or status in ("finalizing", "completed"):
-            counts["completed"] = self.n_done
+            counts |= {"completed": self.n_done - self.n_failed, "failed": self.n_failed}
+        reached = self.plan.states[: self.n_looks + 1]
         failed = {"errors": {"object": "list", "data": self.errors}} if status == "failed" else {}
         return {
             "id": self.id,
@@ -55,11 +58,14 @@ class Batch:
             "errors": None,
             "input_file_id": self.asked["input_file_id"],
             "completion_window": "24h",
+            "model": self.lines[0]["body"]["model"],
+            "usage": None,
             "status": status,
             "created_at": self.created_at,
             "expires_at": self.created_at + 86_400,
             "request_counts": counts,
             "metadata": self.asked.get("metadata"),
+            **{f"{state}_at": self.created_at if state in reached else None for state in TIMED},
             **self.files,
             **failed,
         }

@@ -47,7 +47,8 @@ def test_a_batch_outlives_its_builds(tmp_path: Path) -> None:
         second.join(PATIENCE)
         assert second.exitcode == 130
         told = (tmp_path / "err").read_text()
-        assert "LLM 'tiny' still works on a batch; the next build waits for it.\n" in told
+        assert "LLM 'tiny' works on batch_0.\n" in told
+        assert "LLM 'tiny' goes on with batch_0, which it charges for; the next build " in told
         server.plans = lambda number: Plan(("in_progress", "completed"))
         server.continue_with(server.plans(0))
         third = build(tmp_path, server)

@@ -206,6 +206,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute(texts.CREATE_COMPLETIONS)
         connection.execute(texts.CREATE_STARTS)
         connection.execute(texts.CREATE_DOCUMENTS)
+        connection.execute(texts.CREATE_NOTES)
         connection.execute(readings.CREATE)
         connection.execute(readings.CREATE_USES)
         connection.execute("DROP TABLE IF EXISTS completions")  # of an older version

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -115,18 +115,38 @@ def estimated(estimate: dict[str, Any]) -> str:
         ("prompt tokens", estimate["prompt_tokens"]),
         ("completion tokens (maximum)", estimate["completion_tokens"]),
         ("cached summaries", estimate["cached_summaries"]),
+    ]
+    prices = [
         ("price (maximum)", estimate["price"]),
         ("price with --llm-batch (maximum)", estimate["batch_price"]),
     ]
-    costs = table(("", "estimate"), ((name, _range(n)) for name, n in rows if n is not None))
+    shown = [(name, _range(n)) for name, n in rows]
+    shown += [(name, _range(n, _price)) for name, n in prices if n is not None]
+    costs = table(("", "estimate"), shown)
     levels = [{"level": x["level"], "nodes": _range(x["nodes"])} for x in estimate["levels"]]
     caption = "Nodes that would be grouped:\n" if changed["unchanged"] else ""
     return f"{changes}\n\n{caption}{_levels(levels)}\n\n{costs}"
 
 
-def _range(n: Any) -> str:
+def _number(value: float | str | None) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case int():
+            return f"{value:,}"
+    return f"{round(value, 2) + 0.0:.2f}"  # no -0.00
+
+
+def _price(price: float) -> str:
+    """Format a price; below 1 in hundredths of a cent, of which a small build costs some."""
+    return f"{price:,.2f}" if price >= 1 else f"{price:.4f}"
+
+
+def _range(n: Any, formatted: Callable[[Any], str] = _number) -> str:
     """Format a number, or the pair of its bounds."""
-    return " to ".join(_number(end) for end in n) if isinstance(n, list | tuple) else _number(n)
+    return " to ".join(map(formatted, n if isinstance(n, list | tuple) else [n]))
 
 
 def timed(report: dict[str, Any]) -> str:
@@ -174,17 +194,6 @@ def counted(n: int, noun: str) -> str:
     if n != 1:
         noun = re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
     return f"{n:,} {noun}"
-
-
-def _number(value: float | str | None) -> str:
-    match value:
-        case None:
-            return ""
-        case str():
-            return value
-        case int():
-            return f"{value:,}"
-    return f"{round(value, 2) + 0.0:.2f}"  # no -0.00
 
 
 def node_shown(node: dict[str, Any]) -> str:

@@ -30,6 +30,7 @@ from hierindex.indexing.parts import Part, parted
 from hierindex.indexing.report import BuildReport, nothing_changed, reported
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.indexing.settings import settings_of
+from hierindex.llm.batch_file import MOST_LINES
 from hierindex.llm.usage import Usage
 from hierindex.progress import Progress
 from hierindex.read.split import sentence_splitter
@@ -41,7 +42,7 @@ from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import iterated, wait_for
 from hierindex.timing import Stopwatch
 
-PART = 10_000  # chunks, about, that are read and grown at once
+PART = 10_000  # chunks, about, that are read and grown at once; see `Job.part`
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,15 @@ class Job:
         """Whether the whole tree is grown, instead of what changes of the one that there is."""
         return self.revision.anew or not self.snapshot.exists
 
+    @property
+    def part(self) -> int:
+        """Number of chunks, about, that are read and grown at once.
+
+        Each part waits for batches of its own, so with `--llm-batch` it is as large as a batch.
+        """
+        rewriter = getattr(self.hierarchy._summarizer, "rewriter", None)
+        return MOST_LINES if getattr(rewriter, "batch", False) else PART
+
     def parts(self, most: int | None = None) -> Iterator[Part]:
         """Yield the documents to grow a tree over, in parts of about so many chunks, in order.
 
@@ -92,7 +102,7 @@ class Job:
         with self.watch("load"):
             kept = chunks_per_document(self.snapshot) if self.is_anew else {}
         sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
-        for documents in parted(sizes, most or PART):
+        for documents in parted(sizes, most or self.part):
             with self.watch("load"):
                 held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
                 self.cache.use(chunk.get_content(MetadataMode.EMBED) for chunk in held)

@@ -47,11 +47,11 @@ class BatchApi:
 
     def files(self) -> "list[FileObject]":
         """Return the input files of batches."""
-        return self._page(lambda: self._client.files.list(purpose="batch"))
+        return self._all_of(lambda: self._client.files.list(purpose="batch"))
 
     def batches(self) -> "list[Batch]":
         """Return all batches."""
-        return self._page(lambda: self._client.batches.list(limit=PAGE))
+        return self._all_of(lambda: self._client.batches.list(limit=PAGE))
 
     def batch(self, batch: str) -> "Batch":
         """Return a batch by its id."""
@@ -118,17 +118,26 @@ class BatchApi:
             raise self.is_missing()
         return _identified(file)
 
-    def _page(self, call: Callable[[], Any]) -> list[Any]:
-        """Return all items of a list."""
+    def _all_of(self, first_page: Callable[[], Any]) -> list[Any]:
+        """Return all items of a list, page by page.
+
+        Some services send the whole list for every page.
+        """
         try:
-            page = _unless_gone(call)
+            first = _unless_gone(first_page)
         except AttributeError as error:  # what the client raises for a web page
             raise UnexpectedAnswerError("The service sent no list.") from error
-        if page is None:
+        if first is None:
             raise self.is_missing()
-        if not isinstance(page.data, list):
-            raise UnexpectedAnswerError("The service sent no list.")
-        return list(page)
+        items = dict[str, Any]()
+        for page in first.iter_pages():
+            if not isinstance(page.data, list):
+                raise UnexpectedAnswerError("The service sent no list.")
+            more = {item.id: item for item in page.data}
+            if more.keys() <= items.keys():
+                break
+            items |= more
+        return [*items.values()]
 
 
 def _once_made(make: Callable[[], T], made: Callable[[], Iterable[T]]) -> Callable[[], T]:

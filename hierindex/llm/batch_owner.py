@@ -21,11 +21,11 @@ _active = set[str]()  # calls of this process that have not ended
 class Memory(Protocol):
     """What an index remembers; see `TextCache`."""
 
-    def recall(self, key: str) -> str | None:
-        """Return the text under a key."""
+    def noted(self, key: str) -> str:
+        """Return the note under a key, or ""."""
 
-    def keep(self, key: str, text: str) -> None:
-        """Store a text."""
+    def note(self, key: str, text: str) -> None:
+        """Store a note."""
 
 
 class Owner:
@@ -40,7 +40,7 @@ class Owner:
     service : str
         Its address.
     memory : Memory, optional
-        Of the index. It has an entry as long as the service may have files of the index.
+        Of the index. It has a note as long as the service may have files of the index.
     """
 
     def __init__(self, service: str, memory: Memory | None) -> None:
@@ -59,22 +59,22 @@ class Owner:
     @property
     def has_sent(self) -> bool:
         """Whether the service may have files of the index."""
-        return bool(self._memory and self._memory.recall(self._key))
+        return self._memory is not None and self._memory.noted(self._key) != ""
 
     @cached_property
     def index(self) -> str:
         """Random name of the index, which its memory has from here on."""
         if self._memory is None:
             return self._call
-        known = self._memory.recall(self._key)
+        known = self._memory.noted(self._key)
         if not known:
-            self._memory.keep(self._key, self._call)
+            self._memory.note(self._key, self._call)
         return known or self._call
 
     def has_sent_nothing(self) -> None:
         """Note that the service has no files of the index."""
         if self._memory is not None:
-            self._memory.keep(self._key, "")
+            self._memory.note(self._key, "")
 
     def new_name(self) -> str:
         """Return a name that no other file has."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from llama_index.core.llms import LLM
 
-from hierindex.llm.batch_client import Answering, Noting, client_of, through
+from hierindex.llm.batch_client import Answering, Noting, client_of, through, with_client
 from hierindex.llm.batch_file import Line
 from hierindex.llm.batch_owner import Memory, Owner
 from hierindex.llm.batches import Batches, Sent
@@ -51,6 +51,7 @@ class BatchedModel:
     def __init__(
         self, llm: LLM, service: Service, progress: Progress, memory: Memory | None = None
     ) -> None:
+        llm = with_client(llm)
         client = client_of(llm)
         self._notes = Noting(client)
         self._noting = through(llm, self._notes)

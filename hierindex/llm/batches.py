@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from openai.types import Batch, FileObject
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two looks at a batch
-PATIENCE = 8  # consecutive looks that fail, each after several attempts
+PATIENCE = 100  # consecutive looks that fail, each after several attempts: about an hour
 NO_ROOM = "token_limit_exceeded"  # code of a batch that fails
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 
@@ -57,9 +57,10 @@ class Sent:
     def progress(self) -> str:
         """Return what the service says of it, for people."""
         counts = self.batch.request_counts
-        done = f", {counts.completed or 0:,} of {len(self.ids):,} done" if counts else ""
-        failed = f", {counts.failed:,} failed" if counts and counts.failed else ""
-        return f"batch {self.batch.status}{done}{failed}"
+        if not counts or not counts.total:  # as long as it is validated
+            return f"batch {self.batch.status}"
+        failed = f", {counts.failed:,} failed" if counts.failed else ""
+        return f"batch {self.batch.status}, {counts.completed:,} of {counts.total:,} done{failed}"
 
     def fault(self) -> str:
         """Return the service's words on its first fault, and the number of the others."""
@@ -132,8 +133,11 @@ class Batches:
             Gets at each look what the service says of the first batch that runs.
         """
         pause, n_failed = FIRST_PAUSE, 0
+        running = [each for each in sent if not each.is_over]
+        for each in running:
+            logger.info("%s works on %s.", self._model, each.batch.id)
         try:
-            while running := [each for each in sent if not each.is_over]:
+            while running:
                 show(running[0].progress())
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, 1.5 * pause)
@@ -144,10 +148,18 @@ class Batches:
                     n_failed = 0
                 except (RequestError, BusyError) as error:
                     n_failed += 1
+                    if n_failed == 1:
+                        logger.warning("A look at the batches failed and is repeated: %s", error)
                     if n_failed == PATIENCE:
                         raise self._given_up(error) from error
+                running = [each for each in running if not each.is_over]
         except asyncio.CancelledError:
-            logger.warning("%s still works on a batch; the next build waits for it.", self._model)
+            logger.warning(
+                "%s goes on with %s, which it charges for; the next build with --llm-batch (in "
+                "Python batch=True) uses its answers.",
+                self._model,
+                " and ".join(each.batch.id for each in running),
+            )
             raise
 
     async def check(self, ended: Sequence[Sent]) -> None:

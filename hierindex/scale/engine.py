@@ -15,7 +15,6 @@ from hierindex.errors import InputError, SourceError
 from hierindex.hierarchy.grown_documents import GrownDocuments
 from hierindex.hierarchy.growth import Aside, Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing import build
 from hierindex.indexing.build import Job
 from hierindex.indexing.engine import AtWork, Rows
 from hierindex.indexing.reading import ReadDocument
@@ -114,7 +113,7 @@ class _OnCluster:
         each_of(worker.load.remote(setup) for worker in workers)
         documents, n_done = job.revision.read, 0
         n_parts = PARTS * len(workers)
-        most = min(build.PART, 1 + sum(each.n_chunks for each in documents) // n_parts)
+        most = min(job.part, 1 + sum(each.n_chunks for each in documents) // n_parts)
         parts = [*job.parts(most)]
         found = in_turn(workers, parts, lambda worker, part: worker.grow.remote(setup, part))
         for part, (grown, written, said) in zip(parts, found, strict=True):

@@ -88,6 +88,16 @@ def test_a_service_that_stays_away_is_given_up_and_its_batch_is_taken_up(fault, 
     check_paid_once(server)
 
 
+def test_a_file_of_which_no_batch_is_made_is_deleted():
+    def faults(number):
+        return Fault(400) if server.calls[number] == "POST /v1/batches" else None
+
+    server = BatchServer(api_faults=faults)
+    with server, pytest.raises(ModelError, match="HTTP status 400"):
+        rewrite(server)
+    assert (server.n_files, server.files) == (1, {})
+
+
 def test_files_that_cannot_be_deleted_are_no_failure_and_deleted_later(caplog):
     def faults(number):
         return Fault(500) if is_stuck and server.calls[number].startswith("DELETE") else None

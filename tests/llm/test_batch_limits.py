@@ -105,12 +105,13 @@ def test_what_has_no_room_beside_other_batches_of_a_build_waits_for_them(monkeyp
 
 
 def test_what_has_no_room_beside_batches_of_another_build_waits_for_them():
-    with BatchServer(
-        queue=4 * 140, plans=lambda n: Plan(("in_progress",) * 5 + ("completed",))
-    ) as server:
+    shown, plan = [], Plan(("in_progress",) * 5 + ("completed",))
+    with BatchServer(queue=4 * 140, plans=lambda number: plan) as server:
         assert killed_at(server, 3, texts=OTHERS)
-        rewrites = rewrite(server)
+        rewrites = rewrite(server, progress=lambda *at: shown.append(at))
     assert texts_of(rewrites) == texts_of(by_ones())
+    waited = {at[3] for at in shown if at[1] == 0}
+    assert waited == {"batch validating", "batch in_progress, 0 of 4 done"}
     assert sizes(server) == [4, 4, 4]
     assert server.batches[0].status == "completed"
     assert [file["id"] for file in server.files.values()] == ["file-1", "file-3"]
@@ -167,7 +168,8 @@ def test_a_deadline_leaves_the_batch_for_the_next_build(caplog, monkeypatch):
         with caplog.at_level(logging.WARNING, "hierindex"), pytest.raises(LimitError, match="over"):
             rewrite(server, TEXTS, memory, deadline=0.3)
         assert caplog.messages == [
-            "LLM 'tiny' still works on a batch; the next build waits for it."
+            "LLM 'tiny' goes on with batch_0, which it charges for; the next build with "
+            "--llm-batch (in Python batch=True) uses its answers."
         ]
         server.continue_with(Plan())
         rewrite(server, TEXTS, memory)

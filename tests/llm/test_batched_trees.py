@@ -1,17 +1,20 @@
 """Trees whose summaries are written by OpenAI's Batch API, in builds that are killed."""
 
+import logging
 import random
 from collections import Counter
 
 import httpx
 import pytest
-from batch_builds import Killed, Mortal, rewriter_of, sizes
+from batch_builds import Killed, Mortal, llm_of, rewriter_of, sizes
 from batch_service import BatchServer
 from fakes import HashingEmbedding
-from histories import WORDS
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from histories import WORDS, text
+from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 
-from hierindex.hierarchy.transforms import SemanticHierarchy
+from hierindex import HierarchicalIndex
+from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
+from hierindex.indexing import build
 from hierindex.summarize.two_stage import TwoStageSummarizer
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
@@ -67,3 +70,59 @@ def test_a_tree_that_is_killed_at_ten_moments_pays_for_no_prompt_twice(
     assert server.paid == Counter(request.prompt for request in single.requests)
     assert server.paid.total() >= n_summaries
     assert ({*server.paid.values()}, server.requests, server.files) == ({1}, [], {})
+
+
+MODEL = HashingEmbedding(model_name="known")
+
+
+def index_of(server, folder, names, kind=SemanticHierarchy, *, llm=None, **options):
+    """An index of documents, each with a text of its own."""
+    texts = {name: text(random.Random(name)) for name in names}
+    summarizer = TwoStageSummarizer(rewriter_of(server, llm=llm), grounding=None)
+    return HierarchicalIndex.build(
+        [Document(text=text, id_=name) for name, text in texts.items()],
+        folder,
+        hierarchy=kind(MODEL, summarizer, max_children=3, summary_tokens=60, **options),
+        chunk_size=60,
+        replace=True,
+    )
+
+
+def test_an_index_takes_one_batch_a_level_in_however_many_parts_it_would_grow(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(build, "PART", 1)
+    with BatchServer() as server:
+        index = index_of(server, tmp_path, "abcd")
+    assert len(sizes(server)) == len(index.info()["levels"]) - 1 > 2
+    assert (server.requests, server.files) == ([], {})
+
+
+def test_a_killed_build_leaves_nothing_at_the_service_also_if_documents_are_deleted(tmp_path):
+    """A deletion clears the memory of the index of what has been written."""
+    options = {"kind": DocumentHierarchy, "max_levels": 1}
+    with BatchServer() as server:
+        index = index_of(server, tmp_path, "ab", **options)
+        dying = {"http_client": httpx.Client(transport=Mortal(3))}
+        with pytest.raises(Killed):
+            index_of(server, tmp_path, "abc", llm=dying, **options)
+        assert len(server.files) == 1
+        index.delete("b", llm=llm_of(server))
+        index_of(server, tmp_path, "ac", **options)
+    assert (server.requests, server.files) == ([], {})
+
+
+def test_the_key_is_in_no_file_and_in_no_log(tmp_path, caplog):
+    with BatchServer() as server, caplog.at_level(logging.DEBUG, "hierindex"):
+        uploaded, add = [], server.add
+        server.add = lambda *given: uploaded.append(given) or add(*given)
+        key = {"api_key": "sk-secret"}
+        dying = {**key, "http_client": httpx.Client(transport=Mortal(4))}
+        with pytest.raises(Killed):
+            index_of(server, tmp_path, "ab", llm=dying)
+        index_of(server, tmp_path, "ab", llm=key)
+    stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert stored
+    assert not any(b"sk-secret" in each for each in stored)
+    assert "tiny" in caplog.text
+    assert "sk-secret" not in f"{caplog.text} {uploaded}"

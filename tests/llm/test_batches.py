@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import pickle
 import threading
 
 import openai
 import pytest
 from batch_builds import (
+    OTHERS,
     TEXTS,
     Kept,
     arewrite,
@@ -14,6 +16,7 @@ from batch_builds import (
     check_paid_once,
     llm_of,
     rewrite,
+    rewriter_of,
     sizes,
     texts_of,
 )
@@ -27,6 +30,8 @@ from tenacity import wait_none
 
 from hierindex.errors import InputError, ModelError
 from hierindex.llm import batch_file, batched, batches
+from hierindex.llm.batch_client import Noting, client_of, through, with_client
+from hierindex.scale.shared import Shared
 from hierindex.summarize.llm import LLMRewriter
 
 EXPIRED = Plan(("validating", "in_progress", "finalizing", "expired"), n_done=1)
@@ -50,6 +55,24 @@ def test_a_batch_gives_what_single_requests_give(rewrite, n, tmp_path):
     lines = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
     assert sorted(line["completion"] for line in lines) == sorted(texts_of(rewrites))
     check_paid_once(server, TEXTS[:n])
+
+
+def test_parts_of_a_build_on_a_cluster_are_sent_side_by_side(tmp_path):
+    """By the actor that all workers share, which gets a copy of the rewriter."""
+    with BatchServer() as server:
+        copy = pickle.loads(pickle.dumps(rewriter_of(server)))  # noqa: S301
+        shared = Shared(str(tmp_path), None)
+
+        async def build():
+            await shared.begin(copy)
+            parts = await asyncio.gather(*(shared.rewrite(t, 50) for t in (TEXTS, OTHERS)))
+            await shared.finish()
+            return parts
+
+        parts = asyncio.run(build())
+        asyncio.run(shared.close(None))
+    assert parts == [by_ones(TEXTS), by_ones(OTHERS)]
+    assert (sizes(server), server.requests, server.files) == ([4, 4], [], {})
 
 
 def test_texts_that_are_equal_or_known_are_not_sent():
@@ -79,6 +102,15 @@ def test_any_model_of_openai_s_protocol_can_be_batched(make):
         rewrites = rewriter.rewrite(TEXTS, max_tokens=50)
     assert texts_of(rewrites) == texts_of(by_ones())
     assert (sizes(server), server.requests) == ([4], [])
+
+
+@pytest.mark.parametrize(
+    "address", ["https://openrouter.ai/api/v1", "https://127.0.0.1/v1/", "https://127.0.0.1"]
+)
+def test_requests_have_the_paths_of_openai_at_any_address(address):
+    llm = with_client(OpenAILike(model="m", api_base=address, api_key="k", is_chat_model=True))
+    notes = Noting(client_of(llm))
+    assert notes.line(through(llm, notes).complete, "Hello.").url == "/v1/chat/completions"
 
 
 class Elsewhere(OpenAILike):
@@ -139,7 +171,7 @@ def test_a_batch_is_awaited_and_its_state_is_shown(states):
     assert [text.split(", ")[0] for text in [*waited, last]] == [
         f"batch {s}" for s in plan.states[:-1]
     ]
-    assert last.endswith("4 of 4 done" if "finalizing" in states else "0 of 4 done")
+    assert last == ("batch finalizing, 4 of 4 done" if states[1:] else "batch validating")
     assert [at[:3] for at in shown if at[1]] == [("summarize", i + 1, 4) for i in range(4)]
 
 

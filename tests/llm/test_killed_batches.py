@@ -109,6 +109,36 @@ def test_a_batch_is_found_among_many():
     check_paid_once(server)
 
 
+def test_services_that_send_the_whole_list_for_each_page_are_understood():
+    memory, calls = Kept(), 100
+    server = BatchServer(page=None, api_faults=lambda n: Fault(401) if n > calls else None)
+    with server:
+        assert killed_at(server, 3, memory=memory)
+        rewrite(server, TEXTS, memory)
+    assert (sizes(server), server.files) == ([4], {})
+    check_paid_once(server)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"llm": {"temperature": 0.7}}, {"llm": {"model": "small"}}, {"prompt": "Shorten: {text}"}],
+    ids=str,
+)
+def test_a_batch_of_other_requests_is_not_taken_for_one_s_own(changed):
+    """Of the same texts, for a model, a setting or a prompt that was changed meanwhile."""
+    memory = Kept()
+    with BatchServer() as server:
+        assert killed_at(server, 3, memory=memory)
+        rewrites = rewrite(server, TEXTS, memory, **changed)
+        assert [*server.files] == ["file-1"]  # as its batch runs
+        assert server.batches[0].n_looks == 0
+        look(server, 4)
+        rewrite(server, TEXTS, memory)
+    with BatchServer() as single:
+        assert texts_of(rewrites) == texts_of(rewrite(single, batch=False, **changed))
+    assert (sizes(server), server.requests, server.files) == ([4, 4], [], {})
+
+
 def test_documents_that_changed_meanwhile_are_sent_alone():
     """The first batch is kept until the build has all it needs."""
     memory, texts = Kept(), [*TEXTS[:3], *OTHERS[:2]]
