@@ -1,5 +1,6 @@
 """Trees do not depend on the parts in which documents are read and grown."""
 
+import gc
 import random
 from dataclasses import replace
 from datetime import date
@@ -17,8 +18,10 @@ from hierindex import (
     sentence_splitter,
 )
 from hierindex.errors import InputError
+from hierindex.hierarchy import pools
 from hierindex.hierarchy.growth import Aside
 from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.hierarchy.nodes import Draft
 from hierindex.indexing import build
 from hierindex.indexing.parts import parted
 from hierindex.store.row_file import RowFile
@@ -104,9 +107,7 @@ def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, mo
     assert held(whole) == held(in_parts)
 
 
-@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
-@pytest.mark.usefixtures("few_a_pool")
-def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch, kind):
+def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
     """What was written to the file is not kept until the end."""
     written, usual = [], RowFile.add
     monkeypatch.setattr(build, "PART", 1)
@@ -119,22 +120,23 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(RowFile, "add", add)
     texts = documents(1)
     index = HierarchicalIndex.build(
-        given(texts), tmp_path, hierarchy=hierarchy(kind), chunk_size=60
+        given(texts), tmp_path, hierarchy=hierarchy(SemanticHierarchy), chunk_size=60
     )
     n_nodes = sum(level["nodes"] for level in index.info()["levels"])
     assert sum(written) == len(held(index))
     assert written[-1] < n_nodes / 2
 
 
+@pytest.mark.parametrize("most", [3, 20])
 @pytest.mark.usefixtures("few_a_pool")
-def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path):
+def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most):
     grouping = hierarchy(RaptorHierarchy)
     chunks = sentence_splitter(MODEL, 60)(given(documents(3)))
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
     with HierarchyStore(tmp_path).node_file() as waiting:
-        aside = Aside(finished.extend, waiting)
+        aside = Aside(finished.extend, waiting, most)
         grown = grouping.grow([chunks[:10], chunks[10:21], chunks[21:]], aside=aside)
         assert len(waiting) == len(chunks)
     assert grown.nodes == []
@@ -146,13 +148,43 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path):
 
 
 @pytest.mark.usefixtures("few_a_pool")
+def test_leaves_are_not_in_memory_when_they_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(pools, "AT_ONCE", 2)
+    chunks = sentence_splitter(MODEL, 60)(given(documents(4)))
+    alive = []
+
+    def is_leaf(each):
+        return type(each) is Draft and each.record.level == 0
+
+    def finished(nodes):
+        for _ in nodes:
+            alive.append(sum(map(is_leaf, gc.get_objects())))
+
+    with HierarchyStore(tmp_path).node_file() as waiting:
+        hierarchy(RaptorHierarchy).grow([chunks], aside=Aside(finished, waiting, 5))
+    assert len(alive) > len(chunks)
+    assert max(alive) < len(chunks) / 3
+
+
+@pytest.mark.usefixtures("few_a_pool")
+def test_leaves_that_no_group_holds_are_roots(tmp_path):
+    grouping = hierarchy(RaptorHierarchy, max_tokens=60)
+    words = " ".join(["bell"] * 50)
+    chunks = [TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20)]
+    finished = []
+    with HierarchyStore(tmp_path).node_file() as waiting:
+        grouping.grow([chunks], aside=Aside(finished.extend, waiting, 5))
+    assert as_plain(finished) == as_plain(grouping(chunks))
+
+
+@pytest.mark.usefixtures("few_a_pool")
 def test_what_cannot_wait_is_named(tmp_path):
     grouping = hierarchy(RaptorHierarchy)
     chunks = [TextNode(text=f"The bell rang {n} times.", id_=str(n)) for n in range(9)]
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
     with HierarchyStore(tmp_path).node_file() as waiting, error:
-        grouping.grow([chunks], aside=Aside(list, waiting))
+        grouping.grow([chunks], aside=Aside(list, waiting, 5))
 
 
 def test_progress_counts_all_documents(tmp_path, monkeypatch):
@@ -176,7 +208,7 @@ def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside):
     ]
     store = HierarchyStore(tmp_path)
     with store.row_file() as rows, store.node_file() as waiting:
-        aside = Aside(rows.add, waiting) if is_set_aside else None
+        aside = Aside(rows.add, waiting, 1) if is_set_aside else None
         with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
             hierarchy(SemanticHierarchy).grow([chunks[:1], chunks[1:]], aside=aside)
 

@@ -55,26 +55,29 @@ class ByMixture:
 
     def __call__(self, rows: Rows) -> Membership | None:
         """Return clusters within the caps, or None if no cluster has two rows."""
-        if not self.per_document:
-            M = self._clusters(rows)
-        else:
+        if self.per_document:
             documents = np.split(np.arange(len(rows)), document_starts(rows.document)[1:])
-            M = _each(documents, rows, self._clusters)
-        return M if M.shape[1] < len(rows) else None
-
-    def _clusters(self, rows: Rows) -> Membership:
-        if self.caps.hold(int(rows.n_tokens.sum()), len(rows)):
-            return one_hot(np.zeros(len(rows), dtype=np.int64))
-        if len(pools := self.pools(rows.X)) > 1:
-            return _each(pools, rows, self._clusters)
-        M = mixture(rows.X, model=self.model, seed=self.seed)
-        return bounded(M, rows.X, rows.n_tokens, self.caps)
+            return self.of_pools(rows, documents)
+        return self.of_pools(rows, self.pools(rows.X))
 
     def pools(self, X: Floats2d) -> list[Ints1d]:
         """Return the rows of each pool of similar rows, which are clustered by themselves."""
         if len(X) <= self.max_pool:
             return [np.arange(len(X))]
         return groups_of(one_hot(partition(X, max_rows=self.max_pool, seed=self.seed)))
+
+    def of_pools(self, rows: Rows, pools: Sequence[Ints1d]) -> Membership | None:
+        """Return the clusters of each pool, or None if no cluster has two rows."""
+        M = _each(pools, rows, self._clusters)
+        return M if M.shape[1] < len(rows) else None
+
+    def _clusters(self, rows: Rows) -> Membership:
+        if self.caps.hold(int(rows.n_tokens.sum()), len(rows)):
+            return one_hot(np.zeros(len(rows), dtype=np.int64))
+        if len(rows) > self.max_pool:
+            return _each(self.pools(rows.X), rows, self._clusters)
+        M = mixture(rows.X, model=self.model, seed=self.seed)
+        return bounded(M, rows.X, rows.n_tokens, self.caps)
 
 
 @dataclass(frozen=True)

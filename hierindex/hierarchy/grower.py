@@ -9,10 +9,9 @@ from llama_index.core.schema import BaseNode
 
 from hierindex.cache.texts import TextCache
 from hierindex.cache.vectors import VectorCache
-from hierindex.core.membership import Floats2d
 from hierindex.embed.embedder import Embedder
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.grown_documents import GrownDocuments, grow_documents, grow_pool
+from hierindex.hierarchy.grown_documents import GrownDocuments, grow_documents, grow_pools
 from hierindex.hierarchy.growth import Aside, Grown, Growth, Parts
 from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.pools import in_pools
@@ -68,9 +67,9 @@ class Grower:
         """Grow the trees of documents by themselves; see `grow_documents`."""
         return self._driven(grow_documents(chunks, self.recipe, self.texts, finish=finish))
 
-    def pool(self, leaves: Sequence[Draft], X: Floats2d) -> GrownDocuments:
-        """Group a pool of leaves; see `grow_pool`."""
-        return self._driven(grow_pool(leaves, X, self.recipe, self.texts))
+    def pools(self, pools: Sequence[Sequence[Draft]]) -> GrownDocuments:
+        """Group pools of leaves; see `grow_pools`."""
+        return self._driven(grow_pools(pools, self.recipe, self.texts))
 
     def above(
         self,
@@ -80,7 +79,7 @@ class Grower:
     ) -> Grown:
         """Grow the levels above the trees of documents, or above leaves."""
         if aside and not (earlier or self.recipe.within):
-            documents = in_pools(documents, self.recipe.across[0], aside.waiting, self.pool)
+            documents = in_pools(documents, self.recipe, aside.waiting, aside.most, self.pools)
         growth = Growth(self.recipe, self.texts, earlier, aside)
         for each in documents:
             growth.add(each)

@@ -14,7 +14,7 @@ from hierindex.core.revision import Revised
 from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.grown_documents import GrownDocuments
+from hierindex.hierarchy.grown_documents import FinishLeaves, GrownDocuments
 from hierindex.hierarchy.level_rows import level_rows
 from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
@@ -53,11 +53,13 @@ Parts = Iterable[Sequence[BaseNode]]
 class Aside(NamedTuple):
     """Where nodes go that a growth does not need in memory.
 
-    `finished` takes those that nothing changes any more, and `waiting` the leaves of pools.
+    `finished` takes those that nothing changes any more, and `waiting` the leaves of pools if
+    there are more than `most`.
     """
 
     finished: Callable[[Iterable[TextNode]], None]
     waiting: NodeFile
+    most: int
 
 
 class Growth:
@@ -91,6 +93,7 @@ class Growth:
         self._vectors: list[Floats2d] = []  # theirs, by part
         self._tallies: list[Sequence[Tally]] = []  # of the trees of documents, by part
         self._chunks: dict[str, Chunk] = {}  # of pools
+        self._waiting: FinishLeaves | None = None  # those of pools
         self._document_levels = 0  # those of the trees of documents, above the chunks
 
     @property
@@ -108,6 +111,7 @@ class Growth:
         if documents.tallies:
             self._tallies.append(documents.tallies)
         self._chunks |= documents.chunks
+        self._waiting = documents.waiting
         self._tops += documents.tops
         self._done |= documents.done
         if documents.tops:
@@ -148,7 +152,7 @@ class Growth:
         with self.watch("cluster", None):
             statistics = [tally.statistics() for tally in self._all_tallies()]
         with self.watch("link", None):
-            nodes = _finished(self._noted())
+            nodes = self._nodes(self._noted())
         if self._aside:
             with self.watch("write", None):
                 self._aside.finished(nodes)
@@ -180,6 +184,16 @@ class Growth:
         self._levels.made, self._tops, self._chunks = [], [], {}
         return [*made, *(earlier.changed if earlier else ())]
 
+    def _nodes(self, drafts: list[Draft]) -> Iterator[TextNode]:
+        """Yield finished nodes, of which the list keeps none."""
+        if self._waiting:
+            alone = {draft.id: draft for draft in drafts if draft.record.level == 0}
+            drafts = [draft for draft in drafts if draft.record.level > 0]
+            yield from self._waiting(alone)
+        drafts.reverse()
+        while drafts:
+            yield drafts.pop().finished()
+
     def _sort_pools(self) -> list[int]:
         """Put the nodes of all pools into the order of their chunks; return the former places."""
         number = {node_id: i for i, node_id in enumerate(self._chunks)}
@@ -196,10 +210,3 @@ class Growth:
             top = replace(within.pop(), level=across[0].level)
             across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
         return [*within, *across]
-
-
-def _finished(drafts: list[Draft]) -> Iterator[TextNode]:
-    """Yield finished nodes, of which the list keeps none."""
-    drafts.reverse()
-    while drafts:
-        yield drafts.pop().finished()

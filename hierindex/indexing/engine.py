@@ -53,7 +53,7 @@ class Here:
     def grown(self, job: "Job", rows: Rows) -> Grown:
         """Grow the parts of a tree one after the other."""
         with job.store.node_file() as waiting:
-            aside = Aside(rows.add, waiting)
+            aside = Aside(rows.add, waiting, job.part)
             return job.hierarchy.grow(job.chunks(), job.cache, job.progress, job.earlier(), aside)
 
 

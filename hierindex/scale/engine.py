@@ -101,7 +101,7 @@ class _OnCluster:
         grower = above.grower(job.cache, job.progress)
         with _workers(self.n_workers) as workers, job.store.node_file() as waiting:
             documents = self._documents(job, rows, workers)
-            return grower.above(documents, aside=Aside(rows.add, waiting))
+            return grower.above(documents, aside=Aside(rows.add, waiting, job.part))
 
     def _documents(
         self, job: Job, rows: Fragments, workers: Sequence[Any]
