@@ -157,8 +157,7 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path, monkeypatch):
         return type(each) is Draft and each.record.level == 0
 
     def finished(nodes):
-        for _ in nodes:
-            alive.append(sum(map(is_leaf, gc.get_objects())))
+        alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in nodes)
 
     with HierarchyStore(tmp_path).node_file() as waiting:
         hierarchy(RaptorHierarchy).grow([chunks], aside=Aside(finished, waiting, 5))
