@@ -68,9 +68,9 @@ class Connection:
             raise IndexNotFoundError.at(self.uri)
 
     @property
-    def files(self) -> tuple[str, dict[str, str] | None]:
-        """The URI of the table's files, and the options of its object store."""
-        return f"{self._database.rstrip('/')}/{self.name}.lance", self._storage_options
+    def parameters(self) -> tuple[str, str, dict[str, str] | None]:
+        """What another process needs for the same connection."""
+        return self._database, self.name, self._storage_options
 
     def client(self) -> "DBConnection":
         """Return a sync connection."""

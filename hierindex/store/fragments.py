@@ -7,7 +7,8 @@ removed with the files of earlier generations.
 
 import asyncio
 import json
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,11 +16,16 @@ from llama_index.core.schema import BaseNode
 
 from hierindex.errors import HierindexError, InputError
 from hierindex.store.connection import Connection
+from hierindex.store.indices import tend
 from hierindex.store.row_file import tables
 from hierindex.store.schema import identity, schema
+from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     from lancedb.table import AsyncTable
+
+
+Call = Callable[[Callable[[], None]], None]
 
 
 class Written(NamedTuple):
@@ -32,18 +38,16 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """Where the files of a table lie.
+    """Where the files of a table lie; see `Connection` for the attributes."""
 
-    Attributes
-    ----------
-    uri : str
-        Of the table.
-    storage_options : dict[str, str] or None
-        Of an object store; see `Connection`.
-    """
-
-    uri: str
+    database: str
+    name: str
     storage_options: dict[str, str] | None = None
+
+    @property
+    def uri(self) -> str:
+        """Of the table."""
+        return f"{self.database.rstrip('/')}/{self.name}.lance"
 
     def write(self, nodes: Sequence[BaseNode]) -> Written:
         """Write finished nodes, none of them twice; see `to_table` for the errors."""
@@ -63,6 +67,16 @@ class Place:
         )
         return Written([json.dumps(each.to_json()) for each in found], len(nodes), n_dims)
 
+    def tend(self) -> None:
+        """Join the files of many writers, and make the indices of the table's newest version."""
+        wait_for(self._tend())
+
+    async def _tend(self) -> None:
+        table = await Connection(self.database, self.name, self.storage_options).open()
+        assert table is not None  # it was committed
+        await table.optimize()  # while there are no indices
+        await tend(table)
+
 
 class Fragments:
     """Rows of nodes in files that one commit makes the next version of a table.
@@ -70,10 +84,13 @@ class Fragments:
     Parameters
     ----------
     place : Place
+    call : callable
+        Calls a function that needs much memory, for instance in another process.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, call: Call = operator.call) -> None:
         self.place = place
+        self._call = call
         self._written: list[Written] = []
 
     @property
@@ -99,7 +116,9 @@ class Fragments:
         self._written.append(written)
 
     async def committed(self, connection: Connection) -> "AsyncTable":
-        """Make the rows all rows of a table, in one commit; return the table, not yet published.
+        """Make the rows all rows of a table, in one commit, and make its indices.
+
+        Return the table, not yet published.
 
         Raises
         ------
@@ -115,8 +134,8 @@ class Fragments:
                 f"{self.n_rows:,} rows were written to {connection.uri!r}, which has {n_rows:,} of "
                 "them; nothing was published. Build again."
             )
-        await table.optimize()  # joins the files of many writers, while there are no indices
-        return table
+        await asyncio.to_thread(self._call, self.place.tend)
+        return await (await connection.connect()).open_table(connection.name)
 
     def _commit(self, version: int | None) -> None:
         import lance
