@@ -1,11 +1,7 @@
 """An index in an object store: S3's protocol, spoken by a server on loopback."""
 
-import json
-import os
 import random
-import subprocess
-import sys
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from bucket import bucket
@@ -15,9 +11,11 @@ from llama_index.core.schema import Document
 from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
+from hierindex.errors import InputError
 
 KEYS = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_region": "us-east-1"}
-TURNS = 4
+TURNS = 3
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
 CONFLICT = "The index {!r} was written by another process at the same time; try again."
 
 
@@ -86,64 +84,49 @@ def test_an_index_in_a_bucket_by_the_environment(endpoint, monkeypatch, tmp_path
     assert "oven" in index.ask("Who mended the oven?").answer
 
 
-class Machine:
-    """Another process that updates an index; see `store/machine.py`."""
-
-    def __init__(self, uri, folder):
-        code = str(Path(__file__).with_name("machine.py"))
-        self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", code, uri],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={
-                **os.environ,
-                "XDG_CACHE_HOME": str(folder),
-                "PYTHONPATH": os.pathsep.join(sys.path),
-            },
-        )
-
-    def begin(self, texts):
-        self._process.stdin.write(f"{json.dumps(texts)}\n")
-        self._process.stdin.flush()
-
-    def said(self):
-        return json.loads(self._process.stdout.readline())
-
-    def stop(self):
-        self._process.communicate(timeout=60)
+def written(uri, what, texts):
+    """Build an index, or update it; return the generation, or what was said instead."""
+    hierarchy = SemanticHierarchy(HashingEmbedding(), max_children=3)
+    try:
+        if what == "update":
+            index = HierarchicalIndex.open(uri, HashingEmbedding())
+            return index.update(documents_of(texts)).generation
+        index = HierarchicalIndex.build(documents_of(texts), uri, hierarchy=hierarchy, replace=True)
+        return index.last_build.generation
+    except InputError as error:
+        return str(error)
 
 
-def test_machines_update_one_index_at_once_and_ask_it_beside(endpoint, monkeypatch, tmp_path):
+@pytest.mark.parametrize("seed", SEEDS)
+def test_machines_write_one_index_at_once_and_ask_it_beside(endpoint, monkeypatch, tmp_path, seed):
+    """What is published is what one machine would have made of it, one thing after the other."""
     for name, value in in_environment(endpoint).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    uri, hierarchy = "s3://library/shared", SemanticHierarchy(HashingEmbedding(), max_children=3)
-    draw = random.Random(0)
-    held = {f"{i}": text(draw) for i in range(6)}
-    index = HierarchicalIndex.build(documents_of(held), uri, hierarchy=hierarchy)
-    machines = [Machine(uri, tmp_path / str(i)) for i in range(2)]
-    n_told = 0
-    for turn in range(TURNS):
-        waiting = {machine: {f"{turn} {i}": text(draw)} for i, machine in enumerate(machines)}
-        new = {name for texts in waiting.values() for name in texts}
-        while waiting:  # until each has added its own
-            for machine, texts in waiting.items():
-                machine.begin(texts)
-            found = {document for _ in range(3) for document in asked(index)}
-            assert found <= held.keys() | new
-            said = {machine: machine.said() for machine in waiting}
-            done = {what: machine for machine, what in said.items() if isinstance(what, int)}
-            assert done, said
-            for _, machine in sorted(done.items()):
-                held |= waiting.pop(machine)
-            for machine in waiting:
-                assert said[machine] == CONFLICT.format(uri)
-                n_told += 1
-    for machine in machines:
-        machine.stop()
+    uri, alone, draw = f"s3://library/shared{seed}", tmp_path / "alone", random.Random(seed)
+    first = {f"{i}": text(draw) for i in range(6)}
+    index, known, n_told = None, {*first}, 0
+    with ThreadPoolExecutor(2) as machines:
+        for turn in range(TURNS):
+            waiting = {}  # by the URI of each, whose lock excludes none of the other
+            for i, at in enumerate((uri, f"{uri}/")):
+                what = draw.choice(("build", "update", "update")) if turn else "build"
+                texts = {f"{turn} {i}": text(draw), **(first if what == "build" else {})}
+                waiting[at] = what, texts
+                known |= texts.keys()
+            while waiting:  # until each has published
+                began = {at: machines.submit(written, at, *given) for at, given in waiting.items()}
+                while index and not all(machine.done() for machine in began.values()):
+                    assert asked(index) <= known
+                said = {at: machine.result() for at, machine in began.items()}
+                done = {what: at for at, what in said.items() if isinstance(what, int)}
+                assert done, said
+                for _, at in sorted(done.items()):
+                    written(alone, *waiting.pop(at))
+                for at in waiting:
+                    assert said[at] == CONFLICT.format(at)
+                    n_told += 1
+                index, same = (HierarchicalIndex.open(x, HashingEmbedding()) for x in (uri, alone))
+                assert texts_of(index) == texts_of(same)
     assert n_told
-    alone = HierarchicalIndex.build(documents_of(held), tmp_path / "alone", hierarchy=hierarchy)
-    index = HierarchicalIndex.open(uri, HashingEmbedding())
-    assert texts_of(index) == texts_of(alone)
     assert index.verify().ok
