@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import hierindex
 from hierindex.core.identity import digest
@@ -20,6 +20,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 PATIENCE = 4.0  # seconds in which an address must answer, twice
+DEATHS = 3  # of a process that are put up with
 
 
 @contextmanager
@@ -97,8 +98,28 @@ def each_of(references: Iterable[Any]) -> list[Any]:
     return [result_of(reference) for reference in [*references]]
 
 
-def in_turn(workers: Sequence[T], items: Iterable[S], call: Callable[[T, S], Any]) -> Iterator[Any]:
-    """Yield the results of a call for each item, in order.
+def task(function: Callable[..., Any], *arguments: Any, n_results: int = 1) -> Any:
+    """Start a function in a process of the cluster; return the references to its results.
+
+    If the process dies, another starts again.
+    """
+    import ray
+
+    remote = ray.remote(_checked).options(
+        num_returns=n_results, scheduling_strategy="SPREAD", max_retries=DEATHS
+    )
+    return remote.remote(code_version(), function, *arguments)
+
+
+def elsewhere(function: Callable[[], T]) -> T:
+    """Return the result of a function that runs in a process of the cluster."""
+    return cast(T, result_of(task(function)))
+
+
+def in_turn(
+    workers: Sequence[T], items: Iterable[S], call: Callable[[T, S], Sequence[Any]]
+) -> Iterator[Sequence[Any]]:
+    """Yield the references to the results of a call for each item, in order, as they are there.
 
     Each worker has the next item while it is at work on one.
 
@@ -107,24 +128,26 @@ def in_turn(workers: Sequence[T], items: Iterable[S], call: Callable[[T, S], Any
     workers : Sequence
     items : iterable
     call : callable
-        Returns the reference to a result, given a worker and an item.
+        Returns the references, given a worker and an item.
     """
     import ray
 
     waiting, free = enumerate(items), [*workers, *workers]
-    running, done, n_given = dict[Any, tuple[int, T]](), dict[int, Any](), 0
+    running = dict[Any, tuple[int, T, Sequence[Any]]]()  # by the last reference
+    done, n_given = dict[int, Sequence[Any]](), 0
     while True:
         while free and (taken := next(waiting, None)):
             worker = free.pop(0)
-            running[call(worker, taken[1])] = taken[0], worker
+            references = call(worker, taken[1])
+            running[references[-1]] = taken[0], worker, references
         if n_given in done:
-            yield result_of(done.pop(n_given))
+            yield done.pop(n_given)
             n_given += 1
         elif running:
-            ready, _ = ray.wait([*running], num_returns=1)
+            ready, _ = ray.wait([*running], num_returns=1, fetch_local=False)
             for reference in ready:
-                place, worker = running.pop(reference)
-                done[place] = reference
+                place, worker, references = running.pop(reference)
+                done[place] = references
                 free.append(worker)
         else:
             return
@@ -150,6 +173,11 @@ def check_code(expected: str) -> None:
             f"The build was started by hierindex {expected}, but a worker on "
             f"{host()} has {code_version()}; install the same on all machines."
         )
+
+
+def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    check_code(code)
+    return function(*arguments)
 
 
 def _check_answers(address: str) -> None:

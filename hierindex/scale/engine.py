@@ -7,13 +7,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from os.path import realpath
-from typing import Any
+from typing import Any, cast
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, SourceError
-from hierindex.hierarchy.grown_documents import GrownDocuments
-from hierindex.hierarchy.growth import Aside, Grown
+from hierindex.hierarchy.growth import Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.build import Job
 from hierindex.indexing.engine import AtWork, Rows
@@ -21,17 +20,26 @@ from hierindex.indexing.reading import ReadDocument
 from hierindex.progress import Progress
 from hierindex.read.documents import Skipped
 from hierindex.read.files import File
-from hierindex.scale.cluster import cluster, code_version, each_of, in_turn, result_of
-from hierindex.scale.setup import Setup, asking, language_model, with_models
-from hierindex.scale.shared import Shared, shared_cache
-from hierindex.scale.worker import Worker, load_document, read
+from hierindex.scale.cluster import (
+    DEATHS,
+    cluster,
+    code_version,
+    each_of,
+    elsewhere,
+    in_turn,
+    result_of,
+    task,
+)
+from hierindex.scale.setup import Setup, language_model
+from hierindex.scale.shared import Shared, shared_cache, watched
+from hierindex.scale.worker import Done, Worker, load_document, read
 from hierindex.store.fragments import Fragments
 from hierindex.store.vector_store import HierarchyStore
 
 FILES = 64  # that a task reads at most
 PARTS = 4  # per worker, so that none is idle for long at the end
 CPUS = 2  # per worker
-DEATHS = 3  # of a worker that are put up with
+ABOVE = "above"  # beside the other calls of a worker, which may have to grow a lost part again
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,9 @@ class RayEngine:
     """Builds an index on a Ray cluster; pass it as `engine` to `HierarchicalIndex.build`.
 
     Tasks read files, and actors split, embed and summarise the documents of a part and write its
-    rows. The levels above documents grow in this process. The tree is the one that this process
-    alone would build, id by id. All machines must reach the sources and the index under the same
+    rows. The levels above documents grow in one of these actors, with their nodes in its memory,
+    and a task makes the search indices. The tree is the one that this process alone would
+    build, id by id. All machines must reach the sources and the index under the same
     paths, and have the same hierindex and the same models.
 
     What workers compute is kept in the cache of the index as it comes. A part whose worker dies
@@ -85,44 +94,51 @@ class _OnCluster:
     n_workers: int | None
 
     def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
-        """Return the files of rows that workers write."""
-        return nullcontext(store.fragments())
+        """Return the files of rows that workers write; another process joins and indexes them."""
+        return nullcontext(store.fragments(elsewhere))
 
     def grown(self, job: Job, rows: Rows) -> Grown:
-        """Grow the trees of documents in workers, and the levels above them in this process."""
+        """Grow the trees of documents in workers, and the levels above them in one of these."""
+        import ray
+
         if job.splitter is not None:
             raise InputError("A build on a cluster takes no splitter; pass chunk_size instead.")
         assert isinstance(rows, Fragments)  # they are its own
-        hierarchy = job.hierarchy
-        if rewriter := language_model(hierarchy._summarizer):
+        if rewriter := language_model(job.hierarchy._summarizer):
             result_of(self.actor.begin.remote(rewriter))
-        summarizer = asking(hierarchy._summarizer, self.actor)
-        above = with_models(hierarchy, hierarchy.embedder, summarizer)
-        grower = above.grower(job.cache, job.progress)
-        with _workers(self.n_workers) as workers, job.store.node_file() as waiting:
-            documents = self._documents(job, rows, workers)
-            return grower.above(documents, aside=Aside(rows.add, waiting, job.part))
+        with _workers(self.n_workers) as workers:
+            setup = ray.put(Setup.of(job, rows.place, self.actor))
+            each_of(worker.load.remote(setup) for worker in workers)
+            trees = [*_documents(job, rows, workers, setup)]
+            above = workers[0].above.options(concurrency_group=ABOVE, num_returns=2)
+            grown, done = above.remote(setup, trees)
+            _add(rows, watched(done, self.actor, job.progress))
+            return cast(Grown, result_of(grown))
 
-    def _documents(
-        self, job: Job, rows: Fragments, workers: Sequence[Any]
-    ) -> Iterator[GrownDocuments]:
-        """Yield the trees of parts in their order, and add the rows of their finished nodes."""
-        import ray
 
-        setup = ray.put(Setup.of(job, rows.place, self.actor))
-        each_of(worker.load.remote(setup) for worker in workers)
-        documents, n_done = job.revision.read, 0
-        n_parts = PARTS * len(workers)
-        most = min(job.part, 1 + sum(each.n_chunks for each in documents) // n_parts)
-        parts = [*job.parts(most)]
-        found = in_turn(workers, parts, lambda worker, part: worker.grow.remote(setup, part))
-        for part, (grown, written, said) in zip(parts, found, strict=True):
-            for category, message in said:
-                warnings.warn(message, category, stacklevel=2)
-            rows.add_written(written)
-            n_done += len(part.read)
-            job.progress("grow documents", n_done, len(documents))
-            yield grown
+def _documents(job: Job, rows: Fragments, workers: Sequence[Any], setup: Any) -> Iterator[Any]:
+    """Yield references to the trees of parts in order, and add the rows of finished nodes."""
+    documents, n_done = job.revision.read, 0
+    n_parts = PARTS * len(workers)
+    most = min(job.part, 1 + sum(each.n_chunks for each in documents) // n_parts)
+    parts = [*job.parts(most)]
+    found = in_turn(
+        workers,
+        parts,
+        lambda worker, part: worker.grow.options(num_returns=2).remote(setup, part),
+    )
+    for part, (grown, done) in zip(parts, found, strict=True):
+        _add(rows, result_of(done))
+        n_done += len(part.read)
+        job.progress("grow documents", n_done, len(documents))
+        yield grown
+
+
+def _add(rows: Fragments, done: Done) -> None:
+    """Add the rows that a worker has written, and repeat its warnings."""
+    for category, message in done.warnings:
+        warnings.warn(message, category, stacklevel=2)
+    rows.add_written(done.written)
 
 
 @contextmanager
@@ -151,14 +167,15 @@ def _workers(n: int | None) -> Iterator[list[Any]]:
 
     there = ray.cluster_resources()
     n_gpus = int(there.get("GPU", 0))
-    remote = ray.remote(Worker).options(
+    actor = ray.remote(
         num_gpus=1 if n_gpus else 0,
         scheduling_strategy="SPREAD",
         max_restarts=DEATHS,
-        max_task_retries=DEATHS,
-    )
+        max_task_retries=-1,  # while the worker lives again
+        concurrency_groups={ABOVE: 1},
+    )(Worker)
     n = n or n_gpus or max(1, int(there.get("CPU", 1)) // CPUS)
-    workers = [remote.remote() for _ in range(n)]
+    workers = [actor.remote() for _ in range(n)]
     try:
         each_of(worker.check.remote(code_version()) for worker in workers)
         yield workers
@@ -171,13 +188,7 @@ def _read(
     files: Mapping[str, File], *, memory: ReadingCache | None, progress: Progress
 ) -> tuple[list[ReadDocument], list[Skipped]]:
     """Read files in tasks; see `ReadFiles`. The documents stay where they were read."""
-    import ray
-
-    remote = ray.remote(read).options(
-        num_returns=2, scheduling_strategy="SPREAD", max_retries=DEATHS
-    )
-    code = code_version()
-    reading = [remote.remote(code, batch, memory) for batch in _batches(files)]
+    reading = [task(read, batch, memory, n_results=2) for batch in _batches(files)]
     documents, skipped = dict[str, ReadDocument](), dict[str, Skipped]()
     for found, texts in reading:
         for document_id, what in result_of(found).items():

@@ -1,4 +1,4 @@
-"""What workers need to grow the parts of a tree, without what only one machine has."""
+"""What workers need to grow a tree, without what only one machine has."""
 
 from collections.abc import Callable
 from copy import copy
@@ -16,9 +16,9 @@ from hierindex.embed.openvino import OpenVinoEmbedding
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.build import Job
-from hierindex.progress import silent
+from hierindex.progress import Progress, silent
 from hierindex.scale.cluster import host
-from hierindex.scale.shared import SharedRewriter
+from hierindex.scale.shared import SharedProgress, SharedRewriter
 from hierindex.store.fragments import Place
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Summarizer
@@ -42,10 +42,14 @@ class Setup:
     load_summarizer : callable
         Returns the summariser.
     chunk_size : int or None
+    part : int
+        Number of chunks, about, that are grown at once.
     cache : Cache
         That the workers share.
     place : Place
         Of the rows.
+    progress : Progress
+        Reports to the process that builds.
     """
 
     hierarchy: Hierarchy
@@ -53,8 +57,10 @@ class Setup:
     model: str | None
     load_summarizer: Callable[[], Summarizer]
     chunk_size: int | None
+    part: int
     cache: Cache
     place: Place
+    progress: Progress
 
     @classmethod
     def of(cls, job: Job, place: Place, actor: Any) -> Self:
@@ -68,8 +74,10 @@ class Setup:
             model=fingerprint(model),
             load_summarizer=_made_by(job.hierarchy._summarizer, actor),
             chunk_size=job.chunk_size,
+            part=job.part,
             cache=job.cache,
             place=place,
+            progress=SharedProgress(actor),
         )
 
     def loaded(self) -> Hierarchy:
@@ -87,28 +95,15 @@ class Setup:
                 f"build in its weights, precision or runtime ({found} instead of {self.model}); "
                 "use machines with the same models and the same kind of processor."
             )
-        return with_models(self.hierarchy, Embedder(model), self.load_summarizer())
-
-
-def with_models(hierarchy: Hierarchy, embedder: Embedder, summarizer: Summarizer) -> Hierarchy:
-    """Return a hierarchy with other models."""
-    loaded = hierarchy.model_copy()
-    loaded._embedder, loaded._summarizer = embedder, summarizer
-    return loaded
+        loaded = self.hierarchy.model_copy()
+        loaded._embedder, loaded._summarizer = Embedder(model), self.load_summarizer()
+        return loaded
 
 
 def language_model(summarizer: Summarizer) -> LLMRewriter | None:
     """Return what asks the language model of a summariser; None if it has none."""
     rewriter = getattr(summarizer, "rewriter", None)
     return rewriter if isinstance(rewriter, LLMRewriter) else None
-
-
-def asking(summarizer: Summarizer, actor: Any) -> Summarizer:
-    """Return a summariser whose language model, if it has one, is asked by an actor."""
-    rewriter = language_model(summarizer)
-    if rewriter is None:
-        return summarizer
-    return _rewritten_by(SharedRewriter(rewriter, actor), summarizer)
 
 
 def _loading(model: BaseEmbedding) -> Callable[[], BaseEmbedding]:
@@ -121,11 +116,14 @@ def _loading(model: BaseEmbedding) -> Callable[[], BaseEmbedding]:
 
 
 def _made_by(summarizer: Summarizer, actor: Any) -> Callable[[], Summarizer]:
+    """Return what makes a summariser elsewhere; its language model is asked by the actor."""
     from hierindex.summarize.seq2seq import Seq2SeqRewriter
 
+    if model := language_model(summarizer):
+        return partial(_same, _rewritten_by(SharedRewriter(model, actor), summarizer))
     rewriter = getattr(summarizer, "rewriter", None)
     if not isinstance(rewriter, Seq2SeqRewriter):
-        return partial(_same, asking(summarizer, actor))
+        return partial(_same, summarizer)
     load = partial(Seq2SeqRewriter, rewriter.name, num_beams=rewriter.num_beams)
     return partial(_with_loaded, load, _rewritten_by(None, summarizer))
 

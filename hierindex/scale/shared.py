@@ -1,7 +1,7 @@
-"""What the workers of a build share: the cache of the index, and the language model.
+"""What the processes of a build share: the index's cache, the language model and the progress.
 
-One process on the machine that builds, an actor of Ray, owns both. So what a worker paid for is
-kept as it comes, and the limits of requests and tokens hold for all workers together.
+One process on the machine that builds, an actor of Ray, owns all of them. So what a worker paid for
+is kept as it comes, and the limits of requests and tokens hold for all workers together.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from typing import Any, cast
 from hierindex.cache.file import Cache, open_cache
 from hierindex.errors import SourceError
 from hierindex.llm.service import Service
+from hierindex.progress import Progress
 from hierindex.scale.cluster import result_of
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.requests import Complete, Requests
@@ -19,6 +20,7 @@ from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
 KINDS = ("vectors", "texts", "readings")  # fields of `Cache`
+A_MOMENT = 0.2  # seconds between looks at the progress
 
 
 class Shared:
@@ -35,6 +37,7 @@ class Shared:
     def __init__(self, uri: str, model: str | None) -> None:
         self._opened = open_cache(uri, model)
         self._cache = self._opened.__enter__()
+        self._steps: dict[str, tuple[Any, ...]] = {}  # by stage
 
     async def kinds(self) -> list[str]:
         """Return what is cached, of `KINDS`."""
@@ -58,6 +61,15 @@ class Shared:
     async def finish(self) -> None:
         """Let the language model delete what the build does not need any more."""
         await asyncio.to_thread(self._rewriter.finish, self._resources)
+
+    async def step(self, stage: str, *step: Any) -> None:
+        """Note the last step of a stage; see `Progress`."""
+        self._steps[stage] = step
+
+    async def steps(self) -> dict[str, tuple[Any, ...]]:
+        """Return the steps that were noted since the last call, by stage."""
+        steps, self._steps = self._steps, {}
+        return steps
 
     async def close(self, error: SourceError | None) -> None:
         """Close the cache; a new one is removed if there is nothing to index."""
@@ -108,6 +120,29 @@ class SharedRewriter:
     def finish(self, resources: Resources) -> None:
         """Do what `LLMRewriter.finish` does, with the resources of the actor."""
         result_of(self._actor.finish.remote())
+
+
+class SharedProgress:
+    """Reports steps to the actor, for `watched`; see `Progress`."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def __call__(self, stage: str, done: int, total: int, cost: str = "", /) -> None:
+        """Report progress."""
+        result_of(self._actor.step.remote(stage, done, total, *([cost] if cost else [])))
+
+
+def watched(reference: Any, actor: Any, progress: Progress) -> Any:
+    """Return what a reference stands for; report the steps that the actor is told meanwhile."""
+    import ray
+
+    waiting = [reference]
+    while waiting:
+        _, waiting = ray.wait(waiting, timeout=A_MOMENT)
+        for stage, step in result_of(actor.steps.remote()).items():
+            progress(stage, *step)
+    return result_of(reference)
 
 
 class SharedCache:

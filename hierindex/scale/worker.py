@@ -1,8 +1,9 @@
-"""What runs on the machines of a cluster: reading of files, and growing of parts."""
+"""What runs on the machines of a cluster: reading of files, and growing of trees."""
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from llama_index.core.schema import Document
 from hierindex.cache.readings import ReadingCache
 from hierindex.errors import FallbackWarning, WindowWarning
 from hierindex.hierarchy.grown_documents import GrownDocuments
+from hierindex.hierarchy.growth import Aside, Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.parts import Part
 from hierindex.indexing.reading import ReadDocument
@@ -22,23 +24,23 @@ from hierindex.read.files import File
 from hierindex.read.split import sentence_splitter
 from hierindex.scale.cluster import check_code, result_of
 from hierindex.scale.setup import Setup
-from hierindex.store.fragments import Written
+from hierindex.store.fragments import Fragments, Written
+from hierindex.store.node_file import NodeFile
 
 Described = Skipped | tuple[str, int]
 """A file that is skipped, or the content hash of its document and the number of its chunks."""
 REPORTED = FallbackWarning, WindowWarning
 
 
-class GrownPart(NamedTuple):
-    """The trees of a part, whose finished nodes are written, and the warnings of growing it."""
+class Done(NamedTuple):
+    """The files that a worker has written, and what it has warned of."""
 
-    documents: GrownDocuments
     written: Written
     warnings: Sequence[tuple[type[Warning], str]]
 
 
 class Worker:
-    """The actor that grows parts, with models that it loads once."""
+    """The actor that grows trees, with models that it loads once."""
 
     def __init__(self) -> None:
         self._hierarchy: Hierarchy | None = None
@@ -47,30 +49,51 @@ class Worker:
         """Raise InputError if this process has other code than the one that started a build."""
         check_code(code)
 
-    def load(self, setup: Setup) -> Hierarchy:
+    def load(self, setup: Setup) -> None:
         """Load the models of a build; see `Setup.loaded`."""
         if self._hierarchy is None:  # also after another process has died in its place
             self._hierarchy = setup.loaded()
+
+    def grow(self, setup: Setup, part: Part) -> tuple[GrownDocuments, Done]:
+        """Read, split, embed and summarise the documents of a part, and write finished nodes."""
+        hierarchy = self._loaded(setup)
+        splitter = sentence_splitter(hierarchy.embedder.embed_model, setup.chunk_size)
+        with _noted() as said:
+            chunks = part.chunks(splitter, silent, setup.cache.readings)
+            grown = hierarchy.grower(setup.cache, silent).documents(chunks, finish=True)
+        done = Done(setup.place.write(grown.finished), said)
+        return replace(grown, finished=()), done
+
+    def above(self, setup: Setup, trees: Sequence[Any]) -> tuple[Grown, Done]:
+        """Grow the levels above the trees of documents, given by reference, and write all nodes."""
+        hierarchy = self._loaded(setup)
+        rows, grower = Fragments(setup.place), hierarchy.grower(setup.cache, setup.progress)
+        with _noted() as said, NodeFile(setup.place.connection) as waiting:
+            aside = Aside(rows.add, waiting, setup.part)
+            grown = grower.above(map(result_of, trees), aside=aside)
+        return grown, Done(rows.written, said)
+
+    def _loaded(self, setup: Setup) -> Hierarchy:
+        self.load(setup)
+        assert self._hierarchy is not None
         return self._hierarchy
 
-    def grow(self, setup: Setup, part: Part) -> GrownPart:
-        """Read, split, embed and summarise the documents of a part, and write finished nodes."""
-        hierarchy = self.load(setup)
-        splitter = sentence_splitter(hierarchy.embedder.embed_model, setup.chunk_size)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            chunks = part.chunks(splitter, silent, setup.cache.readings)
-            documents = hierarchy.grower(setup.cache, silent).documents(chunks, finish=True)
-        said = {(w.category, str(w.message)) for w in caught if issubclass(w.category, REPORTED)}
-        written = setup.place.write(documents.finished)
-        return GrownPart(replace(documents, finished=()), written, sorted(said, key=str))
+
+@contextmanager
+def _noted() -> Iterator[list[tuple[type[Warning], str]]]:
+    """Give a list that has the warnings of the block when it ends, each once."""
+    said = list[tuple[type[Warning], str]]()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield said
+    of = {(w.category, str(w.message)) for w in caught if issubclass(w.category, REPORTED)}
+    said += sorted(of, key=str)
 
 
 def read(
-    code: str, files: Mapping[str, File], memory: ReadingCache | None
+    files: Mapping[str, File], memory: ReadingCache | None
 ) -> tuple[dict[str, Described], dict[str, str]]:
     """Read files by document id; return what each is, and the documents as JSON."""
-    check_code(code)
     described, documents = dict[str, Described](), dict[str, str]()
     for document_id, found in each_file(files, memory=memory):
         if isinstance(found, Skipped):

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 TABLE = "nodes"  # name of the table, by default
 OS_CODE = re.compile(r"\bos error (\d+)|\bOs \{ code: (\d+)")  # as Rust writes it
 REFUSED = re.compile("[\0-\x1f\x7f\ud800-\udfff]")  # in a path, by LanceDB
-CONFLICT = re.compile(r"(commit|ref) conflict", re.IGNORECASE)  # as LanceDB writes it
+CONFLICT = re.compile(  # as LanceDB writes it
+    r"(commit|ref) conflict|incompatible transaction|concurrent writers|^table '.*' already exists",
+    re.IGNORECASE,
+)
 
 
 class AccessError(InputError):
@@ -68,9 +71,9 @@ class Connection:
             raise IndexNotFoundError.at(self.uri)
 
     @property
-    def files(self) -> tuple[str, dict[str, str] | None]:
-        """The URI of the table's files, and the options of its object store."""
-        return f"{self._database.rstrip('/')}/{self.name}.lance", self._storage_options
+    def parameters(self) -> tuple[str, str, dict[str, str] | None]:
+        """What another process needs for the same connection."""
+        return self._database, self.name, self._storage_options
 
     def client(self) -> "DBConnection":
         """Return a sync connection."""
@@ -109,6 +112,12 @@ class Connection:
         folder = self.folder if self.folder is not None and self.folder.is_dir() else None
         return TemporaryFile(buffering=0, dir=folder)
 
+    def conflict(self) -> AccessError:
+        """Return the error of the second of two writers."""
+        return AccessError(
+            f"The index {self.uri!r} was written by another process at the same time; try again."
+        )
+
     @contextmanager
     def named_refusals(self) -> Iterator[None]:
         """Turn what the operating system or another writer prevents into one sentence.
@@ -122,10 +131,7 @@ class Connection:
             yield
         except (OSError, RuntimeError, ValueError) as error:
             if CONFLICT.search(str(error)):
-                raise AccessError(
-                    f"The index {self.uri!r} was written by another process at the same time; "
-                    "try again."
-                ) from error
+                raise self.conflict() from error
             said = OS_CODE.search(str(error))
             code = int(said[1] or said[2]) if said else getattr(error, "errno", None)
             if code is None:

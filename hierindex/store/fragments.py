@@ -7,19 +7,26 @@ removed with the files of earlier generations.
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from llama_index.core.schema import BaseNode
 
 from hierindex.errors import HierindexError, InputError
 from hierindex.store.connection import Connection
+from hierindex.store.indices import tend
 from hierindex.store.row_file import tables
 from hierindex.store.schema import identity, schema
+from hierindex.threads import wait_for
 
 if TYPE_CHECKING:
     from lancedb.table import AsyncTable
+
+
+Call = Callable[[Callable[[], None]], None]
 
 
 class Written(NamedTuple):
@@ -32,36 +39,51 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """Where the files of a table lie.
+    """Where the files of a table lie; see `Connection` for the attributes."""
 
-    Attributes
-    ----------
-    uri : str
-        Of the table.
-    storage_options : dict[str, str] or None
-        Of an object store; see `Connection`.
-    """
-
-    uri: str
+    database: str
+    name: str
     storage_options: dict[str, str] | None = None
 
-    def write(self, nodes: Sequence[BaseNode]) -> Written:
+    @property
+    def uri(self) -> str:
+        """Of the table."""
+        return f"{self.database.rstrip('/')}/{self.name}.lance"
+
+    @property
+    def connection(self) -> Connection:
+        """The connection to the database."""
+        return Connection(self.database, self.name, self.storage_options)
+
+    def write(self, nodes: Iterable[BaseNode]) -> Written:
         """Write finished nodes, none of them twice; see `to_table` for the errors."""
         import lance.fragment
         import pyarrow as pa
 
-        if not nodes:
+        some = tables(nodes)
+        if (first := next(some, None)) is None:
             return Written()
-        n_dims = len(nodes[0].embedding or ())
-        batches = (batch for table in tables(nodes) for batch in table.to_batches())
+        batches = (batch for table in chain([first], some) for batch in table.to_batches())
         found = lance.fragment.write_fragments(
-            pa.RecordBatchReader.from_batches(schema(n_dims), batches),
+            pa.RecordBatchReader.from_batches(first.schema, batches),
             self.uri,
-            schema=schema(n_dims),
+            schema=first.schema,
             mode="overwrite",  # whatever the table holds now
             storage_options=self.storage_options,
         )
-        return Written([json.dumps(each.to_json()) for each in found], len(nodes), n_dims)
+        n_rows = sum(each.num_rows for each in found)
+        n_dims = first.schema.field("vector").type.list_size
+        return Written([json.dumps(each.to_json()) for each in found], n_rows, n_dims)
+
+    def tend(self) -> None:
+        """Join the files of many writers, and make the indices of the table's newest version."""
+        wait_for(self._tend())
+
+    async def _tend(self) -> None:
+        table = await self.connection.open()
+        assert table is not None  # it was committed
+        await table.optimize()  # while there are no indices
+        await tend(table)
 
 
 class Fragments:
@@ -70,10 +92,13 @@ class Fragments:
     Parameters
     ----------
     place : Place
+    call : callable
+        Calls a function that needs much memory, for instance in another process.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, call: Call = operator.call) -> None:
         self.place = place
+        self._call = call
         self._written: list[Written] = []
 
     @property
@@ -83,7 +108,15 @@ class Fragments:
 
     def add(self, nodes: Iterable[BaseNode]) -> None:
         """Write finished nodes, none of them twice; see `to_table` for the errors."""
-        self.add_written(self.place.write([*nodes]))
+        self.add_written(self.place.write(nodes))
+
+    @property
+    def written(self) -> Written:
+        """All files, which another process can add."""
+        fragments = [fragment for each in self._written for fragment in each.fragments]
+        return Written(
+            fragments, self.n_rows, max((each.n_dims for each in self._written), default=0)
+        )
 
     def add_written(self, written: Written) -> None:
         """Add rows that another process wrote.
@@ -99,7 +132,9 @@ class Fragments:
         self._written.append(written)
 
     async def committed(self, connection: Connection) -> "AsyncTable":
-        """Make the rows all rows of a table, in one commit; return the table, not yet published.
+        """Make the rows all rows of a table, in one commit, and make its indices.
+
+        Return the table, not yet published.
 
         Raises
         ------
@@ -115,8 +150,8 @@ class Fragments:
                 f"{self.n_rows:,} rows were written to {connection.uri!r}, which has {n_rows:,} of "
                 "them; nothing was published. Build again."
             )
-        await table.optimize()  # joins the files of many writers, while there are no indices
-        return table
+        await asyncio.to_thread(self._call, self.place.tend)
+        return await (await connection.connect()).open_table(connection.name)
 
     def _commit(self, version: int | None) -> None:
         import lance

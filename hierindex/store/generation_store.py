@@ -1,5 +1,6 @@
 """Generations of an index, in a LanceDB table that LlamaIndex sees as a vector store."""
 
+import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +14,7 @@ from hierindex.store.connection import TABLE
 from hierindex.store.deletion import with_the_rest
 from hierindex.store.description import generation_json
 from hierindex.store.document_file import DocumentFile
-from hierindex.store.fragments import Fragments, Place
+from hierindex.store.fragments import Call, Fragments, Place
 from hierindex.store.generations import ADDED, on_newest
 from hierindex.store.node_file import NodeFile
 from hierindex.store.row_file import RowFile, reader_of
@@ -113,9 +114,9 @@ class GenerationStore(BasePydanticVectorStore):
         """Return a file in which nodes wait for `replace` or `revise`, to be used by `with`."""
         return RowFile(self._table)
 
-    def fragments(self) -> Fragments:
-        """Return where nodes, which other processes write, wait for `replace`."""
-        return Fragments(Place(*self._table.files))
+    def fragments(self, call: Call = operator.call) -> Fragments:
+        """Return where nodes, which other processes write, wait for `replace`; see `Fragments`."""
+        return Fragments(Place(*self._table.parameters), call)
 
     def document_file(self) -> DocumentFile:
         """Return a file in which documents wait until they are split, to be used by `with`."""

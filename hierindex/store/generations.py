@@ -29,6 +29,7 @@ Ask = TypeVar("Ask", bound=Callable[..., Any])
 TAG = "generation-"
 ADDED = "added"  # entry of details: nodes were added beside the tree of the last build
 DETAILS = "hierindex"  # key in the metadata of the column `id`, which every write carries on
+CLAIMED = "hierindex-claimed"  # another, of a version that its writer goes on from
 FRAGMENT_ROWS = 1_048_576  # LanceDB's maximum
 SLACK = (0.01, 0.3, 10.0)  # seconds that LanceDB may take until it compares times
 A_MOMENT = timedelta(milliseconds=1)
@@ -80,6 +81,17 @@ async def publish(table: "AsyncTable", generation: int, details: dict[str, Any])
     text = json.dumps(details, ensure_ascii=False)
     await table.update_field_metadata({"path": "id", "metadata": {DETAILS: text}})
     await table.tags.create(f"{TAG}{generation}", await table.version())
+
+
+async def claim(table: "AsyncTable") -> None:
+    """Commit a change to the table's newest version that excludes all others by `claim`.
+
+    Raises
+    ------
+    RuntimeError
+        If another writer has committed one to this version; it is a "conflict".
+    """
+    await table.update_field_metadata({"path": "id", "metadata": {CLAIMED: now()}})
 
 
 def details_of(schema: "pa.Schema") -> dict[str, Any]:

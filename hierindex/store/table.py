@@ -10,6 +10,7 @@ from hierindex.store.fragments import Fragments
 from hierindex.store.generations import (
     ADDED,
     checkout,
+    claim,
     details_of,
     keep_last,
     now,
@@ -38,6 +39,10 @@ PURGED = "purge"  # entry of details: all earlier generations are removed
 
 class Table(Turns):
     """A table of generations; see `Connection` for its parameters.
+
+    In an object store, where no lock excludes the writers of other processes, the second of two
+    fails: it finds another generation than when its turn began, LanceDB refuses its commit, because
+    each writer's first one is exclusive, or its generation exists already.
 
     Parameters
     ----------
@@ -170,6 +175,7 @@ class Table(Turns):
             with self.named_refusals():
                 before = await self.open()
                 held = {} if before is None else await published(before)
+                self.check_alone(max(held, default=0))
                 table = await self._overwritten(rows)
                 return await self._publish(table, held, changes, report, added=added, purge=purge)
 
@@ -242,11 +248,14 @@ class Table(Turns):
         if table is None:
             return None, {}
         held = await published(table)
+        self.check_alone(max(held, default=0))
         version = max(held.values(), default=None)
         if version not in (None, await table.version()):  # a killed writer has gone on from it
             await table.checkout(version)
             await table.restore()
         check_format(await table.schema(), self.uri)
+        if self.folder is None:  # rows of two writers would both be added
+            await claim(table)
         return (table if held else None), held
 
     async def _overwritten(self, rows: "pa.RecordBatchReader | Fragments") -> "AsyncTable":
@@ -286,6 +295,7 @@ class Table(Turns):
         details |= {PURGED: True} if purge else {}  # for the next writer, if this one is killed
         details |= {ADDED: True} if added else {}
         await publish(table, generation, details)
+        self.note_published(generation)
         await keep_last(table, 1 if purge else self._keep, alone=self.folder is not None)
         if purge and min(await times(table)) < (await published(table))[generation]:
             logger.warning(

@@ -15,8 +15,8 @@ from hierindex.threads import wait_for
 PATIENCE = 60.0  # seconds that a short write waits for other writers
 A_MOMENT = 0.005  # seconds
 
-_held: ContextVar[Mapping["Turns", str]] = ContextVar("held", default={})  # noqa: B039
-"""Tables whose lock is held in this context, and what is done to them."""
+_held: ContextVar[Mapping["Turns", WriterLock]] = ContextVar("held", default={})  # noqa: B039
+"""Tables whose lock is held in this context."""
 
 
 class Turns(Connection):
@@ -25,7 +25,19 @@ class Turns(Connection):
     @property
     def doing(self) -> str:
         """What the writer does whose turn it is in this context."""
-        return _held.get()[self]
+        return _held.get()[self].what
+
+    def check_alone(self, newest: int) -> None:
+        """Raise AccessError if the newest generation is one that another process has published.
+
+        In a folder, the lock excludes that.
+        """
+        if self.folder is None and newest != _held.get()[self].generation:
+            raise self.conflict()
+
+    def note_published(self, generation: int) -> None:
+        """Note that the writer whose turn it is in this context has published a generation."""
+        _held.get()[self].generation = generation
 
     @contextmanager
     def writing(self, what: str) -> Iterator[None]:
@@ -41,6 +53,10 @@ class Turns(Connection):
             return
         with self._holding(await self._locked(what, PATIENCE)):
             yield
+
+    @abstractmethod
+    async def generations(self) -> list[int]:
+        """Return the numbers of the generations that the table holds, in ascending order."""
 
     @abstractmethod
     async def _recover(self) -> None:
@@ -64,6 +80,8 @@ class Turns(Connection):
             failing.callback(lock.release, failed=True)
             if lock.after_failure:
                 await self._recover()
+            if self.folder is None:
+                lock.generation = max(await self.generations(), default=0)
             failing.pop_all()
         return lock
 
@@ -80,6 +98,6 @@ class Turns(Connection):
 
         with ExitStack() as ending:
             ending.push(end)
-            token = _held.set({**_held.get(), self: lock.what})
+            token = _held.set({**_held.get(), self: lock})
             ending.callback(_held.reset, token)
             yield

@@ -21,7 +21,7 @@ class WriterLock:
     """A lock that excludes all other writers of an index.
 
     In an object store, it excludes the writers of this process. Those of other processes are
-    stopped when they publish, because a generation can be published only once.
+    stopped when they write, see `Turns.check_alone` and `Table`.
 
     Parameters
     ----------
@@ -36,6 +36,7 @@ class WriterLock:
     def __init__(self, uri: str, folder: Path | None, what: str) -> None:
         self.what = what
         self.after_failure = False  # whether the last writer was killed or has failed
+        self.generation = 0  # the newest, of an object store
         self._uri = uri
         self._folder = folder
         self._made: list[Path] = []  # folders

@@ -4,8 +4,8 @@ Documents are made up: sentences of words that are drawn at random, and vectors 
 their words' vectors. "workers" builds them with one worker and with two, of which each waits 200 ms
 for each batch of 16 texts, as for a model on a device of its own. "grow" are the seconds until the
 trees of all documents have grown, without the start of processes; "build" are all. "memory" prints
-the peak of the driver's resident memory in a build by two workers: before it begins, when the tree
-has grown, and after indices were made, which LanceDB does within the driver.
+the peak of the driver's resident memory in a build by two workers: before it begins, when the trees
+of documents have grown, and after the build.
 
 Usage: python tests/benchmarks/ray_cluster.py workers [N_CHUNKS]   (by default 4000)
        python tests/benchmarks/ray_cluster.py memory [N_CHUNKS...]   (by default 10000 and 100000)
@@ -69,9 +69,11 @@ def build(folder: Path, index: Path, n_workers: int, latency: float) -> None:
 
     os.environ["PYTHONPATH"] = TESTS
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=STORE, log_to_driver=False)
+    ray.init(
+        "local", num_cpus=2, include_dashboard=False, object_store_memory=STORE, log_to_driver=False
+    )
     marks = dict[str, float]()
-    grown = engine._OnCluster._documents
+    grown = engine._documents
 
     def timed(*given):
         each = grown(*given)
@@ -79,7 +81,7 @@ def build(folder: Path, index: Path, n_workers: int, latency: float) -> None:
         yield from each
         marks["grown"], marks["peak"] = time.perf_counter(), peak()
 
-    engine._OnCluster._documents = timed
+    engine._documents = timed
     before, start = peak(), time.perf_counter()
     tree = SemanticHierarchy(Slow(latency=latency))
     built = HierarchicalIndex.build(

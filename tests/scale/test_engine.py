@@ -1,6 +1,7 @@
 """The tree that a cluster builds is the one that one process builds, also after deaths."""
 
 import json
+import pickle
 import subprocess
 import sys
 import time
@@ -8,9 +9,11 @@ from collections import Counter
 
 import pytest
 from fakes import HashingEmbedding
+from histories import WORDS
 from llama_index.core.schema import Document
 from loopback import LoopbackServer, names_words
 from scale.models import Different, Telling
+from tiny_models import save_tiny_bart
 
 from hierindex import (
     DocumentHierarchy,
@@ -23,7 +26,9 @@ from hierindex import (
 )
 from hierindex.errors import InputError, LimitError
 from hierindex.llm.client import load_llm
+from hierindex.record import NodeRecord
 from hierindex.scale.engine import RayEngine
+from hierindex.summarize.seq2seq import Seq2SeqRewriter
 
 CHUNK = 60
 CONCURRENCY = 3
@@ -67,6 +72,8 @@ def test_the_tree_is_that_of_one_process(cluster, folder, tmp_path, kind, option
     n = alone.last_build.added
     assert ("read", n + 2, n + 2) in steps
     assert ("grow documents", n, n) in steps
+    top = alone.last_build.statistics[-1]
+    assert (f"summarize level {top.level}", top.nodes, top.nodes) in steps
     (folder_edit := tmp_path / "one.md").write_text("A boat left the pier at night.")
     for index in (alone, many):  # what a cluster has built is updated by one process
         index.update(folder_edit)
@@ -79,7 +86,7 @@ def test_nodes_share_the_work_and_nothing_is_paid_twice(cluster, folder, tmp_pat
     built(folder, uri, tree, RayEngine(workers=2))
     asked = model.asked()
     assert len({each.node for each in asked}) == 2
-    assert len({each.process for each in asked}) == 3  # workers, and the levels above
+    assert len({each.process for each in asked}) == 2  # and not this one
     times = Counter(text for each in asked for text in each.texts)
     assert max(times.values()) <= 2  # of two workers at once
     again = built(folder, uri, tree, RayEngine(workers=2)).last_build
@@ -87,13 +94,62 @@ def test_nodes_share_the_work_and_nothing_is_paid_twice(cluster, folder, tmp_pat
     assert (again.generation, again.unchanged) == (2, len({*folder.glob("*.md")}) - 1)
 
 
-def test_a_worker_that_is_killed(cluster, folder, tmp_path):
-    alone = built(folder, tmp_path / "alone", hierarchy(SemanticHierarchy))
-    model = Telling(file=str(tmp_path / "asked"), deadly="yeast")
-    many = built(folder, tmp_path / "many", hierarchy(SemanticHierarchy, model), RayEngine())
+@pytest.mark.parametrize("is_above", [False, True])
+@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
+def test_a_worker_that_is_killed(cluster, folder, tmp_path, kind, is_above):
+    alone = built(folder, tmp_path / "alone", hierarchy(kind))
+    (root,) = alone.store.get_nodes(alone.info()["roots"])
+    model = Telling(file=str(tmp_path / "asked"), deadly=root.text if is_above else "yeast")
+    many = built(folder, tmp_path / "many", hierarchy(kind, model), RayEngine())
     assert (tmp_path / "asked.died").exists()
     assert rows(many) == rows(alone)
     assert many.verify().ok
+
+
+def test_a_machine_that_is_lost(cluster, lose_a_machine, folder, tmp_path):
+    wide = HashingEmbedding(dim=4000)  # so that trees are too large to stay in messages of Ray
+    alone = built(folder, tmp_path / "alone", hierarchy(RaptorHierarchy, wide))
+    lost = []
+
+    def progress(stage, done, total):
+        if stage == "grow documents" and 2 * done > total and not lost:
+            lost.append(lose_a_machine())
+
+    tree = hierarchy(RaptorHierarchy, wide, progress=progress)
+    many = built(folder, tmp_path / "many", tree, RayEngine(workers=3))
+    assert lost
+    assert rows(many) == rows(alone)
+    assert many.verify().ok
+
+
+def test_no_node_passes_through_the_process_that_builds(cluster, folder, tmp_path, monkeypatch):
+    import ray
+
+    fetched, get = [], ray.get
+
+    def recorded(reference):
+        fetched.append(get(reference))
+        return fetched[-1]
+
+    monkeypatch.setattr(ray, "get", recorded)
+    many = built(folder, tmp_path / "index", hierarchy(RaptorHierarchy), RayEngine(workers=2))
+    assert many.last_build.statistics[0].nodes > 100
+    said = pickle.dumps(fetched)
+    assert b"level" in said  # of the progress
+    assert not any(word.encode() in said for word in WORDS)
+
+
+def test_a_model_of_transformers_is_loaded_by_workers(cluster, folder, tmp_path):
+    save_tiny_bart(tmp_path / "bart", 64)
+    summarizer = TwoStageSummarizer(Seq2SeqRewriter(str(tmp_path / "bart"), device="cpu"))
+    tree = SemanticHierarchy(HashingEmbedding(), summarizer, max_children=3, summary_tokens=60)
+    alone, many = (
+        built([*folder.glob("?.md")], tmp_path / str(n), tree, engine)
+        for n, engine in enumerate([None, RayEngine(workers=2)])
+    )
+    kinds = Counter(NodeRecord.from_metadata(node.metadata).kind for node in many.store.get_nodes())
+    assert kinds["abstractive"] > 1
+    assert rows(many) == rows(alone)
 
 
 def with_llm(kind, server, **limits):
@@ -196,7 +252,7 @@ def test_documents_without_files(cluster, tmp_path):
 
 
 def test_a_worker_of_another_version_is_refused(cluster, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("hierindex.scale.engine.code_version", lambda: "0.0.1 (other)")
+    monkeypatch.setattr("hierindex.scale.cluster.code_version", lambda: "0.0.1 (other)")
     with pytest.raises(InputError, match=r"by hierindex 0.0.1 \(other\), but a worker on .* has"):
         built(folder, tmp_path / "index", hierarchy(SemanticHierarchy), RayEngine())
     assert not HierarchyStore(tmp_path / "index").snapshot().exists
