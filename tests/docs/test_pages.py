@@ -22,7 +22,7 @@ from loopback import LoopbackServer
 from tiny_models import save_tiny_bart, save_tiny_sentence_transformer
 from typer.main import get_command
 
-from hierindex import HierarchicalIndex
+from hierindex import HierarchicalIndex, read_documents
 from hierindex.cli.app import app
 from hierindex.store.connection import Connection
 
@@ -103,7 +103,7 @@ class Follower:
 
 def ask(line: str, told: str) -> None:
     """Ask a server as from another machine, with the token that it has printed."""
-    token = re.search(r"Bearer (\w+)", told)
+    token = re.search(r"Bearer ([\w-]+)", told)
     line = line.replace("TOKEN", token[1] if token else "").replace("desk", "127.0.0.1")
     answer = subprocess.run(f"{line} -sSf", shell=True, check=True, capture_output=True).stdout
     assert json.loads(answer)
@@ -120,6 +120,8 @@ def test_a_page_can_be_followed(
     page, town, run, stopped, monkeypatch, tmp_path_factory, no_hub
 ) -> None:
     """From its first block to its last, in a folder with documents and an index of them."""
+    documents = read_documents("docs")[0]
+    monkeypatch.setattr("hierindex.demo.demo_documents", lambda: documents)
     with LoopbackServer() as server:
         models = tmp_path_factory.mktemp("models")
         reader = Follower(run, stopped, monkeypatch, server, models)
