@@ -26,7 +26,7 @@ from hierindex import HierarchicalIndex, read_documents
 from hierindex.cli.app import app
 from hierindex.store.connection import Connection
 
-URL = "http://localhost:8000/v1"
+URL, PORT = "http://localhost:8000/v1", "8734"  # of a language model, and of `hierindex serve`
 COMMANDS = get_command(app)
 READ = [*PAGES, *sorted(NOTEBOOKS.glob("*.ipynb"))]
 FOLLOWED = [
@@ -53,6 +53,7 @@ VARYING = {
     r"\b\d+\.\d+ s\b": "1.0 s",
     r"\b[0-9a-f]{12}\b": "0123456789ab",
     r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b": "2026-11-24 04:00",
+    r"\b127\.0\.0\.1:\d+": f"127.0.0.1:{PORT}",
     r"\b(bfloat16|float32)\b": "bfloat16",
     r"(?<!\S)'?/[\w/.-]+/(?=\w)": "/home/ada/",
 }
@@ -73,7 +74,7 @@ class Follower:
     def console(self, block: str) -> None:
         lines = [*commands(block)]
         asked = [line for line, _ in lines if line.startswith("curl ")]
-        self.meanwhile[:] = [lambda told: [ask(line, told) for line in asked]]
+        self.meanwhile[:] = [lambda told: [ask(asked.pop(0), told) for _ in [*asked]]]
         for line, shown in lines:
             words = shlex.split(line, comments=True)
             if words[0] == "export":
@@ -85,10 +86,11 @@ class Follower:
                 subprocess.run(line, shell=True, check=True)
             else:
                 assert words[0] in {"curl", "hierindex", *NOT_RUN}
+        assert not asked
 
     def command(self, words: list[str], shown: str) -> None:
         """Run a command, which fails only if it is shown to, and compare what it prints."""
-        stands_for = {URL: self.server.base_url}
+        stands_for = {URL: self.server.base_url, PORT: "0"}
         if "NODE" in words:
             stands_for["NODE"] = HierarchicalIndex.open("my-index").info()["roots"][0]
         for name in SAVED.keys() & {*words}:
@@ -102,9 +104,10 @@ class Follower:
 
 
 def ask(line: str, told: str) -> None:
-    """Ask a server as from another machine, with the token that it has printed."""
-    token = re.search(r"Bearer ([\w-]+)", told)
-    line = line.replace("TOKEN", token[1] if token else "").replace("desk", "127.0.0.1")
+    """Ask a server where it has told that it answers, with its token."""
+    port, token = re.findall(r":(\d+)/", told)[-1], re.search(r"Bearer ([\w-]+)", told)
+    line = re.sub(r"http://[\w.]+:\d+", f"http://127.0.0.1:{port}", line)
+    line = line.replace("TOKEN", token[1] if token else "")
     answer = subprocess.run(f"{line} -sSf", shell=True, check=True, capture_output=True).stdout
     assert json.loads(answer)
 
