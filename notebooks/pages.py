@@ -28,8 +28,8 @@ INCLUDED = {
 """Files outside this folder that are pages."""
 
 GUIDES = (
-    "how_it_works asking levels filters updating models llamaindex coming_from costs servers"
-    " troubleshooting limits glossary"
+    "installing files how_it_works asking levels filters updating models llamaindex coming_from"
+    " costs servers troubleshooting limits glossary"
 )
 """Their order; others follow."""
 

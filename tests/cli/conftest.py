@@ -1,15 +1,21 @@
 """A folder of documents with an index, and command lines that are run in a copy of it."""
 
 import json
+import os
 import shlex
+import signal
 import subprocess
 import sys
+import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 
+import hierindex.cli
 from hierindex.cli.app import main
+from hierindex.cli.output import print_note
 
 LONG = "minutes-of-the-board-of-trustees-of-the-harbour-authority-of-the-seventh-of-may.txt"
 REPORT = "# Report on the bridge\n\n" + "\n\n".join(
@@ -94,6 +100,29 @@ def run(monkeypatch, capsys):
         return int(stop.value.code or 0), *capsys.readouterr()
 
     return called
+
+
+@pytest.fixture
+def stopped(monkeypatch) -> list[Callable[[str], None]]:
+    """Ends a command that runs until it is stopped, as soon as it says so.
+
+    Before that, each function of the list gets what the command has said.
+    """
+    told, meanwhile = [], []
+
+    def print_and_stop(sentence: str) -> None:
+        print_note(sentence)
+        told.append(sentence)
+        if "Ctrl-C" in sentence:
+            for function in meanwhile:
+                function("\n".join(told))
+            os.kill(os.getpid(), signal.SIGINT)
+
+    for module in vars(hierindex.cli).values():
+        if hasattr(module, "until_stopped") and hasattr(module, "print_note"):
+            monkeypatch.setattr(module, "print_note", print_and_stop)
+    monkeypatch.setattr(webbrowser, "open", lambda url: True)
+    return meanwhile
 
 
 @pytest.fixture

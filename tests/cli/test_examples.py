@@ -2,10 +2,7 @@
 
 import io
 import json
-import os
 import shlex
-import signal
-import webbrowser
 from pathlib import Path
 
 import pytest
@@ -15,10 +12,8 @@ from loopback import LoopbackServer
 from processes import started
 from typer.main import get_command
 
-import hierindex.cli
 from hierindex.cli.app import app
 from hierindex.cli.examples import EXAMPLES, PROGRAM
-from hierindex.cli.output import print_note
 
 URL = "http://localhost:8000/v1"
 AGENT = ["mcp", "--index", "my-index"]  # sets signals, and reads standard input to its end
@@ -27,22 +22,6 @@ AGENT = ["mcp", "--index", "my-index"]  # sets signals, and reads standard input
 def commands_of(examples: dict[str, str]) -> list[list[str]]:
     lines = "\n".join(examples.values()).replace("\\\n", "").strip().split("\n")
     return [shlex.split(line) for line in lines if line]
-
-
-@pytest.fixture
-def stopped(monkeypatch):
-    """Ends a command that runs until it is stopped, as soon as it says so."""
-
-    def print_and_stop(sentence: str) -> None:
-        printed(sentence)
-        if "Ctrl-C" in sentence:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    printed = print_note
-    for module in vars(hierindex.cli).values():
-        if hasattr(module, "until_stopped") and hasattr(module, "print_note"):
-            monkeypatch.setattr(module, "print_note", print_and_stop)
-    monkeypatch.setattr(webbrowser, "open", lambda url: True)
 
 
 def test_every_command_has_two_or_three_examples_with_a_sentence_each() -> None:

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -33,21 +33,31 @@ def text_of(page: Path) -> str:
     return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    """The blocks of code of a page in one language, with their line numbers kept by empty lines."""
+def blocks(page: Path, *languages: str) -> list[tuple[str, str]]:
+    """The blocks of code of a page, each with its language before it.
+
+    Empty lines keep its line numbers.
+    """
     fences = (token for token in PARSER.parse(text_of(page)) if token.type == "fence")
-    return ["\n" * (token.map[0] + 1) + token.content for token in fences if token.info == language]
+    return [
+        (token.info, "\n" * (token.map[0] + 1) + token.content)
+        for token in fences
+        if token.info in languages
+    ]
+
+
+def commands(block: str) -> Iterator[tuple[str, str]]:
+    """Each command line of a block, and what the block shows of its output."""
+    for part in re.split(r"(?m)^\$ ", block)[1:]:
+        line, _, shown = part.replace("\\\n", "").partition("\n")
+        yield line, shown
 
 
 def command_lines(page: Path) -> Iterator[list[str]]:
-    """The words after `hierindex` of each command line of a page."""
-    for block in blocks(page, "console"):
-        lines = block.replace("\\\n", "").splitlines()
-        for line in [line[2:] for line in lines if line.startswith("$ ")]:
-            words = shlex.split(line, comments=True)
-            if "hierindex" in words:
-                own = words[words.index("hierindex") + 1 :]
-                yield [*takewhile(lambda word: word not in ("|", ">", "&&", "&"), own)]
+    """The words of each command line of a page."""
+    for _, block in blocks(page, "console"):
+        for line, _ in commands(block):
+            yield shlex.split(line, comments=True)
 
 
 def links(page: Path) -> Iterator[str]:

@@ -1,49 +1,154 @@
-"""The pages that people read: their code runs, their commands exist, their links lead somewhere."""
+"""The pages that people read: what they tell to do is done, and their links lead somewhere."""
 
 import json
+import re
+import shlex
+import subprocess
+from functools import partial
 
 import pytest
-from cli.conftest import write_documents
-from docs.markdown_pages import NOTEBOOKS, PAGES, anchors, blocks, command_lines, links, name_of
+from docs.markdown_pages import (
+    NOTEBOOKS,
+    PAGES,
+    ROOT,
+    anchors,
+    blocks,
+    command_lines,
+    commands,
+    links,
+    name_of,
+)
 from loopback import LoopbackServer
+from tiny_models import save_tiny_bart, save_tiny_sentence_transformer
 from typer.main import get_command
 
+from hierindex import HierarchicalIndex, read_documents
 from hierindex.cli.app import app
 from hierindex.store.connection import Connection
 
-URL = "http://localhost:8000/v1"
+URL, PORT = "http://localhost:8000/v1", "8734"  # of a language model, and of `hierindex serve`
 COMMANDS = get_command(app)
 READ = [*PAGES, *sorted(NOTEBOOKS.glob("*.ipynb"))]
+FOLLOWED = [
+    page
+    for page in PAGES
+    if "benchmarks" not in page.parts and blocks(page, "python", "console")  # these take hours
+]
+SHELL = {"cp", "echo", "mv"}
+NOT_RUN = {
+    "hf": "downloads a model",
+    "make": "is what runs this test, among others",
+    "pip": "installs",
+    "ray": "starts a cluster, as tests/scale does",
+}
+save_embed_model = partial(save_tiny_sentence_transformer, window=256)
+SAVED = {
+    "BAAI/bge-small-en-v1.5": save_embed_model,
+    "./bge-small": save_embed_model,
+    "./my-model": save_embed_model,
+    "facebook/bart-large-cnn": save_tiny_bart,
+}
+"""Models of pages, in whose places tiny ones are used."""
+VARYING = {
+    r"\b\d+\.\d+ s\b": "1.0 s",
+    r"\b[0-9a-f]{12}\b": "0123456789ab",
+    r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b": "2026-11-24 04:00",
+    r"\b127\.0\.0\.1:\d+": f"127.0.0.1:{PORT}",
+    r"\b(bfloat16|float32)\b": "bfloat16",
+    r"(?<!\S)'?/[\w/.-]+/(?=\w)": "/home/ada/",
+}
+"""What is not the same each time, and how it is compared."""
 
 
-def having(language: str):
-    """The pages with code of a language, as the parameters of a test."""
-    pages = [page for page in PAGES if blocks(page, language)]
-    return pytest.mark.parametrize("page", pages, ids=name_of)
+class Follower:
+    """Does what a page tells its reader to do."""
+
+    def __init__(self, run, meanwhile, patch, server, models) -> None:
+        self.names = {"__name__": "page"}
+        self.run, self.meanwhile, self.patch = run, meanwhile, patch
+        self.server, self.models = server, models
+
+    def python(self, block: str) -> None:
+        exec(compile(block.replace(URL, self.server.base_url), "page", "exec"), self.names)
+
+    def console(self, block: str) -> None:
+        lines = [*commands(block)]
+        asked = [line for line, _ in lines if line.startswith("curl ")]
+        self.meanwhile[:] = [lambda told: [ask(asked.pop(0), told) for _ in [*asked]]]
+        for line, shown in lines:
+            words = shlex.split(line, comments=True)
+            if words[0] == "export":
+                for name, value in (word.split("=", 1) for word in words[1:]):
+                    self.patch.setenv(name, value.replace(URL, self.server.base_url))
+            elif words[0] == "hierindex" and "ray" not in words:
+                self.command(words[1:], shown)
+            elif words[0] in SHELL:
+                subprocess.run(line, shell=True, check=True)
+            else:
+                assert words[0] in {"curl", "hierindex", *NOT_RUN}
+        assert not asked
+
+    def command(self, words: list[str], shown: str) -> None:
+        """Run a command, which fails only if it is shown to, and compare what it prints."""
+        stands_for = {URL: self.server.base_url, PORT: "0"}
+        if "NODE" in words:
+            stands_for["NODE"] = HierarchicalIndex.open("my-index").info()["roots"][0]
+        for name in SAVED.keys() & {*words}:
+            stands_for[name] = str(self.models / name)
+            SAVED[name](self.models / name)
+        status, out, err = self.run(*(stands_for.get(word, word) for word in words))
+        fails = shown.startswith("hierindex: ") and "Ctrl-C" not in shown
+        assert (status, bool(out or err)) == (2 if fails else 0, True), (words, out, err)
+        printed = iter(compared(out + err))
+        assert all(line in printed for line in compared(shown)), (words, out, err)
 
 
-@having("python")
-def test_code_runs(page, tmp_path, monkeypatch) -> None:
-    """From the first block to the last, in a folder with documents."""
-    write_documents(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    names = {"__name__": page.stem}
+def ask(line: str, told: str) -> None:
+    """Ask a server where it has told that it answers, with its token."""
+    port, token = re.findall(r":(\d+)/", told)[-1], re.search(r"Bearer ([\w-]+)", told)
+    line = re.sub(r"http://[\w.]+:\d+", f"http://127.0.0.1:{port}", line)
+    line = line.replace("TOKEN", token[1] if token else "")
+    answer = subprocess.run(f"{line} -sSf", shell=True, check=True, capture_output=True).stdout
+    assert json.loads(answer)
+
+
+def compared(text: str) -> list[str]:
+    for varying, fixed in VARYING.items():
+        text = re.sub(varying, fixed, text)
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("page", FOLLOWED, ids=name_of)
+def test_a_page_can_be_followed(
+    page, town, run, stopped, monkeypatch, tmp_path_factory, no_hub
+) -> None:
+    """From its first block to its last, in a folder with documents and an index of them."""
+    documents = read_documents("docs")[0]
+    monkeypatch.setattr("hierindex.demo.demo_documents", lambda: documents)
     with LoopbackServer() as server:
-        for block in blocks(page, "python"):
-            exec(compile(block.replace(URL, server.base_url), page, "exec"), names)
+        models = tmp_path_factory.mktemp("models")
+        reader = Follower(run, stopped, monkeypatch, server, models)
+        for language, block in blocks(page, "python", "console"):
+            getattr(reader, language)(block)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(command_lines(page))], ids=name_of)
 def test_commands_and_their_options_exist(page, monkeypatch) -> None:
     monkeypatch.setattr(Connection, "require", lambda connection: None)  # there is no index
-    for name, *words in command_lines(page):
-        command = COMMANDS.commands.get(name, COMMANDS)
-        assert command.make_context(name, words), (name, words)
+    targets = re.findall(r"(?m)^([\w-]+):", (ROOT / "Makefile").read_text())
+    for program, *words in command_lines(page):
+        if program == "hierindex":
+            command = COMMANDS.commands.get(words[0], COMMANDS)
+            assert command.make_context(words[0], words[1:]), words
+        elif program == "make":
+            assert words[0] in targets, words
+        elif program == "python":
+            assert any((ROOT / word).is_file() for word in words), words
 
 
-@having("json")
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "json")], ids=name_of)
 def test_json_is_json(page) -> None:
-    assert all(map(json.loads, blocks(page, "json")))
+    assert all(json.loads(block) for _, block in blocks(page, "json"))
 
 
 @pytest.mark.parametrize("page", READ, ids=name_of)
