@@ -1,7 +1,8 @@
 """What bfloat16 changes in quality: what is found on sets of questions, and how rows cluster.
 
-Found: the means of `evaluate` in each precision, `ways` over the same chunks, in points (hundredths
-of a measure's range). A row ends with the points that one question counts for. Clusters: squad's
+Found: for each set and way, the means of all measures of `evaluate` in each precision, in points
+(hundredths of a measure's range), their difference, the largest difference of one measure, and the
+points that one question counts for. Chunks are the same, trees may differ. Clusters: squad's
 paragraphs by article and chunks of books by book, shuffled. A mixture depends on every bit of its
 rows, so its V-measure is the mean of `SEEDS` seeds, with half of a 95% interval, and is also given
 for float32 with noise of one part in ten million. The silhouettes of the true labels change
@@ -33,9 +34,9 @@ NOISE = 1e-7
 
 
 def found(data: Path, folder: Path) -> None:
-    print(f"{'points in float32 and bfloat16':<58}{'':>8}{'':>8}{'apart':>8}{'a question':>12}")
-    sets = sorted(path.parent for path in data.glob("*/questions.jsonl"))
-    for each in sets:
+    heads = "measures", "float32", "bfloat16", "apart", "largest", "a question"
+    print(f"\n{'points, means over measures':<28}" + "".join(f"{head:>12}" for head in heads))
+    for each in sorted(path.parent for path in data.glob("*/questions.jsonl")):
         float32, bfloat16 = (
             evaluate(
                 each,
@@ -45,14 +46,15 @@ def found(data: Path, folder: Path) -> None:
             ).rows
             for precision in PRECISIONS
         )
-        apart = []
-        for one, other in zip(float32, bfloat16, strict=True):
-            assert one[:6] == other[:6]
-            name = " ".join(str(part) for part in one[:5] if part)
-            apart.append(100 * (other.mean - one.mean))
-            values = f"{100 * one.mean:>8.2f}{100 * other.mean:>8.2f}{apart[-1]:>+8.2f}"
-            print(f"{name:<58}{values}{100 / one.questions:>12.2f}")
-        print(f"{each.name}: mean of all rows{fmean(apart):+.3f}\n", flush=True)
+        for way in WAYS:
+            rows = [pair for pair in zip(float32, bfloat16, strict=True) if pair[0].way == way]
+            assert all(one[:6] == other[:6] for one, other in rows)
+            apart = [100 * (other.mean - one.mean) for one, other in rows]
+            means = [100 * fmean(row.mean for row in column) for column in zip(*rows, strict=True)]
+            least = 100 / max(one.questions for one, _ in rows)
+            values = *means, fmean(apart), max(apart, key=abs), least
+            cells = "".join(f"{value:>12.2f}" for value in values)
+            print(f"{f'{each.name}, {way}':<28}{len(rows):>12}{cells}", flush=True)
 
 
 def clusters(data: Path) -> None:
