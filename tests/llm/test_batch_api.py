@@ -54,13 +54,17 @@ def test_requests_to_the_api_are_repeated(fault, turn):
     [(Fault(500), ATTEMPTS), (Fault(429, retry_after=3600), 1)],
     ids=["error", "long pause"],
 )
-def test_a_service_that_is_away_for_a_while_is_awaited(fault, attempts):
+def test_a_service_that_is_away_for_half_an_hour_is_awaited_and_named_once(fault, attempts, caplog):
+    n_looks = 60  # each half a minute after the one before
+
     def faults(number):
-        return fault if 3 <= number < 3 + (batches.PATIENCE - 1) * attempts else None
+        return fault if 3 <= number < 3 + n_looks * attempts else None
 
     with BatchServer(api_faults=faults) as server:
         rewrites = rewrite(server)
     assert all(texts_of(rewrites))
+    (said,) = caplog.messages
+    assert said.startswith("A look at the batches failed and is repeated: LLM 'tiny' ")
     check_paid_once(server)
 
 

@@ -267,6 +267,22 @@ def test_results_that_are_deleted_before_they_are_read_are_asked_for_again():
     assert (sizes(server), server.requests, server.files) == ([4, 4], [], {})
 
 
+def test_a_file_of_a_call_that_goes_on_stays_also_without_its_batch():
+    """While another call for the same index finds it, and deletes what is left of ended ones."""
+    memory, others = Kept(), []
+
+    def beside(number):
+        if server.calls[number] == "POST /v1/batches" and not others:
+            others.append("begun")
+            others[:] = rewrite(server, OTHERS, memory)
+
+    server = BatchServer(api_faults=beside)
+    with server:
+        rewrites = rewrite(server, TEXTS, memory)
+    assert texts_of([*rewrites, *others]) == texts_of(by_ones([*TEXTS, *OTHERS]))
+    assert (sizes(server), server.requests, server.files) == ([4, 4], [], {})
+
+
 @pytest.mark.parametrize("shares", [False, True], ids=["two indexes", "one index"])
 def test_two_builds_at_once_get_all_they_ask_for(shares):
     together, results, memory = threading.Barrier(2, timeout=20), {}, Kept()
