@@ -73,7 +73,7 @@ class HierarchyStore(GenerationStore):
 
     One process writes at a time. In a folder, a lock ensures it: writes wait up to a minute for
     another writer, `writing` does not. In an object store, the second of two writers fails when it
-    publishes. Sync methods run the async ones on LanceDB's event loop, so they also work inside a
+    writes. Sync methods run the async ones on LanceDB's event loop, so they also work inside a
     running loop.
     """
 

@@ -11,7 +11,6 @@ from bucket import bucket
 from histories import text
 
 N_DOCUMENTS = 24
-MACHINE = {"num_cpus": 1, "object_store_memory": 100_000_000, "include_dashboard": False}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,8 +39,8 @@ def library():
 
 
 @pytest.fixture(scope="session")
-def nodes(library):
-    """A cluster of two nodes, to which this process is connected."""
+def cluster(library):
+    """The address of a cluster of two nodes, to which this process is connected."""
     ray = pytest.importorskip("ray", reason="run `make test-ray`")
     from ray.cluster_utils import Cluster
 
@@ -55,27 +54,16 @@ def nodes(library):
         nodes = Cluster()
         try:
             for _ in range(2):
-                nodes.add_node(**MACHINE)
+                nodes.add_node(
+                    num_cpus=1,
+                    object_store_memory=100_000_000,
+                    include_dashboard=False,
+                )
             ray.init(nodes.address, log_to_driver=False, logging_level="ERROR")
-            yield nodes
+            yield nodes.address
         finally:
             ray.shutdown()
             nodes.shutdown()
-
-
-@pytest.fixture(scope="session")
-def cluster(nodes) -> str:
-    """The address of a cluster of two nodes, to which this process is connected."""
-    return nodes.address
-
-
-@pytest.fixture
-def lose_a_machine(nodes):
-    """What takes a third node from the cluster, with all of its processes, as a failure does."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a fork beside threads
-        node = nodes.add_node(**MACHINE)
-    return lambda: nodes.remove_node(node, allow_graceful=False)
 
 
 @pytest.fixture(scope="session")

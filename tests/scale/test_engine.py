@@ -106,22 +106,6 @@ def test_a_worker_that_is_killed(cluster, folder, tmp_path, kind, is_above):
     assert many.verify().ok
 
 
-def test_a_machine_that_is_lost(cluster, lose_a_machine, folder, tmp_path):
-    wide = HashingEmbedding(dim=4000)  # so that trees are too large to stay in messages of Ray
-    alone = built(folder, tmp_path / "alone", hierarchy(RaptorHierarchy, wide))
-    lost = []
-
-    def progress(stage, done, total):
-        if stage == "grow documents" and 2 * done > total and not lost:
-            lost.append(lose_a_machine())
-
-    tree = hierarchy(RaptorHierarchy, wide, progress=progress)
-    many = built(folder, tmp_path / "many", tree, RayEngine(workers=3))
-    assert lost
-    assert rows(many) == rows(alone)
-    assert many.verify().ok
-
-
 def test_no_node_passes_through_the_process_that_builds(cluster, folder, tmp_path, monkeypatch):
     import ray
 
