@@ -2,8 +2,10 @@
 
 import os
 import random
+import socket
 import sys
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,13 @@ from bucket import bucket
 from histories import text
 
 N_DOCUMENTS = 24
+# Of agents for which Ray would else wait, but on a busy machine not long enough.
+PORTS = (
+    "dashboard_agent_listen_port",
+    "metrics_agent_port",
+    "metrics_export_port",
+    "runtime_env_agent_port",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -20,6 +29,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
             # Ray leaves sockets and files of its processes to the garbage collector.
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+
+
+def free_ports(n: int) -> list[int]:
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(socket.socket()) for _ in range(n)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +75,7 @@ def cluster(library):
                     num_cpus=1,
                     object_store_memory=100_000_000,
                     include_dashboard=False,
+                    **dict(zip(PORTS, free_ports(len(PORTS)), strict=True)),
                 )
             ray.init(nodes.address, log_to_driver=False, logging_level="ERROR")
             yield nodes.address
