@@ -200,8 +200,9 @@ def test_progress_counts_all_documents(tmp_path, monkeypatch):
     assert [step for step in seen if step[0] == "split"] == [("split", i + 1, n) for i in range(n)]
 
 
+@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
 @pytest.mark.parametrize("is_set_aside", [False, True])
-def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside):
+def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside, kind):
     chunks = [
         TextNode(text="The bell rang.", id_=str(n), embedding=[1.0] + [0.0] * n) for n in (2, 3)
     ]
@@ -209,7 +210,7 @@ def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside):
     with store.row_file() as rows, store.node_file() as waiting:
         aside = Aside(rows.add, waiting, 1) if is_set_aside else None
         with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
-            hierarchy(SemanticHierarchy).grow([chunks[:1], chunks[1:]], aside=aside)
+            hierarchy(kind).grow([chunks[:1], chunks[1:]], aside=aside)
 
 
 def test_a_large_document_is_a_part():

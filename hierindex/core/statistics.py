@@ -28,8 +28,8 @@ BLOCK = 256  # rows per block of distances
 class LevelStatistics:
     """Statistics of a level and of how it groups the level below.
 
-    The last four are None for the leaves. In a build of many documents, the silhouette of nodes of
-    a document is compared with the groups of those documents that are grown at once.
+    The last four are None for the leaves. In a build of many documents or pools, the silhouette of
+    a node is compared with the groups of those that are grown at once.
     """
 
     level: int

@@ -1,6 +1,7 @@
 """The models of a hierarchy, which answer the requests of its trees while they grow."""
 
 import asyncio
+from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -11,10 +12,10 @@ from hierindex.cache.texts import TextCache
 from hierindex.cache.vectors import VectorCache
 from hierindex.embed.embedder import Embedder
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.grown_documents import GrownDocuments, grow_documents, grow_pools
+from hierindex.hierarchy.grown_parts import GrownPart, grow_documents
 from hierindex.hierarchy.growth import Aside, Grown, Growth, Parts
 from hierindex.hierarchy.nodes import Draft
-from hierindex.hierarchy.pools import in_pools
+from hierindex.hierarchy.pools import Pools, grow_pools
 from hierindex.hierarchy.recipe import Embed, Recipe, Summarize, Work
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Resources, Summarizer
@@ -59,31 +60,32 @@ class Grower:
         for chunks in parts:
             growing = grow_documents(chunks, self.recipe, self.texts, finish=False)
             growth.add(await self._adriven(growing))
-        await self._adriven(growth.above_documents())
+        await self._adriven(growth.above_parts())
         await asyncio.to_thread(self._finish)
         return await asyncio.to_thread(growth.finished)
 
-    def documents(self, chunks: Sequence[BaseNode], *, finish: bool) -> GrownDocuments:
+    def documents(self, chunks: Sequence[BaseNode], *, finish: bool) -> GrownPart:
         """Grow the trees of documents by themselves; see `grow_documents`."""
         return self._driven(grow_documents(chunks, self.recipe, self.texts, finish=finish))
 
-    def pools(self, pools: Sequence[Sequence[Draft]]) -> GrownDocuments:
+    def pools(self, pools: Sequence[Sequence[Draft]]) -> GrownPart:
         """Group pools of leaves; see `grow_pools`."""
         return self._driven(grow_pools(pools, self.recipe, self.texts))
 
     def above(
         self,
-        documents: Iterable[GrownDocuments],
+        parts: Iterable[GrownPart],
         earlier: EarlierTree | None = None,
         aside: Aside | None = None,
     ) -> Grown:
         """Grow the levels above the trees of documents, or above leaves."""
+        pools = None
         if aside and not (earlier or self.recipe.within):
-            documents = in_pools(documents, self.recipe, aside.waiting, aside.most, self.pools)
-        growth = Growth(self.recipe, self.texts, earlier, aside)
-        for each in documents:
-            growth.add(each)
-        self._driven(growth.above_documents())
+            pools = Pools(self.recipe, aside.waiting, aside.most)
+            parts = pools.grown(parts, self.pools)
+        growth = Growth(self.recipe, self.texts, earlier, aside and aside.finished, pools)
+        deque(map(growth.add, parts), maxlen=0)  # a loop would keep the part before
+        self._driven(growth.above_parts())
         self._finish()
         return growth.finished()
 

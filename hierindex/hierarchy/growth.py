@@ -1,4 +1,4 @@
-"""The growth of a tree above the trees of its documents."""
+"""The growth of a tree above its parts."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +14,14 @@ from hierindex.core.revision import Revised
 from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.grown_documents import FinishLeaves, GrownDocuments
+from hierindex.hierarchy.grown_parts import GrownPart
 from hierindex.hierarchy.level_rows import level_rows
 from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
+from hierindex.hierarchy.pools import Pools
 from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
-from hierindex.hierarchy.whole_documents import Chunk, child_ids, chunks_of, documents_alone
+from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
 from hierindex.llm.usage import Usage
 from hierindex.store.node_file import NodeFile
 from hierindex.timing import Stopwatch, Timing
@@ -49,6 +50,9 @@ class Grown:
 Parts = Iterable[Sequence[BaseNode]]
 """Chunks of all documents, those of one document in one part."""
 
+Finished = Callable[[Iterable[TextNode]], None]
+"""Takes nodes that nothing changes any more."""
+
 
 class Aside(NamedTuple):
     """Where nodes go that a growth does not need in memory.
@@ -57,13 +61,13 @@ class Aside(NamedTuple):
     there are more than `most`.
     """
 
-    finished: Callable[[Iterable[TextNode]], None]
+    finished: Finished
     waiting: NodeFile
     most: int
 
 
 class Growth:
-    """A tree while it grows from the trees of documents.
+    """A tree while it grows from its parts: trees of documents, or pools of leaves.
 
     If finished nodes are set aside, memory is needed for the nodes above documents or pools, and
     for all nodes of documents without one root.
@@ -75,7 +79,10 @@ class Growth:
         Cache that summaries are read from and written to.
     earlier : EarlierTree, optional
         The tree to change.
-    aside : Aside, optional
+    aside : Finished, optional
+        Takes nodes that are finished.
+    pools : Pools, optional
+        Have the leaves.
     """
 
     def __init__(
@@ -83,61 +90,65 @@ class Growth:
         recipe: Recipe,
         memory: TextCache | None,
         earlier: EarlierTree | None = None,
-        aside: Aside | None = None,
+        aside: Finished | None = None,
+        pools: Pools | None = None,
     ) -> None:
-        self._recipe, self._earlier, self._aside = recipe, earlier, aside
-        self._levels = Levels(recipe, memory, earlier)  # above the trees of documents
+        self._recipe, self._earlier, self._aside, self._pools = recipe, earlier, aside, pools
+        self._levels = Levels(recipe, memory, earlier)  # above the parts
         self._ids: set[str] = set()  # also of finished nodes, if there is an earlier tree
         self._done: set[str] = set()  # documents of the finished nodes
-        self._tops: list[Draft] = []  # of the trees of documents
+        self._tops: list[Draft] = []  # of the parts
         self._vectors: list[Floats2d] = []  # theirs, by part
-        self._tallies: list[Sequence[Tally]] = []  # of the trees of documents, by part
-        self._chunks: dict[str, Chunk] = {}  # of pools
-        self._waiting: FinishLeaves | None = None  # those of pools
-        self._document_levels = 0  # those of the trees of documents, above the chunks
+        self._tallies: list[Sequence[Tally]] = []  # by part
+        self._part_levels = 0  # of the parts, above the chunks
 
     @property
     def watch(self) -> Stopwatch:
         """What the growth takes."""
         return self._levels.watch
 
-    def add(self, documents: GrownDocuments) -> None:
-        """Add the trees of documents, or a pool, whose finished nodes are set aside."""
+    @property
+    def _pooled(self) -> Pools | None:
+        """The pools, if leaves wait for them."""
+        return self._pools if self._pools and self._pools.chunks else None
+
+    def add(self, part: GrownPart) -> None:
+        """Add a part, whose finished nodes are set aside."""
         levels = self._levels
-        levels.made += documents.left
-        levels.usage += documents.usage
-        levels.shares += documents.shares
-        levels.watch.add(documents.timings)
-        if documents.tallies:
-            self._tallies.append(documents.tallies)
-        self._chunks |= documents.chunks
-        self._waiting = documents.waiting
-        self._tops += documents.tops
-        self._done |= documents.done
-        if documents.tops:
-            self._vectors.append(documents.X)
+        levels.made += part.left
+        levels.usage += part.usage
+        levels.shares += part.shares
+        levels.watch.add(part.timings)
+        if part.tallies:
+            self._tallies.append(part.tallies)
+        self._tops += part.tops
+        self._done |= part.done
+        if part.tops:
+            self._vectors.append(part.X)
         if len(widths := {X.shape[1] for X in self._vectors}) > 1:
             raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
         if self._earlier:
-            self._ids.update(draft.id for draft in documents.left)
-            self._ids.update(node.node_id for node in documents.finished)
+            self._ids.update(draft.id for draft in part.left)
+            self._ids.update(node.node_id for node in part.finished)
         if self._aside:
             with self.watch("write", None):
-                self._aside.finished(documents.finished)
+                self._aside(part.finished)
 
-    def above_documents(self) -> Generator[Work, Any, None]:
-        """Grow the levels above the documents, of an earlier tree among them."""
+    def above_parts(self) -> Generator[Work, Any, None]:
+        """Grow the levels above the parts, of an earlier tree among them."""
         with self.watch("link", None):
             X = np.concatenate(self._vectors) if self._vectors else np.zeros((0, 1))
             self._vectors = []
-            if self._chunks:
-                X = X[self._sort_pools()]
+            if pools := self._pooled:
+                order = pools.order(self._tops)
+                X, self._tops = X[order], [self._tops[i] for i in order]
+                self._levels.made = [*self._tops]
             earlier, recipe, tops = self._earlier, self._recipe, self._tops
             level = max(map(len, self._tallies), default=1) - 1
             if earlier:
                 is_grouped = bool(recipe.within)
                 level = earlier.replace_documents(tops, self._ids, level, is_grouped=is_grouped)
-            self._document_levels = level
+            self._part_levels = level
             for draft in tops:
                 draft.note(level_max=level)
             if earlier and recipe.across:
@@ -155,7 +166,7 @@ class Growth:
             nodes = self._nodes(self._noted())
         if self._aside:
             with self.watch("write", None):
-                self._aside.finished(nodes)
+                self._aside(nodes)
         shares, earlier = self._levels.shares, self._earlier
         return Grown(
             [*nodes],
@@ -175,38 +186,30 @@ class Growth:
             self._ids.update(draft.id for draft in made)
             earlier.finish(self._ids)
             documents |= documents_alone(
-                d for d in earlier.changed if d.record.level > self._document_levels
+                d for d in earlier.changed if d.record.level > self._part_levels
             )
             drafts = earlier.among_related(made, documents - self._done)
-        note_documents(drafts, documents - self._done, self._chunks | chunks_of(drafts))
+        chunks = self._pooled.chunks if self._pooled else chunks_of(drafts)
+        note_documents(drafts, documents - self._done, chunks)
         note_phrases(sorted(drafts, key=lambda draft: draft.record.level))
         note_models(made, self._recipe)
-        self._levels.made, self._tops, self._chunks = [], [], {}
+        self._levels.made, self._tops = [], []
         return [*made, *(earlier.changed if earlier else ())]
 
     def _nodes(self, drafts: list[Draft]) -> Iterator[TextNode]:
         """Yield finished nodes, of which the list keeps none."""
-        if self._waiting:
+        if pools := self._pooled:
             alone = {draft.id: draft for draft in drafts if draft.record.level == 0}
             drafts = [draft for draft in drafts if draft.record.level > 0]
-            yield from self._waiting(alone)
+            yield from pools.finished(alone)
         drafts.reverse()
         while drafts:
             yield drafts.pop().finished()
 
-    def _sort_pools(self) -> list[int]:
-        """Put the nodes of all pools into the order of their chunks; return the former places."""
-        number = {node_id: i for i, node_id in enumerate(self._chunks)}
-        children = [[number[i] for i in child_ids(d) or [d.id]] for d in self._tops]
-        order = sorted(range(len(children)), key=children.__getitem__)
-        self._tops = [self._tops[i] for i in order]
-        self._levels.made = [*self._tops]
-        return order
-
     def _all_tallies(self) -> list[Tally]:
         """Return the tallies of all levels; of a tree that is changed, of what was grouped."""
         within, across = added(self._tallies), self._levels.tallies()
-        if within:  # the highest nodes of documents stand among those that they are grouped with
+        if within:  # the highest nodes of parts stand among those that they are grouped with
             top = replace(within.pop(), level=across[0].level)
             across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
         return [*within, *across]

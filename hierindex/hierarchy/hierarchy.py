@@ -182,7 +182,7 @@ class Hierarchy(TransformComponent):
         tree does not depend on the parts; to change an `earlier` one, they are of the documents
         that are new or have changed. `cache` has vectors and texts of earlier builds, to which new
         ones are added, `progress` replaces the hierarchy's own callback, and `aside` takes nodes
-        that need not be in memory, see `Growth`.
+        that need not be in memory, see `Aside`.
         """
         return self.grower(cache, progress).grow(parts, earlier, aside)
 

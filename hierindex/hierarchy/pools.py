@@ -1,77 +1,164 @@
-"""Pools of similar leaves, which are grouped by themselves if one pool does not hold all leaves.
+"""Pools of similar leaves, which are grown one after the other if leaves are too many for memory.
 
-Leaves of all documents wait in a file until their pools are known, and until their parents are.
+Leaves wait in a file, are read pool by pool, and are written when all pools are grown.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
 from llama_index.core.schema import TextNode
 
+from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d, Ints1d
 from hierindex.core.rows import blocks
 from hierindex.embed.embedder import unit_vectors
-from hierindex.hierarchy.grown_documents import Grouped, GrownDocuments
-from hierindex.hierarchy.levels import note_documents, note_models
+from hierindex.hierarchy.grown_parts import GrownPart
+from hierindex.hierarchy.level_rows import level_rows
+from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
-from hierindex.hierarchy.recipe import Recipe
-from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
+from hierindex.hierarchy.recipe import Recipe, Work
+from hierindex.hierarchy.similar import vectors_of
+from hierindex.hierarchy.titles import note_phrases
+from hierindex.hierarchy.whole_documents import Chunk, child_ids, chunks_of, documents_alone
 from hierindex.store.node_file import NodeFile
 
 AT_ONCE = 1024  # leaves that are read again at once
 
-GrowPools = Callable[[Sequence[Sequence[Draft]]], GrownDocuments]
+GrowPools = Callable[[Sequence[Sequence[Draft]]], GrownPart]
 """Grows pools of leaves."""
 
 
-def in_pools(
-    parts: Iterable[GrownDocuments], recipe: Recipe, waiting: NodeFile, most: int, grow: GrowPools
-) -> Iterator[GrownDocuments]:
-    """Yield parts of leaves as they are, or pools of them if there are too many for memory.
+class Grouped(NamedTuple):
+    """The parents of a leaf with their weights, see `NodeRecord`, and its title."""
+
+    parents: tuple[tuple[str, float], ...]
+    title: str
+
+
+class Pools:
+    """The leaves of a tree, which are in a file if there are more than `most`.
 
     Parameters
     ----------
-    parts : Iterable[GrownDocuments]
-        Leaves with nothing above them.
     recipe : Recipe
     waiting : NodeFile
     most : int
         Number of leaves, about, that may be in memory.
-    grow : GrowPools
     """
-    few, n_leaves = list[GrownDocuments](), 0
-    for part in parts:
-        few.append(part)
-        n_leaves += len(part.tops)
-        if n_leaves > most:
-            yield from (_put(each, waiting) for each in few)
-            few = []
-    yield from few
-    if len(waiting):
-        grouped = dict[str, Grouped]()
-        for pools in _together(recipe.across[0].pools(_unit_vectors(waiting)), most):
-            grown = grow([[Draft.of(*waiting[i]) for i in pool.tolist()] for pool in pools])
-            grouped |= grown.grouped
-            yield grown
-        yield GrownDocuments(waiting=partial(_finished, waiting, grouped, recipe))
+
+    def __init__(self, recipe: Recipe, waiting: NodeFile, most: int) -> None:
+        self.chunks: dict[str, Chunk] = {}
+        """What the leaves in the file say of their documents, by id, in order."""
+        self._recipe, self._waiting, self._most = recipe, waiting, most
+        self._grouped: dict[str, Grouped] = {}  # the leaves that have parents
+
+    def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
+        """Yield parts of leaves as they are if these are few, or else pools of all leaves.
+
+        Parameters
+        ----------
+        parts : Iterable[GrownPart]
+            Leaves with nothing above them.
+        grow : GrowPools
+        """
+        few, n_leaves = list[GrownPart](), 0
+        for part in parts:
+            n_leaves += len(part.tops)
+            few.append(part)
+            del part  # or it would stay until the end
+            while n_leaves > self._most and few:
+                yield self._put(few.pop(0))
+        yield from few
+        if self.chunks:
+            pools = self._recipe.across[0].pools(self._vectors())
+            for some in _together(pools, self._most):
+                yield self._grow([self._leaves(pool.tolist()) for pool in some], grow)
+
+    def order(self, tops: Sequence[Draft]) -> list[int]:
+        """Return the places of the nodes of all pools in the order of their leaves."""
+        number = {node_id: i for i, node_id in enumerate(self.chunks)}
+        leaves = [[number[i] for i in child_ids(draft) or [draft.id]] for draft in tops]
+        return sorted(range(len(tops)), key=leaves.__getitem__)
+
+    def finished(self, alone: Mapping[str, Draft]) -> Iterator[TextNode]:
+        """Yield all leaves of the file in order, given those that have passed up.
+
+        An index has its documents in this order.
+        """
+        for first in range(0, len(self._waiting), AT_ONCE):
+            leaves = self._leaves(range(first, min(first + AT_ONCE, len(self._waiting))))
+            for leaf in leaves:
+                if leaf.id in self._grouped:
+                    leaf.note(**self._grouped[leaf.id]._asdict())
+            note_models(leaves, self._recipe)
+            yield from (alone.get(leaf.id, leaf).finished() for leaf in leaves)
+
+    def _put(self, part: GrownPart) -> GrownPart:
+        """Put leaves into the file, with the titles that documents give them; return the rest."""
+        leaves, chunks = part.tops, chunks_of(part.tops)
+        note_documents(leaves, documents_alone(leaves), chunks)
+        for leaf in leaves:
+            x, leaf.vector = leaf.embedding, None
+            self._waiting.add(leaf.finished(), x)
+        self.chunks |= chunks
+        return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
+
+    def _grow(self, pools: Sequence[Sequence[Draft]], grow: GrowPools) -> GrownPart:
+        part = grow(pools)
+        for pool in pools:
+            for leaf in pool:
+                if leaf.record.parents:
+                    self._grouped[leaf.id] = Grouped(leaf.record.parents, leaf.record.title)
+        return part
+
+    def _leaves(self, numbers: Iterable[int]) -> list[Draft]:
+        return [Draft.of(*self._waiting[number]) for number in numbers]
+
+    def _vectors(self) -> Floats2d:
+        """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
+        X = self._waiting.vectors()
+        for block in blocks(X):
+            block[:] = unit_vectors(block)
+        return X
 
 
-def _put(part: GrownDocuments, waiting: NodeFile) -> GrownDocuments:
-    """Put leaves into a file, with the titles that documents give them; return the rest."""
-    leaves, chunks = part.tops, chunks_of(part.tops)
-    note_documents(leaves, documents_alone(leaves), chunks)
-    for leaf in leaves:
-        x, leaf.vector = leaf.embedding, None
-        waiting.add(leaf.finished(), x)
-    return replace(part, left=(), tops=(), X=part.X[:0], tallies=(), chunks=chunks)
+def grow_pools(
+    pools: Sequence[Sequence[Draft]], recipe: Recipe, memory: TextCache | None
+) -> Generator[Work, Any, GrownPart]:
+    """Group pools of leaves, and write the parents of their groups.
 
-
-def _unit_vectors(waiting: NodeFile) -> Floats2d:
-    X = waiting.vectors()
-    for block in blocks(X):
-        block[:] = unit_vectors(block)
-    return X
+    Parameters
+    ----------
+    pools : Sequence[Sequence[Draft]]
+        Leaves with the titles that their documents give them.
+    recipe : Recipe
+    memory : TextCache or None
+        Cache that summaries are read from and written to.
+    """
+    levels = Levels(replace(recipe, max_levels=1), memory)
+    leaves = [leaf for pool in pools for leaf in pool]
+    ends = np.cumsum([len(pool) for pool in pools])
+    grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
+    rows = level_rows(leaves, vectors_of(leaves), 0)
+    tops, rows = yield from levels.grow(leaves, rows, [grouper])
+    with levels.watch("cluster", None):
+        tallies = levels.tallies()
+    with levels.watch("link", None):
+        note_phrases([leaf for leaf in leaves if leaf.record.parents])
+    return GrownPart(
+        left=tops,
+        tops=tops,
+        X=rows.X,
+        finished=(),
+        done=frozenset(),
+        tallies=tallies,
+        usage=levels.usage,
+        shares=levels.shares,
+        timings=levels.watch.timings,
+    )
 
 
 def _together(pools: Iterable[Ints1d], most: int) -> Iterator[list[Ints1d]]:
@@ -84,17 +171,3 @@ def _together(pools: Iterable[Ints1d], most: int) -> Iterator[list[Ints1d]]:
         some.append(pool)
         n_rows += len(pool)
     yield some
-
-
-def _finished(
-    waiting: NodeFile, grouped: Mapping[str, Grouped], recipe: Recipe, alone: Mapping[str, Draft]
-) -> Iterator[TextNode]:
-    """Yield all leaves in their order, in which an index has its documents."""
-    for first in range(0, len(waiting), AT_ONCE):
-        numbers = range(first, min(first + AT_ONCE, len(waiting)))
-        leaves = [Draft.of(*waiting[number]) for number in numbers]
-        for leaf in leaves:
-            if leaf.id in grouped:
-                leaf.note(**grouped[leaf.id]._asdict())
-        note_models(leaves, recipe)
-        yield from (alone.get(leaf.id, leaf).finished() for leaf in leaves)

@@ -123,20 +123,17 @@ class BatchApi:
 
         Some services send the whole list for every page.
         """
-        try:
-            first = _unless_gone(first_page)
-        except AttributeError as error:  # what the client raises for a web page
-            raise UnexpectedAnswerError("The service sent no list.") from error
-        if first is None:
-            raise self.is_missing()
         items = dict[str, Any]()
-        for page in first.iter_pages():
-            if not isinstance(page.data, list):
-                raise UnexpectedAnswerError("The service sent no list.")
-            more = {item.id: item for item in page.data}
-            if more.keys() <= items.keys():
-                break
-            items |= more
+        try:
+            if (first := _unless_gone(first_page)) is None:
+                raise self.is_missing()
+            for page in first.iter_pages():
+                more = {item.id: item for item in page.data}
+                if more.keys() <= items.keys():
+                    break
+                items |= more
+        except (AttributeError, TypeError) as error:  # of a web page, or of items without ids
+            raise UnexpectedAnswerError("The service sent no list.") from error
         return [*items.values()]
 
 

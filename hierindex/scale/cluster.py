@@ -103,9 +103,7 @@ def task(function: Callable[..., Any], *arguments: Any, n_results: int = 1) -> A
 
     If the process dies, another starts again.
     """
-    import ray
-
-    remote = ray.remote(_checked).options(
+    remote = _remote_check().options(
         num_returns=n_results, scheduling_strategy="SPREAD", max_retries=DEATHS
     )
     return remote.remote(code_version(), function, *arguments)
@@ -173,6 +171,14 @@ def check_code(expected: str) -> None:
             f"The build was started by hierindex {expected}, but a worker on "
             f"{host()} has {code_version()}; install the same on all machines."
         )
+
+
+@cache
+def _remote_check() -> Any:
+    """Return the remote function of all tasks; Ray sends each that it is given to all processes."""
+    import ray
+
+    return ray.remote(_checked)
 
 
 def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:

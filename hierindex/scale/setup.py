@@ -67,7 +67,7 @@ class Setup:
         """Describe the hierarchy of a job; `actor` asks its language model."""
         fields = {"embed_model": None, "summarizer": None, "progress": silent, "cache": None}
         bare, model = job.hierarchy.model_copy(update=fields), job.hierarchy.embedder.embed_model
-        bare._embedder = None
+        bare._embedder, bare._summarizer = None, as_summarizer(None)
         return cls(
             hierarchy=bare,
             load_model=_loading(model),

@@ -2,17 +2,17 @@
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.errors import FallbackWarning, WindowWarning
-from hierindex.hierarchy.grown_documents import GrownDocuments
+from hierindex.hierarchy.grown_parts import GrownPart
 from hierindex.hierarchy.growth import Aside, Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.parts import Part
@@ -44,6 +44,10 @@ class Worker:
 
     def __init__(self) -> None:
         self._hierarchy: Hierarchy | None = None
+        self._loading = Lock()  # as calls run side by side
+        self._said: list[tuple[type[Warning], str]] = []
+        warnings.simplefilter("always")
+        warnings.showwarning = self._note
 
     def check(self, code: str) -> None:
         """Raise InputError if this process has other code than the one that started a build."""
@@ -51,43 +55,42 @@ class Worker:
 
     def load(self, setup: Setup) -> None:
         """Load the models of a build; see `Setup.loaded`."""
-        if self._hierarchy is None:  # also after another process has died in its place
-            self._hierarchy = setup.loaded()
+        self._loaded(setup)
 
-    def grow(self, setup: Setup, part: Part) -> tuple[GrownDocuments, Done]:
+    def grow(self, setup: Setup, part: Part) -> tuple[GrownPart, Done]:
         """Read, split, embed and summarise the documents of a part, and write finished nodes."""
         hierarchy = self._loaded(setup)
         splitter = sentence_splitter(hierarchy.embedder.embed_model, setup.chunk_size)
-        with _noted() as said:
-            chunks = part.chunks(splitter, silent, setup.cache.readings)
-            grown = hierarchy.grower(setup.cache, silent).documents(chunks, finish=True)
-        done = Done(setup.place.write(grown.finished), said)
-        return replace(grown, finished=()), done
+        chunks = part.chunks(splitter, silent, setup.cache.readings)
+        grown = hierarchy.grower(setup.cache, silent).documents(chunks, finish=True)
+        return replace(grown, finished=()), self._done(setup.place.write(grown.finished))
 
     def above(self, setup: Setup, trees: Sequence[Any]) -> tuple[Grown, Done]:
         """Grow the levels above the trees of documents, given by reference, and write all nodes."""
-        hierarchy = self._loaded(setup)
-        rows, grower = Fragments(setup.place), hierarchy.grower(setup.cache, setup.progress)
-        with _noted() as said, NodeFile(setup.place.connection) as waiting:
+        hierarchy, rows = self._loaded(setup), Fragments(setup.place)
+        grower = hierarchy.grower(setup.cache, setup.progress)
+        with NodeFile(setup.place.connection) as waiting:
             aside = Aside(rows.add, waiting, setup.part)
             grown = grower.above(map(result_of, trees), aside=aside)
-        return grown, Done(rows.written, said)
+        return grown, self._done(rows.written)
 
     def _loaded(self, setup: Setup) -> Hierarchy:
-        self.load(setup)
-        assert self._hierarchy is not None
-        return self._hierarchy
+        with self._loading:
+            if self._hierarchy is None:  # also after another process has died in its place
+                self._hierarchy = setup.loaded()
+            return self._hierarchy
 
+    def _note(
+        self, message: Warning | str, category: type[Warning], *where: object, **more: object
+    ) -> None:
+        """Note a warning in place of showing it; see `warnings.showwarning`."""
+        if issubclass(category, REPORTED):
+            self._said.append((category, str(message)))
 
-@contextmanager
-def _noted() -> Iterator[list[tuple[type[Warning], str]]]:
-    """Give a list that has the warnings of the block when it ends, each once."""
-    said = list[tuple[type[Warning], str]]()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield said
-    of = {(w.category, str(w.message)) for w in caught if issubclass(w.category, REPORTED)}
-    said += sorted(of, key=str)
+    def _done(self, written: Written) -> Done:
+        """Return what was written, with the warnings since the last time, each once."""
+        said, self._said = self._said, []
+        return Done(written, [*dict.fromkeys(said)])
 
 
 def read(

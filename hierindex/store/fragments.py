@@ -9,7 +9,7 @@ import asyncio
 import json
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,7 +43,7 @@ class Place:
 
     database: str
     name: str
-    storage_options: dict[str, str] | None = None
+    storage_options: dict[str, str] | None = field(default=None, repr=False)
 
     @property
     def uri(self) -> str:

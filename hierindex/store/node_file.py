@@ -7,6 +7,7 @@ import numpy as np
 from llama_index.core.schema import TextNode
 from numpy.typing import NDArray
 
+from hierindex.errors import InputError
 from hierindex.store.connection import Connection
 from hierindex.store.rows import not_json
 from hierindex.store.waiting_file import WaitingFile
@@ -31,8 +32,12 @@ class NodeFile(WaitingFile):
         Raises
         ------
         InputError
-            If its metadata are not JSON or its text is not Unicode.
+            If its vector has another dimension than those before, its metadata are not JSON, or
+            its text is not Unicode.
         """
+        if len(self) and len(x) != self._n_dims:
+            widths = sorted([self._n_dims, len(x)])
+            raise InputError(f"Embeddings must have one dimension, got {widths}.")
         self._n_dims = len(x)
         try:
             data = json.dumps(node.to_dict(), ensure_ascii=False).encode()
