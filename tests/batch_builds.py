@@ -32,6 +32,10 @@ class Kept(dict):
     def note(self, key, text):
         self[key] = text
 
+    def note_first(self, key, text):
+        self[key] = self.get(key) or text
+        return self[key]
+
     @property
     def n_completions(self):
         return sum("The passages" in text for text in self.values())

@@ -81,6 +81,18 @@ class TextCache:
         with optional(), self._database.transaction() as connection:
             connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, text))
 
+    def note_first(self, key: str, text: str) -> str:
+        """Store a note unless there is one, and return the one that is there."""
+        rows: list[tuple[str]] = []
+        with optional(), self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO notes VALUES (?, ?)"
+                " ON CONFLICT (key) DO UPDATE SET text = excluded.text WHERE text = ''",
+                (key, text),
+            )
+            rows = connection.execute("SELECT text FROM notes WHERE key = ?", (key,)).fetchall()
+        return next((noted for (noted,) in rows), text)
+
     def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
         """Store the texts and details of summaries by key, in one transaction."""
         self._keep(

@@ -89,8 +89,13 @@ class Job:
 
         Each part waits for batches of its own, so with `--llm-batch` it is as large as a batch.
         """
+        return MOST_LINES if self.is_batched else PART
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether summaries are written in batches, which are waited for."""
         rewriter = getattr(self.hierarchy._summarizer, "rewriter", None)
-        return MOST_LINES if getattr(rewriter, "batch", False) else PART
+        return bool(getattr(rewriter, "batch", False))
 
     def parts(self, most: int | None = None) -> Iterator[Part]:
         """Yield the documents to grow a tree over, in parts of about so many chunks, in order.

@@ -27,6 +27,9 @@ class Memory(Protocol):
     def note(self, key: str, text: str) -> None:
         """Store a note."""
 
+    def note_first(self, key: str, text: str) -> str:
+        """Store a note unless there is one, and return the one that is there."""
+
 
 class Owner:
     """A call that sends files for an index, while its `with` block lasts.
@@ -66,10 +69,7 @@ class Owner:
         """Random name of the index, which its memory has from here on."""
         if self._memory is None:
             return self._call
-        known = self._memory.noted(self._key)
-        if not known:
-            self._memory.note(self._key, self._call)
-        return known or self._call
+        return self._memory.note_first(self._key, self._call)
 
     def has_sent_nothing(self) -> None:
         """Note that the service has no files of the index."""

@@ -60,7 +60,9 @@ class Sent:
         if not counts or not counts.total:  # as long as it is validated
             return f"batch {self.batch.status}"
         failed = f", {counts.failed:,} failed" if counts.failed else ""
-        return f"batch {self.batch.status}, {counts.completed or 0:,} of {counts.total:,} done{failed}"
+        return (
+            f"batch {self.batch.status}, {counts.completed or 0:,} of {counts.total:,} done{failed}"
+        )
 
     def fault(self) -> str:
         """Return the service's words on its first fault, and the number of the others."""

@@ -20,6 +20,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 PATIENCE = 4.0  # seconds in which an address must answer, twice
+A_MOMENT = 0.2  # seconds between looks at the progress
 DEATHS = 3  # of a process that are put up with
 
 
@@ -115,7 +116,10 @@ def elsewhere(function: Callable[[], T]) -> T:
 
 
 def in_turn(
-    workers: Sequence[T], items: Iterable[S], call: Callable[[T, S], Sequence[Any]]
+    workers: Sequence[T],
+    items: Iterable[S],
+    call: Callable[[T, S], Sequence[Any]],
+    meanwhile: Callable[[], None],
 ) -> Iterator[Sequence[Any]]:
     """Yield the references to the results of a call for each item, in order, as they are there.
 
@@ -127,6 +131,8 @@ def in_turn(
     items : iterable
     call : callable
         Returns the references, given a worker and an item.
+    meanwhile : callable
+        Called every moment.
     """
     import ray
 
@@ -142,7 +148,8 @@ def in_turn(
             yield done.pop(n_given)
             n_given += 1
         elif running:
-            ready, _ = ray.wait([*running], num_returns=1, fetch_local=False)
+            ready, _ = ray.wait([*running], timeout=A_MOMENT, fetch_local=False)
+            meanwhile()
             for reference in ready:
                 place, worker, references = running.pop(reference)
                 done[place] = references

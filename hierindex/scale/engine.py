@@ -31,7 +31,7 @@ from hierindex.scale.cluster import (
     task,
 )
 from hierindex.scale.setup import Setup, language_model
-from hierindex.scale.shared import Shared, shared_cache, watched
+from hierindex.scale.shared import Shared, report_steps, shared_cache, watched
 from hierindex.scale.worker import Done, Worker, load_document, read
 from hierindex.store.fragments import Fragments
 from hierindex.store.vector_store import HierarchyStore
@@ -109,23 +109,26 @@ class _OnCluster:
         with _workers(self.n_workers) as workers:
             setup = ray.put(Setup.of(job, rows.place, self.actor))
             each_of(worker.load.remote(setup) for worker in workers)
-            trees = [*_documents(job, rows, workers, setup)]
+            trees = [*_documents(job, rows, workers, setup, self.actor)]
             above = workers[0].above.options(concurrency_group=ABOVE, num_returns=2)
             grown, done = above.remote(setup, trees)
             _add(rows, watched(done, self.actor, job.progress))
             return cast(Grown, result_of(grown))
 
 
-def _documents(job: Job, rows: Fragments, workers: Sequence[Any], setup: Any) -> Iterator[Any]:
+def _documents(
+    job: Job, rows: Fragments, workers: Sequence[Any], setup: Any, actor: Any
+) -> Iterator[Any]:
     """Yield references to the trees of parts in order, and add the rows of finished nodes."""
     documents, n_done = job.revision.read, 0
-    n_parts = PARTS * len(workers)
+    n_parts = len(workers) * (1 if job.is_batched else PARTS)
     most = min(job.part, 1 + sum(each.n_chunks for each in documents) // n_parts)
     parts = [*job.parts(most)]
     found = in_turn(
         workers,
         parts,
         lambda worker, part: worker.grow.options(num_returns=2).remote(setup, part),
+        meanwhile=partial(report_steps, actor, job.progress),
     )
     for part, (grown, done) in zip(parts, found, strict=True):
         _add(rows, result_of(done))

@@ -20,6 +20,7 @@ from hierindex.progress import Progress, silent
 from hierindex.scale.cluster import host
 from hierindex.scale.shared import SharedProgress, SharedRewriter
 from hierindex.store.fragments import Place
+from hierindex.summarize.choice import as_summarizer
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Summarizer
 from hierindex.summarize.two_stage import Rewriter

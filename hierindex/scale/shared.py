@@ -13,14 +13,13 @@ from hierindex.cache.file import Cache, open_cache
 from hierindex.errors import SourceError
 from hierindex.llm.service import Service
 from hierindex.progress import Progress
-from hierindex.scale.cluster import result_of
+from hierindex.scale.cluster import A_MOMENT, result_of
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.requests import Complete, Requests
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
 KINDS = ("vectors", "texts", "readings")  # fields of `Cache`
-A_MOMENT = 0.2  # seconds between looks at the progress
 
 
 class Shared:
@@ -50,7 +49,7 @@ class Shared:
     async def begin(self, rewriter: LLMRewriter) -> None:
         """Set the language model, and the limits of all of its requests."""
         self._rewriter = _Bounded(rewriter)
-        self._resources = Resources(completions=self._cache.texts)
+        self._resources = Resources(completions=self._cache.texts, progress=self._note)
 
     async def rewrite(self, texts: Sequence[str], max_tokens: int) -> list[Rewrite]:
         """Rewrite texts by the language model."""
@@ -64,6 +63,9 @@ class Shared:
 
     async def step(self, stage: str, *step: Any) -> None:
         """Note the last step of a stage; see `Progress`."""
+        self._note(stage, *step)
+
+    def _note(self, stage: str, *step: Any) -> None:
         self._steps[stage] = step
 
     async def steps(self) -> dict[str, tuple[Any, ...]]:
@@ -140,9 +142,14 @@ def watched(reference: Any, actor: Any, progress: Progress) -> Any:
     waiting = [reference]
     while waiting:
         _, waiting = ray.wait(waiting, timeout=A_MOMENT)
-        for stage, step in result_of(actor.steps.remote()).items():
-            progress(stage, *step)
+        report_steps(actor, progress)
     return result_of(reference)
+
+
+def report_steps(actor: Any, progress: Progress) -> None:
+    """Report the steps that the actor was told since the last call."""
+    for stage, step in result_of(actor.steps.remote()).items():
+        progress(stage, *step)
 
 
 class SharedCache:

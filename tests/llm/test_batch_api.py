@@ -30,6 +30,14 @@ def test_a_service_without_batches_is_an_error(fault, first):
         rewrite(server)
 
 
+def test_a_web_page_as_the_second_page_of_a_list_is_an_error():
+    server = BatchServer(page=1, api_faults=lambda number: WEB_PAGE if number else None)
+    for _ in range(2):
+        server.add("", "other.jsonl", "batch")
+    with server, pytest.raises(ModelError, match=r"no Batch API at http.*; leave out --llm-batch"):
+        rewrite(server)
+
+
 def test_nothing_listening_is_an_error():
     with BatchServer() as server:
         pass
