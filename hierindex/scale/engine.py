@@ -174,7 +174,7 @@ def _workers(n: int | None) -> Iterator[list[Any]]:
         num_gpus=1 if n_gpus else 0,
         scheduling_strategy="SPREAD",
         max_restarts=DEATHS,
-        max_task_retries=-1,  # while the worker lives again
+        max_task_retries=DEATHS,
         concurrency_groups={ABOVE: 1},
     )(Worker)
     n = n or n_gpus or max(1, int(there.get("CPU", 1)) // CPUS)
