@@ -57,8 +57,14 @@ class ByMixture:
         """Return clusters within the caps, or None if no cluster has two rows."""
         if self.per_document:
             documents = np.split(np.arange(len(rows)), document_starts(rows.document)[1:])
-            return self.of_pools(rows, documents)
-        return self.of_pools(rows, self.pools(rows.X))
+            return self.of_pools(
+                rows, [d[pool] for d in documents for pool in self.pools(rows.X[d])]
+            )
+        pools = self.pools(rows.X)
+        M = self.of_pools(rows, pools)
+        if M is None and len(pools) > 1:  # single rows of two pools may still share a group
+            M = bounded(one_hot(np.arange(len(rows))), rows.X, rows.n_tokens, self.caps)
+        return M if M is not None and M.shape[1] < len(rows) else None
 
     def pools(self, X: Floats2d) -> list[Ints1d]:
         """Return the rows of each pool of similar rows, which are clustered by themselves."""
@@ -74,8 +80,6 @@ class ByMixture:
     def _clusters(self, rows: Rows) -> Membership:
         if self.caps.hold(int(rows.n_tokens.sum()), len(rows)):
             return one_hot(np.zeros(len(rows), dtype=np.int64))
-        if len(rows) > self.max_pool:
-            return _each(self.pools(rows.X), rows, self._clusters)
         M = mixture(rows.X, model=self.model, seed=self.seed)
         return bounded(M, rows.X, rows.n_tokens, self.caps)
 
