@@ -59,7 +59,7 @@ class Hierarchy(TransformComponent):
     summary_tokens : int
         Maximum tokens of a summary, counted by the embedding model's tokenizer.
     max_tokens, max_children : int
-        Maximum tokens and number of children of a group; see `bounded`.
+        Maximum sum of the tokens of a group's children, and maximum number of children.
     mixture : Mixture
         Settings of the Gaussian mixtures that group nodes across documents.
     max_levels : int, optional
