@@ -89,7 +89,8 @@ def print_piece(text: str) -> None:
 def print_note(sentence: str) -> None:
     """Print a sentence on one line of standard error, without passwords of URLs."""
     line = visible(re.sub(r"[ \t\r\n]+", " ", without_password(sentence)).strip())
-    sys.stderr.write(f"hierindex: {line}\n")  # `typer.echo` would write across progress bars
+    if sys.stderr is not None:  # it is if it was closed from the start
+        sys.stderr.write(f"hierindex: {line}\n")  # `typer.echo` would write across progress bars
 
 
 def note_next(sentence: str, *command: str, as_json: bool) -> None:
