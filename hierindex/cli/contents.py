@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from hierindex.cli.numbers import counted
 from hierindex.cli.output import terminal_width
-from hierindex.cli.text import counted
 
 TITLE = 16  # columns that a title has at least
 DRAWN = "├─ ", "└─ ", "│  ", "   "

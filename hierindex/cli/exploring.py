@@ -73,7 +73,7 @@ def report(
 
 
 def _written(written: dict[str, Any]) -> str:
-    from hierindex.cli.text import counted
+    from hierindex.cli.numbers import counted
 
     size = f"{written['bytes'] / 1e6:.1f} MB"
     line = f"Wrote {written['path']}: {counted(written['nodes'], 'node')}, {size}."

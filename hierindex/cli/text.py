@@ -2,11 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
 
+from hierindex.cli.numbers import counted, number, price_of, range_of
 from hierindex.cli.output import terminal_width, wrapped
 from hierindex.record import TITLES_BETWEEN
 
@@ -120,33 +121,12 @@ def estimated(estimate: dict[str, Any]) -> str:
         ("price (maximum)", estimate["price"]),
         ("price with --llm-batch (maximum)", estimate["batch_price"]),
     ]
-    shown = [(name, _range(n)) for name, n in rows]
-    shown += [(name, _range(n, _price)) for name, n in prices if n is not None]
+    shown = [(name, range_of(n)) for name, n in rows]
+    shown += [(name, range_of(n, price_of)) for name, n in prices if n is not None]
     costs = table(("", "estimate"), shown)
-    levels = [{"level": x["level"], "nodes": _range(x["nodes"])} for x in estimate["levels"]]
+    levels = [{"level": x["level"], "nodes": range_of(x["nodes"])} for x in estimate["levels"]]
     caption = "Nodes that would be grouped:\n" if changed["unchanged"] else ""
     return f"{changes}\n\n{caption}{_levels(levels)}\n\n{costs}"
-
-
-def _number(value: float | str | None) -> str:
-    match value:
-        case None:
-            return ""
-        case str():
-            return value
-        case int():
-            return f"{value:,}"
-    return f"{round(value, 2) + 0.0:.2f}"  # no -0.00
-
-
-def _price(price: float) -> str:
-    """Format a price; below 1 in hundredths of a cent, of which a small build costs some."""
-    return f"{price:,.2f}" if price >= 1 else f"{price:.4f}"
-
-
-def _range(n: Any, formatted: Callable[[Any], str] = _number) -> str:
-    """Format a number, or the pair of its bounds."""
-    return " to ".join(map(formatted, n if isinstance(n, list | tuple) else [n]))
 
 
 def timed(report: dict[str, Any]) -> str:
@@ -183,17 +163,6 @@ def described(info: dict[str, Any]) -> str:
 def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
     """Format a table of levels, from the top down, with a column for each key."""
     return table(levels[0], (level.values() for level in reversed(levels)))
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is one.
-
-    >>> counted(1, "chunk"), counted(2, "chunk"), counted(1200, "summary")
-    ('1 chunk', '2 chunks', '1,200 summaries')
-    """
-    if n != 1:
-        noun = re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
-    return f"{n:,} {noun}"
 
 
 def node_shown(node: dict[str, Any]) -> str:
@@ -287,7 +256,7 @@ def _named(citation: dict[str, Any]) -> str:
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """Format a table whose first column is left-aligned and whose others are right-aligned."""
-    cells = [[*head], *([_number(value) for value in row] for row in rows)]
+    cells = [[*head], *([number(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = (
         "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])

@@ -39,7 +39,8 @@ def verify(
 
 def verified(outcome: dict[str, Any]) -> str:
     """Format the outcome of a verification: a table of checks, problems and what to do."""
-    from hierindex.cli.text import counted, table
+    from hierindex.cli.numbers import counted
+    from hierindex.cli.text import table
 
     rows = [(check["name"], check["checked"], check["count"]) for check in outcome["checks"]]
     parts = [table(("check", "checked", "problems"), rows), *_problems(outcome["checks"])]
