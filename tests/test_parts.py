@@ -22,7 +22,7 @@ from hierindex.hierarchy import pools
 from hierindex.hierarchy.growth import Aside
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.nodes import Draft
-from hierindex.indexing import build
+from hierindex.indexing import job
 from hierindex.indexing.parts import parted
 from hierindex.store.row_file import RowFile
 
@@ -79,8 +79,8 @@ def test_of_pools_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, op
 @pytest.mark.parametrize("most", [1, 20])
 def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, most):
     indices, texts = {}, documents(0)
-    for size in (build.PART, most):
-        monkeypatch.setattr(build, "PART", size)
+    for size in (job.PART, most):
+        monkeypatch.setattr(job, "PART", size)
         indices[size] = HierarchicalIndex.build(
             given(texts), tmp_path / str(size), hierarchy=hierarchy(**options), chunk_size=60
         )
@@ -97,12 +97,12 @@ def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, mo
         insert(random.Random(seed), edited)
     del edited["1.md"]
     for size, index in indices.items():
-        monkeypatch.setattr(build, "PART", size)
+        monkeypatch.setattr(job, "PART", size)
         index.update(given(edited))
         index.delete("1.md")
     assert held(whole) == held(in_parts)
     for size, index in indices.items():
-        monkeypatch.setattr(build, "PART", size)
+        monkeypatch.setattr(job, "PART", size)
         index.regrow()
     assert held(whole) == held(in_parts)
 
@@ -110,7 +110,7 @@ def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, mo
 def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
     """What was written to the file is not kept until the end."""
     written, usual = [], RowFile.add
-    monkeypatch.setattr(build, "PART", 1)
+    monkeypatch.setattr(job, "PART", 1)
 
     def add(rows, nodes):
         nodes = [*nodes]
@@ -187,7 +187,7 @@ def test_what_cannot_wait_is_named(tmp_path):
 
 
 def test_progress_counts_all_documents(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "PART", 1)
+    monkeypatch.setattr(job, "PART", 1)
     seen = []
     texts = documents(2)
     HierarchicalIndex.build(

@@ -10,6 +10,7 @@ from llama_index.core.schema import TextNode
 
 from hierindex.errors import InputError
 from hierindex.indexing.reading import ReadDocument
+from hierindex.llm.usage import Usage
 from hierindex.read.documents import Skipped
 from hierindex.store.prefilter import CHUNKS, of_documents
 from hierindex.store.rows import to_nodes
@@ -159,6 +160,15 @@ class Revision:
         same = self.before.keys() == self.after.keys()
         remembered = self.was.moved(self.moved) == self.remembered
         return same and remembered and not self.read and not self.anew
+
+    def report(self, settings: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
+        """Return what is stored with the next generation, see `Snapshot.report`."""
+        remembered = replace(self.remembered, settings=settings)
+        return {
+            **asdict(remembered),
+            "usage": asdict(usage),
+            "changes": asdict(self.changes),
+        }
 
 
 def held_documents(snapshot: Snapshot) -> dict[str, Origin]:

@@ -14,7 +14,7 @@ from hierindex.store.row_file import RowFile
 from hierindex.store.vector_store import HierarchyStore
 
 if TYPE_CHECKING:
-    from hierindex.indexing.build import Job
+    from hierindex.indexing.job import Job
 
 
 Rows = RowFile | Fragments

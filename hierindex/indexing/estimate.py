@@ -13,8 +13,9 @@ from hierindex.cache.file import Cache, cache_file, open_cache
 from hierindex.embed.model_identity import fingerprint
 from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.build import Job, held_by
+from hierindex.indexing.build import held_by
 from hierindex.indexing.changes import ChangedDocuments, Remembered, Revision, held_documents
+from hierindex.indexing.job import Job
 from hierindex.indexing.reading import file_reader
 from hierindex.indexing.revisions import Source, built, checked
 from hierindex.progress import Progress

@@ -283,7 +283,8 @@ class RevisableTree(AnsweringTree):
 
     def _revise(self, what: str, change: "Revise", **given: Any) -> "BuildReport":
         """Publish a revision of the index; `given` are the fields of `Given`."""
-        from hierindex.indexing.build import Job, check_writable, publish_moved
+        from hierindex.indexing.build import check_writable, publish_moved
+        from hierindex.indexing.job import Job
         from hierindex.indexing.update import Given, revise
 
         check_writable(self.store.uri)

@@ -14,8 +14,8 @@ from hierindex.cache.vectors import text_digest
 from hierindex.embed.model_identity import built_precision, fingerprint
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.build import Job
 from hierindex.indexing.changes import Documents, Remembered, Revision, held_documents
+from hierindex.indexing.job import Job
 from hierindex.indexing.reading import ReadFiles, file_reader
 from hierindex.indexing.settings import (
     Settings,

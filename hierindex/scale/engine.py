@@ -14,8 +14,8 @@ from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError, SourceError
 from hierindex.hierarchy.growth import Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.build import Job
 from hierindex.indexing.engine import AtWork, Rows
+from hierindex.indexing.job import Job
 from hierindex.indexing.reading import ReadDocument
 from hierindex.progress import Progress
 from hierindex.read.documents import Skipped

@@ -15,7 +15,7 @@ from hierindex.embed.model_identity import fingerprint
 from hierindex.embed.openvino import OpenVinoEmbedding
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.build import Job
+from hierindex.indexing.job import Job
 from hierindex.progress import Progress, silent
 from hierindex.scale.cluster import host
 from hierindex.scale.shared import SharedProgress, SharedRewriter

@@ -9,7 +9,7 @@ import pytest
 from hierindex import HierarchyStore, NodeRecord
 from hierindex.embed.runtime import fastest_precision
 
-BUILDING = "hierindex.indexing.build.Job.publish"
+BUILDING = "hierindex.indexing.job.Job.publish"
 ASKING = "hierindex.respond.answering_tree.AnsweringTree.ask"
 INTERRUPTED = {
     "build docs --index new": BUILDING,

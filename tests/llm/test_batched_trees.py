@@ -14,7 +14,7 @@ from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo,
 
 from hierindex import HierarchicalIndex
 from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
-from hierindex.indexing import build
+from hierindex.indexing import job
 from hierindex.summarize.two_stage import TwoStageSummarizer
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
@@ -91,7 +91,7 @@ def index_of(server, folder, names, kind=SemanticHierarchy, *, llm=None, **optio
 def test_an_index_takes_one_batch_a_level_in_however_many_parts_it_would_grow(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(build, "PART", 1)
+    monkeypatch.setattr(job, "PART", 1)
     with BatchServer() as server:
         index = index_of(server, tmp_path, "abcd")
     assert len(sizes(server)) == len(index.info()["levels"]) - 1 > 2

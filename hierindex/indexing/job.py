@@ -1,0 +1,183 @@
+"""Growing and publishing the tree of what an index is to hold."""
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.schema import BaseNode, MetadataMode
+
+from hierindex.cache.file import Cache
+from hierindex.cache.vectors import text_digest
+from hierindex.hierarchy.earlier import EarlierTree
+from hierindex.hierarchy.growth import Grown
+from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.indexing.changes import Revision, chunks_per_document, kept_chunks
+from hierindex.indexing.engine import HERE, Rows, Workers
+from hierindex.indexing.parts import Part, parted
+from hierindex.indexing.report import BuildReport, reported
+from hierindex.indexing.settings import settings_of
+from hierindex.llm.batch_file import MOST_LINES
+from hierindex.progress import Progress
+from hierindex.read.split import sentence_splitter
+from hierindex.store.prefilter import by_texts
+from hierindex.store.row_file import RowFile
+from hierindex.store.rows import EMBEDDED, embedded_text
+from hierindex.store.snapshot import Snapshot
+from hierindex.store.vector_store import HierarchyStore
+from hierindex.threads import iterated, wait_for
+from hierindex.timing import Stopwatch
+
+PART = 10_000  # chunks, about, that are read and grown at once; see `Job.part`
+
+
+@dataclass(frozen=True)
+class Job:
+    """A revision of an index, and what it takes to grow its tree.
+
+    Attributes
+    ----------
+    revision : Revision
+    store : HierarchyStore
+    snapshot : Snapshot
+        Of what the index holds.
+    hierarchy : Hierarchy
+    splitter : NodeParser or None
+    chunk_size : int or None
+    cache : Cache
+    progress : Progress
+    watch : Stopwatch
+    purge : bool
+        Whether nothing of earlier generations may remain in the index.
+    workers : Workers
+    """
+
+    revision: Revision
+    store: HierarchyStore
+    snapshot: Snapshot
+    hierarchy: Hierarchy
+    splitter: NodeParser | None
+    chunk_size: int | None
+    cache: Cache
+    progress: Progress
+    watch: Stopwatch
+    purge: bool = False
+    workers: Workers = HERE
+
+    @property
+    def is_anew(self) -> bool:
+        """Whether the whole tree is grown, instead of what changes of the one that there is."""
+        return self.revision.anew or not self.snapshot.exists
+
+    @property
+    def part(self) -> int:
+        """Number of chunks, about, that are read and grown at once.
+
+        Each part waits for batches of its own, so with `--llm-batch` it is as large as a batch.
+        """
+        return MOST_LINES if self.is_batched else PART
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether summaries are written in batches, which are waited for."""
+        rewriter = getattr(self.hierarchy._summarizer, "rewriter", None)
+        return bool(getattr(rewriter, "batch", False))
+
+    def parts(self, most: int | None = None) -> Iterator[Part]:
+        """Yield the documents to grow a tree over, in parts of about so many chunks, in order.
+
+        These are the documents that were read, and if all of the tree is grown, the others that
+        the index holds.
+        """
+        after, read = self.revision.after, {each.doc_id: each for each in self.revision.read}
+        with self.watch("load"):
+            kept = chunks_per_document(self.snapshot) if self.is_anew else {}
+        sizes = {d: read[d].n_chunks if d in read else kept.get(d, 0) for d in after}
+        for documents in parted(sizes, most or self.part):
+            with self.watch("load"):
+                held = kept_chunks(self.snapshot, kept.keys() & documents - read.keys())
+                self.cache.use(chunk.get_content(MetadataMode.EMBED) for chunk in held)
+            origins = {document: after[document] for document in documents}
+            yield Part(
+                origins, held, [read[document] for document in documents if document in read]
+            )
+
+    def chunks(self) -> Iterator[list[BaseNode]]:
+        """Yield the chunks of the parts; all chunks of a document are in one part."""
+        with self.watch("load"):
+            splitter = self.splitter or sentence_splitter(
+                self.hierarchy.embedder.embed_model, self.chunk_size
+            )
+        n_split, n_read = 0, len(self.revision.read)
+        for part in self.parts():
+            with self.watch("split"):
+                progress = _of_all(self.progress, n_split, n_read)
+                chunks = part.chunks(splitter, progress, self.cache.readings)
+            n_split += len(part.read)
+            yield chunks
+
+    def earlier(self) -> EarlierTree | None:
+        """Return the tree that the index holds; None if all of it is grown anew."""
+        if self.is_anew:
+            return None
+        revision = self.revision
+        changed = revision.before.keys() - revision.kept
+        return EarlierTree(self.snapshot, changed, [*revision.after])
+
+    def publish(self) -> BuildReport:
+        """Grow the tree and publish it in place of the one that the index holds."""
+        cache, hashes = self.cache, {of.document_hash for of in self.revision.after.values()}
+        is_clean = cache.holds_only({of.document_hash for of in self.revision.before.values()})
+        cache.begin(hashes)
+        with self.workers.rows(self.store) as rows:
+            grown = self.workers.grown(self, rows)
+            with self.watch("write"):
+                self.progress("write", 0, 1)
+                gone = wait_for(self.snapshot.nodes(grown.gone))
+                held = wait_for(self.snapshot.columns("id", node_ids=grown.made))["id"]
+                generation = self._write(grown, rows)
+                self._forget(gone, grown.made.difference(held), is_clean=is_clean)
+                self.progress("write", 1, 1)
+        return reported(self.revision, grown, generation, self.watch)
+
+    def _write(self, grown: Grown, rows: Rows) -> int:
+        """Write what was grown and return the generation."""
+        revision = self.revision
+        settings = settings_of(self.hierarchy, self.splitter, self.chunk_size)
+        if not revision.read:  # with no splitter
+            settings["splitter"] = revision.was.settings.get("splitter")
+        report = revision.report(settings, grown.usage)
+        if self.is_anew:
+            return self.store.replace(rows, report, purge=self.purge)
+        assert isinstance(rows, RowFile)  # others take whole trees
+        return self.store.revise(rows, grown.gone, report, purge=self.purge, moved=revision.moved)
+
+    def _forget(self, gone: Sequence[BaseNode], new: Set[str], *, is_clean: bool) -> None:
+        """Delete what the cache has of text that the index no longer holds.
+
+        Parameters
+        ----------
+        gone : Sequence[BaseNode]
+            The nodes that the tree no longer has.
+        new : Set[str]
+            Ids of those that it did not have, for which the cache was used.
+        is_clean : bool
+            Whether the cache had nothing of other documents than the index before.
+        """
+        if self.is_anew:
+            changes = self.revision.changes
+            is_gone = bool(changes.changed or changes.removed)
+            self.cache.forget_the_rest(something_is_gone=is_gone)
+            return
+        is_all = self.purge or not is_clean
+        where = None if is_all else by_texts({node.get_content(MetadataMode.NONE) for node in gone})
+        batches = iterated(self.store.snapshot().batches(*EMBEDDED, where=where))
+        rows = (row for batch in batches for row in batch.to_pylist())
+        held = {text_digest(embedded_text(row)) for row in rows if row["id"] not in new}
+        texts = {node.get_content(MetadataMode.EMBED) for node in gone}
+        left = {text for text in texts if text_digest(text) not in held}
+        self.cache.forget(left, held if is_all else None)
+
+
+def _of_all(progress: Progress, n_before: int, total: int) -> Progress:
+    """Return the progress of a part of a stage as that of all of it."""
+    return lambda stage, done, of, *cost: progress(stage, n_before + done, total, *cost)
