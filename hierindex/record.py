@@ -16,6 +16,7 @@ LEVEL = "level"
 LEVEL_MAX = "level_max"
 GROUNDING = "grounding"
 WHOLE_DOCUMENT = "whole_document"
+MORE_DOCUMENTS = "more_documents"
 DETAILS = "hierindex"
 FILE_NAME = "file_name"  # metadata key of a document's file name, as LlamaIndex's
 TITLE = "title"  # metadata key of a document's title
@@ -32,6 +33,7 @@ RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_grounding", 
 """Metadata keys of a record."""
 
 NUMBERS = (LEVEL, LEVEL_MAX, GROUNDING)
+MOST_DOCUMENTS = 1_000  # that metadata name
 OLD_KEYS = (*NUMBERS, DETAILS)
 """The same in versions up to 0.1."""
 
@@ -144,6 +146,7 @@ class NodeRecord:
     measured. `whole_document` is the document whose chunks are exactly those under the node, if
     no higher node has the same; else empty. `title` is a heading or a short phrase that names the
     node among its siblings, unlike `title` in the metadata, which is the document's.
+    Metadata name the first 1,000 documents, and `more_documents` is the number of the others.
     `document_hash` is a digest of a chunk's document, and `read_from` its source's absolute path.
     `embed_settings` is JSON of the settings that distinguish embedding models of one name; it is
     empty if the model reveals neither name nor settings.
@@ -165,6 +168,7 @@ class NodeRecord:
     title: str = ""
     document_hash: str = ""
     read_from: str = ""
+    more_documents: int = 0
 
     @property
     def citations(self) -> list[Span]:
@@ -176,9 +180,9 @@ class NodeRecord:
         """Smallest start of the node's sources in their documents; -1 if unknown."""
         return min((span.start for span in self.citations), default=-1)
 
-    def to_metadata(self) -> dict[str, Any]:
-        """Return the metadata entries that store this record."""
-        return as_metadata(vars(self))
+    def to_metadata(self, most: int | None = MOST_DOCUMENTS) -> dict[str, Any]:
+        """Return the metadata entries that store this record, with so many documents at most."""
+        return as_metadata(vars(self), most)
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
@@ -230,17 +234,20 @@ def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
 
 # Compact JSON; `json.dumps` would make an encoder at each call.
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-DETAIL_FIELDS = [field.name for field in fields(NodeRecord) if field.name not in NUMBERS]
+DETAIL_FIELDS = [f.name for f in fields(NodeRecord) if f.name not in (*NUMBERS, MORE_DOCUMENTS)]
 """Fields of a record in the metadata entry `hierindex`, in order."""
 
 
-def as_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
+def as_metadata(record: Mapping[str, Any], most: int | None = MOST_DOCUMENTS) -> dict[str, Any]:
     """Return the metadata entries that store a record, given its fields by name.
 
-    Tuples may be given as lists; the entries are the same.
+    Tuples may be given as lists; the entries are the same. At most so many documents are named.
     """
-    details = to_json({key: record[key] for key in DETAIL_FIELDS})
-    values = (*(record[key] for key in NUMBERS), details)
+    details = {key: record[key] for key in DETAIL_FIELDS}
+    named = record["documents"][:most]
+    if more := record[MORE_DOCUMENTS] + len(record["documents"]) - len(named):
+        details |= {"documents": named, MORE_DOCUMENTS: more}
+    values = (*(record[key] for key in NUMBERS), to_json(details))
     entries = zip(RECORD_KEYS, values, strict=True)
     return {key: value for key, value in entries if value is not None}
 

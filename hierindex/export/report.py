@@ -14,7 +14,7 @@ from hierindex.errors import InputError
 from hierindex.export.nodes import NO_NODES
 from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
-from hierindex.record import NodeRecord, Quote
+from hierindex.record import Quote
 from hierindex.retrieve.reading_order import MANY, ReadingOrder, entries, reading_order
 from hierindex.serve.explorer.inline import inlined, json_in_html
 from hierindex.serve.explorer.views import of_index, quotes_json, titles_of_documents
@@ -91,7 +91,9 @@ async def _report(
     top = None if of is None else await snapshot.node_beginning(of)
     first = None if top is None else order.position(top.node_id)
     nodes = _Nodes(snapshot, order, max_bytes)
-    documents = None if top is None else [*NodeRecord.from_metadata(top.metadata).documents]
+    documents = None
+    if top is not None:
+        (documents,) = (await snapshot.columns("documents", node_ids=[top.node_id]))["documents"]
     titles = await titles_of_documents(snapshot, documents)
     about = await of_index(snapshot) | {"time": snapshot.details()["time"]}
     data: dict[str, Any] = {

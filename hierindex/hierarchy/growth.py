@@ -23,6 +23,7 @@ from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
 from hierindex.llm.usage import Usage
+from hierindex.record import MOST_DOCUMENTS
 from hierindex.store.node_file import NodeFile
 from hierindex.timing import Stopwatch, Timing
 
@@ -203,8 +204,9 @@ class Growth:
             drafts = [draft for draft in drafts if draft.record.level > 0]
             yield from pools.finished(alone)
         drafts.reverse()
+        most = None if self._aside else MOST_DOCUMENTS  # all of them are to be stored
         while drafts:
-            yield drafts.pop().finished()
+            yield drafts.pop().finished(most)
 
     def _all_tallies(self) -> list[Tally]:
         """Return the tallies of all levels; of a tree that is changed, of what was grouped."""

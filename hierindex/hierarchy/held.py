@@ -155,4 +155,7 @@ class HeldTree:
 
 def _draft(row: Mapping[str, Any]) -> Draft:
     """Return a row as a node apart from its record."""
-    return Draft.of(node_of({**row, "vector": None}), np.array(row["vector"], np.float32))
+    draft = Draft.of(node_of({**row, "vector": None}), np.array(row["vector"], np.float32))
+    if draft.record.more_documents:
+        draft.note(documents=tuple(row["documents"]), more_documents=0)
+    return draft

@@ -22,6 +22,7 @@ from hierindex.errors import InputError
 from hierindex.headings import for_chunks
 from hierindex.hierarchy.metadata import Merge, merged_metadata
 from hierindex.record import (
+    MOST_DOCUMENTS,
     PAGE,
     PAGE_BREAK,
     RECORD_KEYS,
@@ -72,10 +73,13 @@ class Draft:
         if any(known[field] != value for field, value in changes.items()):  # most notes say nothing
             self.record = replace(self.record, **changes)
 
-    def finished(self) -> TextNode:
-        """Return the node with its vector, its record as metadata, and its strongest PARENT."""
+    def finished(self, most: int | None = MOST_DOCUMENTS) -> TextNode:
+        """Return the node with its vector, its record as metadata, and its strongest PARENT.
+
+        The record names so many documents at most.
+        """
         self.node.embedding = None if self.vector is None else self.vector.tolist()
-        self.node.metadata |= self.record.to_metadata()
+        self.node.metadata |= self.record.to_metadata(most)
         self.node.relationships.pop(NodeRelationship.PARENT, None)
         if self.record.parents:
             parent = RelatedNodeInfo(node_id=self.record.parents[0][0])

@@ -118,7 +118,8 @@ async def source_passages(snapshot: Snapshot, node: BaseNode, context: int) -> l
     """
     record = NodeRecord.from_metadata(node.metadata)
     order = {document: i for i, document in enumerate(record.documents)}
-    spans = sorted(record.citations, key=lambda span: (order.get(span.document, -1), span.start))
+    last = len(order)  # place of documents that metadata do not name
+    spans = sorted(record.citations, key=lambda s: (order.get(s.document, last), s[:2]))
     chunks = await _chunks(snapshot, {span.document for span in spans}, *COLUMNS)
     passages = [
         stretch.around(span, context)

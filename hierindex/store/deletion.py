@@ -10,11 +10,11 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 
 from hierindex.cache.file import forget
 from hierindex.cache.vectors import text_digest
-from hierindex.record import NodeRecord
 from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
 from hierindex.store.generations import ADDED
 from hierindex.store.prefilter import SUMMARIES, prefilter
+from hierindex.store.rows import node_of
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
@@ -71,9 +71,8 @@ async def doomed(
     columns = await snapshot.columns("id", "level", "documents", node_ids=ids)
     rows = zip(columns["level"], columns["documents"], strict=True)
     documents = {document for level, of in rows if level == 0 for document in of}
-    lost = await snapshot.nodes(await incomplete(snapshot) - ids)
-    of = [NodeRecord.from_metadata(node.metadata).documents for node in lost]
-    also = [node for node, own in zip(lost, of, strict=True) if not documents.isdisjoint(own)]
+    lost = await snapshot.rows(await incomplete(snapshot) - ids)
+    also = [node_of(row) for row in lost if not documents.isdisjoint(row[DOCUMENTS])]
     return [*going, *also]
 
 

@@ -15,7 +15,10 @@ from hierindex.store.snapshot import Snapshot
 
 
 def describe(node: BaseNode) -> dict[str, Any]:
-    """Return a node's text, place in the tree, links and sources as JSON values; no vector."""
+    """Return a node's text, place in the tree, links and sources as JSON values; no vector.
+
+    `documents` names the first 1,000, and `more_documents` is the number of the others.
+    """
     record = NodeRecord.from_metadata(node.metadata)
     return {
         "id": node.node_id,
@@ -26,6 +29,7 @@ def describe(node: BaseNode) -> dict[str, Any]:
         "grounding": record.grounding,
         "n_tokens": record.n_tokens,
         "documents": documents_of(node, record),
+        "more_documents": record.more_documents,
         "parents": [{"id": parent, "weight": weight} for parent, weight in record.parents],
         "children": [child.node_id for child in node.child_nodes or ()],
         "citations": [span.to_json() for span in record.citations],

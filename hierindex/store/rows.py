@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from hierindex.errors import InputError
 from hierindex.record import (
     FILE_NAME,
+    MORE_DOCUMENTS,
     SECTION,
     TITLE,
     NodeRecord,
@@ -43,6 +44,7 @@ NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNod
 
 FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # stored in other columns
 NO_RECORD = vars(NodeRecord())
+NOTHING: Mapping[str, Sequence[str]] = {}
 EMBEDDED = "id", "text", "metadata", "node"
 """Columns that `embedded_text` needs: a record is never embedded."""
 MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
@@ -52,8 +54,16 @@ SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
 
 
-def to_table(nodes: Sequence[BaseNode]) -> pa.Table:
+def to_table(
+    nodes: Sequence[BaseNode], documents: Mapping[str, Sequence[str]] = NOTHING
+) -> pa.Table:
     """Convert nodes to rows; of several nodes with one id, the last is kept.
+
+    Parameters
+    ----------
+    nodes : Sequence[BaseNode]
+    documents : Mapping[str, Sequence[str]]
+        See `all_documents`.
 
     Raises
     ------
@@ -64,7 +74,13 @@ def to_table(nodes: Sequence[BaseNode]) -> pa.Table:
     if not nodes:
         raise InputError("There are no nodes to write.")
     n_dims = len(nodes[0].embedding or ())
-    rows = {node.node_id: {**row_of(node), "vector": _vector(node, n_dims)} for node in nodes}
+    rows = {
+        node.node_id: {
+            **row_of(node, documents.get(node.node_id)),
+            "vector": _vector(node, n_dims),
+        }
+        for node in nodes
+    }
     return as_table(list(rows.values()))
 
 
@@ -88,8 +104,10 @@ def _vector(node: BaseNode, n_dims: int) -> NDArray[np.float32]:
     return x.astype(np.float32)
 
 
-def row_of(node: BaseNode) -> dict[str, Any]:
+def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> dict[str, Any]:
     """Return a node's columns, without its vector.
+
+    Its documents are those that its record names, if they are not given.
 
     Raises
     ------
@@ -108,7 +126,7 @@ def row_of(node: BaseNode) -> dict[str, Any]:
         (node.node_id + text + metadata).encode()
     except (TypeError, ValueError) as error:
         raise not_json(node, error) from error
-    documents = list(record["documents"]) or _own_document(node)
+    documents = list(documents or record["documents"]) or _own_document(node)
     rest = node.to_dict(exclude=FIELDS_APART)
     values = {**(source.metadata if source else {}), **json.loads(metadata)}
     return {
@@ -256,5 +274,11 @@ def _record(row: Mapping[str, Any]) -> dict[str, Any]:
     parents = zip(row["parent_ids"], row["parent_weights"], strict=True)
     grounding = row["grounding"] if row["grounding"] >= 0 else None
     return as_metadata(
-        {**row, **json.loads(row["record"]), "parents": [*parents], "grounding": grounding}
+        {
+            **row,
+            **json.loads(row["record"]),
+            "parents": [*parents],
+            "grounding": grounding,
+            MORE_DOCUMENTS: 0,
+        }
     )

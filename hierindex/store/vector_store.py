@@ -13,6 +13,7 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
+from hierindex.store.all_documents import all_documents
 from hierindex.store.connection import TABLE
 from hierindex.store.deletion import delete_document, delete_nodes
 from hierindex.store.generation_store import GenerationStore
@@ -102,12 +103,14 @@ class HierarchyStore(GenerationStore):
         Raises
         ------
         InputError
-            If a node has no embedding, or one of another dimension than the table's.
+            If a node has no embedding, or one of another dimension than the table's, or names only
+            the first of its documents, and its children are unknown.
         FormatError
             If another version of hierindex wrote the table.
         """
         if nodes:
-            await self._table.upsert(to_table(nodes))
+            documents = await all_documents(nodes, await self.asnapshot())
+            await self._table.upsert(to_table(nodes, documents))
         return [node.node_id for node in nodes]
 
     add = blocking(async_add)

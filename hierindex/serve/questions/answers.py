@@ -61,6 +61,7 @@ class Shown(TypedDict):
     grounding: float | None
     n_tokens: int
     documents: list[str]
+    more_documents: int
     parents: list[Parent]
     children: list[str]
     citations: list[Place]

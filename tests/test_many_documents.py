@@ -1,0 +1,134 @@
+"""Nodes above more documents than their metadata name."""
+
+import pytest
+from fakes import HashingEmbedding
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.schema import Document
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+
+from hierindex import HierarchicalIndex, HierarchyStore, RaptorHierarchy, sentence_splitter
+from hierindex.errors import InputError
+from hierindex.hierarchy.held import HeldTree
+from hierindex.record import DETAILS, MOST_DOCUMENTS, NodeRecord
+from hierindex.store.prefilter import ROOTS
+from hierindex.threads import wait_for
+
+MODEL = HashingEmbedding()
+NUMBER = MOST_DOCUMENTS + 100
+
+
+def texts():
+    return {
+        f"{i:04}.md": f"Bell {i} rang at gate {i % 37} of house {i % 101}." for i in range(NUMBER)
+    }
+
+
+def given(of):
+    return [Document(text=text, id_=name) for name, text in of.items()]
+
+
+def hierarchy():
+    return RaptorHierarchy(MODEL, max_children=200, max_tokens=8_000)
+
+
+def record(node):
+    return NodeRecord.from_metadata(node.metadata)
+
+
+def held(store):
+    """The documents of each node above the chunks, as stored."""
+    columns = wait_for(store.snapshot().columns("id", "level", "documents"))
+    rows = zip(*(columns[name] for name in ("id", "level", "documents")), strict=True)
+    return {node_id: documents for node_id, level, documents in rows if level}
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """What a pipeline returns."""
+    pipeline = IngestionPipeline(transformations=[sentence_splitter(MODEL), hierarchy()])
+    return pipeline.run(documents=given(texts()))
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return HierarchicalIndex.build(
+        given(texts()), tmp_path_factory.mktemp("built"), hierarchy=hierarchy()
+    )
+
+
+def is_top(node):
+    return record(node).more_documents > 0
+
+
+def test_metadata_name_the_first_documents(nodes):
+    top = nodes[-1]
+    assert len(record(top).documents) == MOST_DOCUMENTS
+    assert record(top).more_documents == 100
+    assert all("more_documents" not in node.metadata[DETAILS] for node in nodes if not is_top(node))
+
+
+def test_a_store_has_all_documents_of_what_a_pipeline_returns(nodes, index, tmp_path):
+    store = HierarchyStore(tmp_path)
+    store.add(nodes)
+    assert held(store) == held(index.store)
+    (root,) = wait_for(store.snapshot().select("documents", where=ROOTS))["documents"].to_pylist()
+    assert sorted(root) == [*texts()]
+    last = MetadataFilter(key="documents", value=[root[-1]], operator=FilterOperator.ANY)
+    under = store.get_nodes(filters=MetadataFilters(filters=[last]), partial_summaries=True)
+    assert nodes[-1].node_id in {node.node_id for node in under}
+    assert HierarchicalIndex.open(tmp_path, MODEL).verify().ok
+
+
+def test_a_node_that_was_read_is_written_again_with_all_documents(nodes, tmp_path):
+    store = HierarchyStore(tmp_path)
+    first = [node for node in nodes if not is_top(node)]
+    tops = [node for node in nodes if is_top(node)]
+    with pytest.raises(
+        InputError,
+        match=f"Node '{tops[0].node_id}' names only 1,000 of its 1,100 documents; write its "
+        "children with it or before it",
+    ):
+        store.add(tops)
+    store.add(first)
+    store.add(tops)
+    before = held(store)
+    read = store.get_nodes([tops[-1].node_id])
+    assert record(read[0]).more_documents == 100
+    store.add(read)
+    assert held(store) == before
+    store.delete(nodes[0].ref_doc_id)  # and all summaries above
+    with pytest.raises(InputError, match="names only"):
+        store.add(read)
+
+
+def test_after_an_edit_all_documents_are_stored(tmp_path):
+    folder, at = tmp_path / "texts", tmp_path / "index"
+    folder.mkdir()
+    for name, text in texts().items():
+        (folder / name).write_text(text)
+    index = HierarchicalIndex.build(folder, at, hierarchy=hierarchy())
+    (folder / "0007.md").write_text("Bell 7 rang at no gate.")
+    (folder / "0008.md").unlink()
+    index.update(folder)
+    (root,) = wait_for(index.store.snapshot().select("documents", where=ROOTS))["documents"]
+    assert sorted(root.as_py()) == sorted(texts().keys() - {"0008.md"})
+    assert index.verify().ok
+    lost = {*root.as_py()[:2], *root.as_py()[-2:]}
+    for document in lost:
+        index.delete(document)
+    (root,) = wait_for(index.store.snapshot().select("documents", where=ROOTS))["documents"]
+    assert sorted(root.as_py()) == sorted(texts().keys() - {"0008.md", *lost})
+    assert index.verify().ok
+
+
+def test_a_description_names_the_first_documents(index):
+    (root,) = index.info()["roots"]
+    shown = index.describe(root)
+    assert len(shown["documents"]) == MOST_DOCUMENTS
+    assert shown["more_documents"] == 100
+
+
+def test_a_node_that_an_update_changes_keeps_all_documents(index):
+    (root,) = HeldTree(index.store.snapshot()).drafts(index.info()["roots"])
+    assert sorted(root.record.documents) == [*texts()]
+    assert root.record.more_documents == 0
