@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,8 @@ from fakes import HashingEmbedding
 from histories import WORDS
 from llama_index.core.schema import Document
 from loopback import LoopbackServer, names_words
+from processes import process
+from scale.deaths import AtMoments, kill_workers, killed_driver
 from scale.models import Different, Telling
 from tiny_models import save_tiny_bart
 
@@ -250,9 +253,17 @@ def test_a_worker_with_another_model_is_refused(cluster, folder, tmp_path):
 
 @pytest.mark.parametrize("name", ["tech-books", "meetings"])
 @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
-def test_a_corpus(cluster, corpus, tmp_path, embed_model, name, kind):
-    alone, many = (
-        HierarchicalIndex.build(corpus(name), tmp_path / str(n), hierarchy=kind(), engine=engine)
-        for n, engine in enumerate([None, RayEngine(workers=2)])
-    )
+def test_a_corpus_also_after_deaths(cluster, corpus, tmp_path, embed_model, name, kind):
+    folder, uri, engine = corpus(name), tmp_path / "after deaths", RayEngine(workers=2)
+    alone = HierarchicalIndex.build(folder, tmp_path / "alone", hierarchy=kind())
+    many = HierarchicalIndex.build(folder, tmp_path / "many", hierarchy=kind(), engine=engine)
     assert rows(many) == rows(alone)
+    driver = process(killed_driver, kind, folder, uri, cluster)
+    driver.join()
+    assert driver.exitcode == -signal.SIGKILL
+    assert not HierarchyStore(uri).snapshot().exists
+    kills = AtMoments(kill_workers)
+    again = HierarchicalIndex.build(folder, uri, hierarchy=kind(progress=kills), engine=engine)
+    assert not kills.left
+    assert rows(again) == rows(alone)
+    assert again.verify().ok
