@@ -60,7 +60,7 @@ class LLMRewriter:
         File to which each prompt and its answer are appended as a line of JSON.
     batch : bool
         Whether the prompts of a level are sent as one batch, which OpenAI answers within a day at
-        half the price; see `BatchedModel`. A build that is interrupted and started again waits
+        half the price. A build that is interrupted and started again waits
         for the same batch. The summaries are the same.
     wait : wait_base
         Tenacity's wait between attempts.
