@@ -29,7 +29,7 @@ INCLUDED = {
 
 GUIDES = (
     "installing files how_it_works asking levels filters updating models llamaindex coming_from"
-    " costs servers troubleshooting limits glossary"
+    " exporting costs servers troubleshooting limits glossary"
 )
 """Their order; others follow."""
 
