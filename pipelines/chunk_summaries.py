@@ -2,8 +2,7 @@
 
 Usage: python pipelines/chunk_summaries.py FOLDER INDEX "QUESTION" [MODEL BASE_URL]
 
-With MODEL at an OpenAI-compatible BASE_URL, summaries state what their chunk is about and which
-questions it answers.
+With MODEL at an OpenAI-compatible BASE_URL, summaries also say which questions chunks answer.
 """
 
 import os
@@ -32,15 +31,17 @@ def main(folder: str, uri: str, question: str, model: str = "", address: str = "
 
         key = os.environ.get("HIERINDEX_LLM_API_KEY", "none")
         llm = OpenAILike(model=model, api_base=address, api_key=key, is_chat_model=True)
-        rewriter = LLMRewriter(llm, prompt="questions")
-        summarizer = TwoStageSummarizer(rewriter, extract_tokens=None)
-    chunks = sentence_splitter(embed_model)(read_documents(folder)[0])
+        summarizer = TwoStageSummarizer(LLMRewriter(llm, prompt="questions"), extract_tokens=None)
     alone = [  # as documents, so that each chunk has a summary
         Document(id_=f"{chunk.ref_doc_id}#{i}", text=chunk.get_content())
-        for i, chunk in enumerate(chunks)
+        for i, chunk in enumerate(sentence_splitter(embed_model)(read_documents(folder)[0]))
     ]
     hierarchy = DocumentHierarchy(  # with a cache, so that a second run reuses the summaries
-        embed_model, summarizer, summary_tokens=80, group_documents=False, cache=uri
+        embed_model=embed_model,
+        summarizer=summarizer,
+        summary_tokens=80,
+        group_documents=False,
+        cache=uri,
     )
     IngestionPipeline(
         transformations=[embed_model, hierarchy], vector_store=HierarchyStore(uri)
