@@ -205,26 +205,36 @@ class HierarchicalIndex(RevisableTree):
         return QuestionServer(self, port, host)
 
     def plot_tree(self, node_id: str | None = None, max_nodes: int = 1000) -> "Figure":
-        """Draw the tree, or a node and what is under it, as an icicle; see `plot.tree`."""
+        """Draw the tree, or a node and what is under it, as an icicle.
+
+        A box is as high as its number of chunks, with its children to the right in reading order.
+        """
         from hierindex.plot.tree import plot_tree
 
         return plot_tree(self.store, node_id, max_nodes)
 
     def plot_map(self, level: "Level | None" = None, max_chunks: int = 2000) -> "Figure":
-        """Draw the chunks as points, coloured by their parents at a level; see `plot.map`."""
+        """Draw the chunks as points, similar ones near each other, coloured by their parents.
+
+        `level` is that of the parents, of which the 18 with most points have a colour.
+        """
         from hierindex.plot.map import plot_map
 
         return plot_map(self.store, level, max_chunks)
 
     def plot_levels(self) -> "Figure":
-        """Draw the nodes, tokens and children of each level; see `plot.levels`."""
+        """Draw the nodes and tokens of each level, and the mean number of children."""
         from hierindex.plot.levels import plot_levels
 
         return plot_levels(self.store)
 
     @staticmethod
     def plot_evaluation(report: "Reported | Mapping[str, Any]") -> "Figure":
-        """Draw the report of `evaluate`, or its JSON, with intervals; see `plot.evaluation`."""
+        """Draw what `hierindex.evaluate.evaluate` returns, or its JSON, with 95% intervals.
+
+        A mean is blue (above) or orange (below) if its difference to the way that the report is
+        `against` is more than chance, else grey.
+        """
         from hierindex.plot.evaluation import plot_evaluation
 
         return plot_evaluation(report)

@@ -29,7 +29,7 @@ INCLUDED = {
 
 GUIDES = (
     "installing files how_it_works asking levels filters updating models llamaindex coming_from"
-    " costs servers troubleshooting limits glossary"
+    " exporting costs servers troubleshooting limits glossary"
 )
 """Their order; others follow."""
 
@@ -146,16 +146,20 @@ def is_linked(node: nodes.Node) -> bool:
 def find_short_name(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Element
 ) -> nodes.reference | None:
-    """Return a link for a class that is named without its module, if there is one of that name."""
+    """Return a link for a class, its member or a function without its module, if there is one."""
     name = node.get("reftarget", "").removeprefix("hierindex.")
-    if node.get("refdomain") != "py" or not name[:1].isupper():
+    if node.get("refdomain") != "py":
         return None
     known = env.domains.python_domain.objects
-    full = [each for each in known if each.endswith(f".{name}")]
+    full = {
+        (found.docname, found.node_id): each
+        for each, found in known.items()  # some of them twice, where they are and where defined
+        if each.endswith(f".{name}") and (name[:1].isupper() or found.objtype == "function")
+    }
     if len(full) != 1:
         return None
-    found = known[full[0]]
-    return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, content, full[0])
+    ((page, anchor), title), *_ = full.items()
+    return make_refnode(app.builder, node["refdoc"], page, anchor, content, title)
 
 
 def shorten_signature(

@@ -2,10 +2,10 @@
 
 Usage: python pipelines/chunk_summaries.py FOLDER INDEX "QUESTION" [MODEL BASE_URL]
 
-With MODEL at an OpenAI-compatible BASE_URL, summaries state what their chunk is about and which
-questions it answers.
+With MODEL at an OpenAI-compatible BASE_URL, summaries also say which questions chunks answer.
 """
 
+import os
 import sys
 
 from llama_index.core import Document
@@ -21,27 +21,27 @@ from hierindex import (
     read_documents,
     sentence_splitter,
 )
-from hierindex.llm.client import load_llm
-from hierindex.summarize.prompts import QUESTIONS_PROMPT
 
 
-def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
+def main(folder: str, uri: str, question: str, model: str = "", address: str = "") -> None:
     """Summarise each chunk, find the nearest summaries, and print their chunks."""
     embed_model, summarizer = load_embed_model(), None
-    if model_and_address:
-        rewriter = LLMRewriter(load_llm(*model_and_address), prompt=QUESTIONS_PROMPT)
-        summarizer = TwoStageSummarizer(rewriter, extract_tokens=None)
-    chunks = sentence_splitter(embed_model)(read_documents(folder)[0])
+    if model:
+        from llama_index.llms.openai_like import OpenAILike  # of hierindex[llm]
+
+        key = os.environ.get("HIERINDEX_LLM_API_KEY", "none")
+        llm = OpenAILike(model=model, api_base=address, api_key=key, is_chat_model=True)
+        summarizer = TwoStageSummarizer(LLMRewriter(llm, prompt="questions"), extract_tokens=None)
     alone = [  # as documents, so that each chunk has a summary
         Document(id_=f"{chunk.ref_doc_id}#{i}", text=chunk.get_content())
-        for i, chunk in enumerate(chunks)
+        for i, chunk in enumerate(sentence_splitter(embed_model)(read_documents(folder)[0]))
     ]
-    hierarchy = DocumentHierarchy(
+    hierarchy = DocumentHierarchy(  # with a cache, so that a second run reuses the summaries
         embed_model=embed_model,
         summarizer=summarizer,
         summary_tokens=80,
         group_documents=False,
-        cache=uri,  # a second run reuses the summaries
+        cache=uri,
     )
     IngestionPipeline(
         transformations=[embed_model, hierarchy], vector_store=HierarchyStore(uri)

@@ -7,6 +7,7 @@ what their document is about and which questions it answers, and the model answe
 of the best document.
 """
 
+import os
 import sys
 from typing import Any
 
@@ -23,27 +24,27 @@ from hierindex import (
     read_documents,
     sentence_splitter,
 )
-from hierindex.llm.client import load_llm
-from hierindex.summarize.prompts import QUESTIONS_PROMPT
 
 
-def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
+def main(folder: str, uri: str, question: str, model: str = "", address: str = "") -> None:
     """Find the document whose summary is nearest to the question, then answer from its chunks."""
     embed_model, summarizer = load_embed_model(), None
     answering: dict[str, Any] = {}  # extractive: the sentences nearest to the question
-    if model_and_address:
-        llm = load_llm(*model_and_address)
-        summarizer = TwoStageSummarizer(LLMRewriter(llm, prompt=QUESTIONS_PROMPT))
+    if model:
+        from llama_index.llms.openai_like import OpenAILike  # of hierindex[llm]
+
+        key = os.environ.get("HIERINDEX_LLM_API_KEY", "none")
+        llm = OpenAILike(model=model, api_base=address, api_key=key, is_chat_model=True)
+        summarizer = TwoStageSummarizer(LLMRewriter(llm, prompt="questions"))
         answering = {"llm": llm, "response_mode": "tree_summarize"}
         answering |= {"whole_documents": True, "token_budget": None}
     hierarchy = DocumentHierarchy(
         embed_model=embed_model, summarizer=summarizer, group_documents=False, cache=uri
     )
-    documents, _ = read_documents(folder)
     IngestionPipeline(
         transformations=[sentence_splitter(embed_model), embed_model, hierarchy],
         vector_store=HierarchyStore(uri),
-    ).run(documents=documents)
+    ).run(documents=read_documents(folder)[0])
 
     index = HierarchicalIndex.open(uri, embed_model)
     best = index.as_retriever(level=1, top_k=1).retrieve(question)[0]

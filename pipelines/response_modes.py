@@ -6,15 +6,20 @@ MODEL is served at an OpenAI-compatible BASE_URL; its key is read from HIERINDEX
 Without a model the answer is extractive.
 """
 
+import os
 import sys
 
 from hierindex import HierarchicalIndex
-from hierindex.llm.client import load_llm
 
 
-def main(folder: str, uri: str, question: str, *model_and_address: str) -> None:
+def main(folder: str, uri: str, question: str, model: str = "", address: str = "") -> None:
     """Build or update an index and query it in each mode."""
-    llm = load_llm(*model_and_address) if model_and_address else None
+    llm = None
+    if model:
+        from llama_index.llms.openai_like import OpenAILike  # of hierindex[llm]
+
+        key = os.environ.get("HIERINDEX_LLM_API_KEY", "none")
+        llm = OpenAILike(model=model, api_base=address, api_key=key, is_chat_model=True)
     index = HierarchicalIndex.build(folder, uri)
     comparison = index.compare(question, llm=llm, level=0, top_k=5, token_budget=None)
 

@@ -25,7 +25,7 @@ WORTH_A_SEGMENT = 2.0  # cost of a heading, in tests/benchmarks/segments.py
 class Optimal:
     """Cut into segments within the caps: the fewest single rows, then the greatest cohesion.
 
-    Crossing a heading has a cost, see `crossing_costs`, so segments end where sections do, short
+    Crossing a heading has a cost, so segments end where sections do, short
     sections share a segment, and long ones are cut where their meaning changes.
 
     Parameters

@@ -132,7 +132,7 @@ class Exported:
 class OpenVinoEmbedding(BaseEmbedding):
     """An exported sentence-transformers model, which `load_embed_model` returns on a CPU.
 
-    A vector depends only on its text and the precision, to the last bit; see `Exported`.
+    A vector depends only on its text and the precision, to the last bit.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def evaluate(
         See `read_dataset`.
     ways : sequence of str or mapping, optional
         Names in `hierindex.evaluate.ways.WAYS`, by default all; or a mapping of names to
-        callables, see `hierindex.evaluate.trees.Way`.
+        functions of a question, the number of nodes and the token budget, which return nodes.
     budgets : sequence of int
         Tokens that a reader gets, counted by LlamaIndex's global tokenizer.
     part : {"all", "tuning", "held-out"}

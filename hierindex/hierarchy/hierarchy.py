@@ -69,7 +69,9 @@ class Hierarchy(TransformComponent):
     namespace : str
         Hashed into every id, so that one store can hold the same document twice.
     metadata_rules : dict[str, Merge]
-        Replacements, by key, of the rule that merges metadata; see `merged_metadata`.
+        By key, functions from the children's values, in order, to the parent's, or to None to
+        omit the key. Without one, a value that all children share is inherited, pages and times
+        become [min, max], and other values a list of at most 10 distinct ones.
     cache : str or Path, optional
         Folder where a pipeline caches vectors, summaries and completions. Use the folder of the
         index, so that deletions reach the cache. `HierarchicalIndex.build` does so by itself.
@@ -182,7 +184,7 @@ class Hierarchy(TransformComponent):
         tree does not depend on the parts; to change an `earlier` one, they are of the documents
         that are new or have changed. `cache` has vectors and texts of earlier builds, to which new
         ones are added, `progress` replaces the hierarchy's own callback, and `aside` takes nodes
-        that need not be in memory, see `Aside`.
+        that need not be in memory.
         """
         return self.grower(cache, progress).grow(parts, earlier, aside)
 

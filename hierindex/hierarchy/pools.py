@@ -6,6 +6,7 @@ Leaves wait in a file, are read pool by pool, and are written when all pools are
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.similar import vectors_of
 from hierindex.hierarchy.titles import note_phrases
-from hierindex.hierarchy.whole_documents import Chunk, child_ids, chunks_of, documents_alone
+from hierindex.hierarchy.whole_documents import Chunk, chunks_of, documents_alone
 from hierindex.store.node_file import NodeFile
 
 AT_ONCE = 1024  # leaves that are read again at once
@@ -53,7 +54,7 @@ class Pools:
         self.chunks: dict[str, Chunk] = {}
         """What the leaves in the file say of their documents, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
-        self._grouped: dict[str, Grouped] = {}  # the leaves that have parents
+        self._grouped: dict[int, Grouped] = {}  # the leaves that have parents, by number
 
     def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
         """Yield parts of leaves as they are if these are few, or else pools of all leaves.
@@ -75,12 +76,12 @@ class Pools:
         if self.chunks:
             pools = self._recipe.across[0].pools(self._vectors())
             for some in _together(pools, self._most):
-                yield self._grow([self._leaves(pool.tolist()) for pool in some], grow)
+                yield self._grow([pool.tolist() for pool in some], grow)
 
     def order(self, tops: Sequence[Draft]) -> list[int]:
         """Return the places of the nodes of all pools in the order of their leaves."""
         number = {node_id: i for i, node_id in enumerate(self.chunks)}
-        leaves = [[number[i] for i in child_ids(draft) or [draft.id]] for draft in tops]
+        leaves = [[number[i] for i in draft.children or [draft.id]] for draft in tops]
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
     def finished(self, alone: Mapping[str, Draft]) -> Iterator[TextNode]:
@@ -89,10 +90,11 @@ class Pools:
         An index has its documents in this order.
         """
         for first in range(0, len(self._waiting), AT_ONCE):
-            leaves = self._leaves(range(first, min(first + AT_ONCE, len(self._waiting))))
-            for leaf in leaves:
-                if leaf.id in self._grouped:
-                    leaf.note(**self._grouped[leaf.id]._asdict())
+            numbers = range(first, min(first + AT_ONCE, len(self._waiting)))
+            leaves = self._leaves(numbers)
+            for number, leaf in zip(numbers, leaves, strict=True):
+                if number in self._grouped:
+                    leaf.note(**self._grouped[number]._asdict())
             note_models(leaves, self._recipe)
             yield from (alone.get(leaf.id, leaf).finished() for leaf in leaves)
 
@@ -106,12 +108,12 @@ class Pools:
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
 
-    def _grow(self, pools: Sequence[Sequence[Draft]], grow: GrowPools) -> GrownPart:
-        part = grow(pools)
-        for pool in pools:
-            for leaf in pool:
-                if leaf.record.parents:
-                    self._grouped[leaf.id] = Grouped(leaf.record.parents, leaf.record.title)
+    def _grow(self, pools: Sequence[Sequence[int]], grow: GrowPools) -> GrownPart:
+        leaves = list(map(self._leaves, pools))
+        part = grow(leaves)
+        for number, leaf in zip(chain(*pools), chain(*leaves), strict=True):
+            if leaf.record.parents:
+                self._grouped[number] = Grouped(leaf.record.parents, leaf.record.title)
         return part
 
     def _leaves(self, numbers: Iterable[int]) -> list[Draft]:

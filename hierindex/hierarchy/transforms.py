@@ -23,8 +23,7 @@ class SemanticHierarchy(Hierarchy):
     """A hierarchy that groups similar consecutive chunks until each document is one node.
 
     Groups end where the sections of a document do, see `Optimal`. Documents are then clustered to
-    a single root, see `Mixture`. See `Hierarchy` for the other parameters and `segment` for the
-    algorithm.
+    a single root, see `Mixture`. See `Hierarchy` for the other parameters.
 
     Parameters
     ----------
@@ -68,8 +67,9 @@ class SemanticHierarchy(Hierarchy):
 class RaptorHierarchy(Hierarchy):
     """A hierarchy that groups similar chunks by soft clustering with UMAP and Gaussian mixtures.
 
-    See `Hierarchy` for the other parameters and `mixture` for the algorithm. Similar chunks share
-    a group wherever they stand, so the sections of a document decide only where its chunks end.
+    Chunks are clustered, and then the chunks of each cluster, as in RAPTOR; see `Mixture` for the
+    settings and `Hierarchy` for the other parameters. Similar chunks share a group wherever they
+    stand, so the sections of a document decide only where its chunks end.
 
     Parameters
     ----------

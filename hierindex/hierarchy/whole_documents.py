@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from llama_index.core.schema import NodeRelationship
-
 from hierindex.hierarchy.nodes import Draft
 from hierindex.record import FILE_NAME, SECTION, TITLE
 
@@ -72,16 +70,10 @@ def chunks_of_one_document(
             under[draft.id] = {draft.id: chunks[draft.id]}
             continue
         found: dict[str, Chunk] = {}
-        for child in child_ids(draft):
+        for child in draft.children:
             found |= under[child] if child in under else {child: chunks[child]}
         under[draft.id] = found
     return under
-
-
-def child_ids(draft: Draft) -> list[str]:
-    """Return the ids of a node's children."""
-    children = draft.node.relationships.get(NodeRelationship.CHILD) or []
-    return [info.node_id for info in children]  # type: ignore[union-attr]  # always a list
 
 
 def note_whole_documents(

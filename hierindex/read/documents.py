@@ -106,7 +106,7 @@ def read_documents(
     progress : Progress, optional
         Called after each file.
     memory : ReadingCache, optional
-        Recalls what was read of files with the same contents; see `open_cache`.
+        Recalls what was read of files with the same contents.
 
     Returns
     -------
@@ -114,7 +114,8 @@ def read_documents(
         In the order of the sources and their paths. The id of a document is the path of its
         file relative to the source, with bytes that are not UTF-8 escaped. Metadata are its
         `file_name`, `file_path` (the id), `folder`, `last_modified_date` and `title`, the
-        entries of Markdown's front matter, and its `headings`, see `Heading`.
+        entries of Markdown's front matter, and its `headings`, each of them a list of its level,
+        title, first character and, of HTML, anchor.
     skipped : list[Skipped]
         The files that cannot be read as text, and links to files that are read.
 

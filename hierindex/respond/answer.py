@@ -57,8 +57,8 @@ class Source:
 
     `citations` are its spans in documents, `path` the ids from its parent up to the root. `title`
     is the node's own, not its document's. `score` in [0, 1] is the probability that the node
-    answers, whatever the way of asking, see `hierindex.respond.evidence`; `raw_score` is that of
-    the search, see `HierarchyRetriever`.
+    answers, whatever the way of asking; `raw_score` is that of the search, see
+    `HierarchyRetriever`.
     """
 
     id: str
@@ -75,15 +75,17 @@ class Source:
 class Answer:
     """An answer to a question.
 
-    `[n]` in the text refers to `citations[n - 1]`; see `CitationCheck` for the answers of a
-    language model and `ExtractiveSynthesizer` for others, which have a `score` and the `best` of
-    their sentences. `why` is the reason for searching chunks or for an outline, if mode "auto"
-    chose. `refused` is True if nothing that was searched answers. `missing` are the numbers, names
-    and quoted words of the question that an extractive answer has not. If it is refused, `unknown`
+    `[n]` in the text refers to `citations[n - 1]`. In the answer of a language model, a
+    citation is the sentence of the passage nearest to the sentence that cites it, and
+    `supported` says whether that is near enough; "[n?]" marks those that are not. See
+    `ExtractiveSynthesizer` for other answers, which have a `score` and the `best` of their
+    sentences. `why` is the reason for searching chunks or for an outline, if mode "auto" chose.
+    `refused` is True if nothing that was searched answers. `missing` are the numbers, names and
+    quoted words of the question that an extractive answer has not. If it is refused, `unknown`
     has the names of files in the question that no document has, each with the ids of documents
-    with similar names. `summaries` are the ids of
-    summaries that a language model read instead of their children, which are among the sources.
-    `calls` are the prompts sent to a language model, with its answers.
+    with similar names. `summaries` are the ids of summaries that a language model read instead
+    of their children, which are among the sources. `calls` are the prompts sent to a language
+    model, with its answers.
     """
 
     answer: str

@@ -44,7 +44,8 @@ class AnsweringTree(StoredTree):
         ----------
         llm : LLM, optional
         response_mode : str, optional
-            "extractive" without an LLM; see `query_engine`.
+            "extractive" (the default without an LLM) or one of LlamaIndex's modes, such as
+            "tree_summarize" (the default with one), "compact" and "refine".
         level : int or str, or a sequence of them, optional
             Levels to search, by number or word; see `HierarchyRetriever`.
         synthesizer : dict, optional

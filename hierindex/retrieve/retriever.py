@@ -76,8 +76,8 @@ class HierarchyRetriever(BaseRetriever):
     by : {"dense", "hybrid", "text", "context"}, optional
         "dense" scores by vectors, "text" by words, "hybrid" by both, "context" also by neighbours
         in reading order (single level only). By default "context" in mode "auto", otherwise
-        "dense". See `HierarchyStore` (modes `default`, `text_search` and `hybrid`) and
-        `hierindex.core.context`.
+        "dense". The first three are the modes `default`, `hybrid` and `text_search` of
+        `HierarchyStore`.
     beam : int, optional
         With mode "traversal": number of nodes kept at each step; `top_k` by default.
     n_documents : int, optional
@@ -86,15 +86,15 @@ class HierarchyRetriever(BaseRetriever):
         With mode "document": whether all chunks of its documents are returned in reading order,
         within the token budget, instead of the best `top_k`.
     merge : bool
-        Whether all chunks of a parent are added if more than half of its children are found; see
-        `merged`. Not with a level above 0.
+        Whether all chunks of a parent are added if more than half of its children are found. Not
+        with a level above 0.
     mmr : float in [0, 1], optional
         Weight of relevance in reranking by maximal marginal relevance, from 0 (diversity only) to 1
         (relevance only). If None, results are not reranked.
     rerank : str or Reranker, optional
         A sentence-transformers cross-encoder, by name or folder, or an object with
         `rank(question, texts) -> scores`. Chunks are then ordered by the mean of its score and
-        that of the search, of at least 25 candidates; see `reranked`. An outline is not reranked.
+        that of the search, of at least 25 candidates. An outline is not reranked.
         See `load_reranker` to load a model once for several retrievers.
     postprocessors : sequence of BaseNodePostprocessor
         Applied in turn to the selected nodes, as in LlamaIndex; what the last one returns is the

@@ -129,7 +129,11 @@ class StoredTree:
 
     @on_newest
     def tree(self, node_id: str | None = None, depth: int | None = None) -> dict[str, Any]:
-        """Return the table of contents, or that of the nodes under one: see `contents`.
+        """Return the table of contents, or that of the nodes under one.
+
+        `nodes` are nested dicts of `id`, `title`, `level`, `document` (the one that it is the
+        whole of, or None), the numbers of `documents` and `chunks` under it, and `nodes`;
+        `hidden` is the number of nodes below them that are left out.
 
         Parameters
         ----------

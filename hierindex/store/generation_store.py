@@ -73,7 +73,11 @@ class GenerationStore(BasePydanticVectorStore):
 
     @on_newest
     async def agenerations(self) -> list[dict[str, Any]]:
-        """Return the generations that the store holds, the oldest first; see `generation_json`."""
+        """Return the generations that the store holds, the oldest first.
+
+        Each is a dict of `generation`, `time`, when it was published, its numbers of `documents`,
+        `levels` and `nodes`, `what` wrote it, such as "build", and the numbers of its `changes`.
+        """
         numbers = await self._table.generations()
         return [await generation_json(await self.asnapshot(number)) for number in numbers]
 

@@ -21,7 +21,7 @@ from hierindex.summarize.summary import Budget, Group
 
 
 class BertExtractor:
-    """An extractor that uses bert-extractive-summarizer; needs `pip install hierindex[bert]`.
+    """An extractor that uses bert-extractive-summarizer; needs `pip install 'hierindex[bert]'`.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
 from hierindex.llm.service import CONCURRENCY, Service
 from hierindex.summarize.checked import Split
-from hierindex.summarize.prompts import SUMMARY_PROMPT, check_prompt, summary_prompt
+from hierindex.summarize.prompts import PROMPTS, SUMMARY_PROMPT, check_prompt, summary_prompt
 from hierindex.summarize.requests import Complete, Requests
 from hierindex.summarize.summary import Resources
 from hierindex.summarize.titled import split_title, untitled
@@ -46,8 +46,9 @@ class LLMRewriter:
         Maximum number of requests in flight. It is reduced while the service is over its rate
         limit (HTTP 429).
     prompt : str
-        A template with the field `{text}` and optionally `{fence}` and `{n_words}`. Only the
-        default asks for a title.
+        "summary"; "questions", which asks what a text is about and which questions it answers; or
+        a template with the field `{text}` and optionally `{fence}` and `{n_words}`. Only
+        "summary" asks for a title.
     timeout : float
         Seconds per request. A thread cannot be interrupted, so `rewrite` abandons a request
         that takes longer.
@@ -60,7 +61,7 @@ class LLMRewriter:
         File to which each prompt and its answer are appended as a line of JSON.
     batch : bool
         Whether the prompts of a level are sent as one batch, which OpenAI answers within a day at
-        half the price; see `BatchedModel`. A build that is interrupted and started again waits
+        half the price. A build that is interrupted and started again waits
         for the same batch. The summaries are the same.
     wait : wait_base
         Tenacity's wait between attempts.
@@ -83,7 +84,7 @@ class LLMRewriter:
         llm: LLM,
         *,
         concurrency: int = CONCURRENCY,
-        prompt: str = SUMMARY_PROMPT,
+        prompt: str = "summary",
         timeout: float = TIMEOUT,
         deadline: float | None = None,
         token_limit: int | None = None,
@@ -101,13 +102,13 @@ class LLMRewriter:
             raise InputError(
                 f"token_limit needs a model with max_tokens, which {type(llm).__name__} lacks."
             )
-        check_prompt(prompt)
+        check_prompt(template := PROMPTS.get(prompt, prompt))
         self.llm = without_retries(llm, timeout)
         if batch:
             self.llm = with_client(self.llm)
         self.batch = batch
         self.concurrency = concurrency
-        self.prompt = prompt
+        self.prompt = template
         self.timeout = timeout
         self.deadline = deadline
         self.token_limit = token_limit

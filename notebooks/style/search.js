@@ -10,7 +10,10 @@ const NAMED = 3; // if the question is the title
 
 const stemmer = new Stemmer();
 const splitWords = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-const stemmed = (text) => splitWords(text).map((word) => stemmer.stemWord(word));
+const AMERICAN = /is(?=(e|ed|er|ers|es|ing|ation|ations)$)/; // summariser, summarizer
+const stem = (word) => stemmer.stemWord(word.replace(AMERICAN, "iz"));
+const tellingWords = (text) => splitWords(text).filter((word) => !stopwords.has(word));
+const stemmed = (text) => splitWords(text).map(stem);
 
 function counted() {
   return SECTIONS.map(([page, address, title, text]) => {
@@ -28,9 +31,8 @@ function counted() {
 
 function found(query) {
   const all = counted();
-  const said = splitWords(query);
-  const telling = said.filter((word) => !stopwords.has(word));
-  const words = [...new Set((telling.length ? telling : said).map((w) => stemmer.stemWord(w)))];
+  const telling = tellingWords(query);
+  const words = [...new Set((telling.length ? telling : splitWords(query)).map(stem))];
   const mean = all.reduce((sum, section) => sum + section.length, 0) / all.length;
   const rarity = words.map((word) => {
     const n = all.filter((section) => section.counts.has(word)).length;
@@ -44,7 +46,7 @@ function found(query) {
       section.score += (rarity[i] * n * (K + 1)) / (n + room);
     });
     section.score *= WEIGHTS[section.address.split("/")[0]] ?? 1;
-    if (stemmed(section.title).join() === words.join()) section.score *= NAMED;
+    if (tellingWords(section.title).map(stem).join() === words.join()) section.score *= NAMED;
   }
   const best = all.filter((section) => section.score > 0).sort((a, b) => b.score - a.score);
   return [words, best];
@@ -53,7 +55,7 @@ function found(query) {
 // The part of a text with most of the words, each of which is marked.
 function excerpt(text, words) {
   const places = [...text.matchAll(/[\p{L}\p{N}]+/gu)].filter((word) =>
-    words.includes(stemmer.stemWord(word[0].toLowerCase())),
+    words.includes(stem(word[0].toLowerCase())),
   );
   const within = (from) =>
     places.filter((word) => word.index >= from && word.index < from + EXCERPT).length;

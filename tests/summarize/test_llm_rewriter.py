@@ -529,8 +529,14 @@ def test_a_title_survives_a_second_attempt_and_is_not_enough_alone(rewrite):
     assert len(server.requests) == 2
 
 
+def test_built_in_prompts_have_names():
+    llm = OpenAILike(model="tiny")
+    assert LLMRewriter(llm).prompt == LLMRewriter(llm, prompt="summary").prompt == SUMMARY_PROMPT
+    assert LLMRewriter(llm, prompt="questions").prompt == QUESTIONS_PROMPT
+
+
 @both
-@pytest.mark.parametrize("prompt", [QUESTIONS_PROMPT, "{fence}\n{text}\n{fence}"])
+@pytest.mark.parametrize("prompt", ["questions", "{fence}\n{text}\n{fence}"])
 def test_another_prompt_gets_no_title(rewrite, prompt):
     kept = Kept()
     with LoopbackServer(reply=titled) as server:
