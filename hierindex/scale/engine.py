@@ -170,12 +170,15 @@ def _workers(n: int | None) -> Iterator[list[Any]]:
 
     there = ray.cluster_resources()
     n_gpus = int(there.get("GPU", 0))
+    # A worker for which no number of CPUs or GPUs is asked, not even 0, occupies none once it has
+    # started, so that it can start again on another node. A call fails many times until Ray knows
+    # that a node is lost.
     actor = ray.remote(
-        num_gpus=1 if n_gpus else 0,
         scheduling_strategy="SPREAD",
         max_restarts=DEATHS,
-        max_task_retries=DEATHS,
+        max_task_retries=-1,  # while it can be started again
         concurrency_groups={ABOVE: 1},
+        **({"num_gpus": 1} if n_gpus else {}),
     )(Worker)
     n = n or n_gpus or max(1, int(there.get("CPU", 1)) // CPUS)
     workers = [actor.remote() for _ in range(n)]

@@ -1,25 +1,15 @@
 """A Ray cluster of two nodes on this machine; what needs it is kept out of `make test`."""
 
-import os
 import random
-import socket
-import sys
 import warnings
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from bucket import bucket
 from histories import text
+from scale.nodes import add_node, environment
 
 N_DOCUMENTS = 24
-# Of agents for which Ray would else wait, but on a busy machine not long enough.
-PORTS = (
-    "dashboard_agent_listen_port",
-    "metrics_agent_port",
-    "metrics_export_port",
-    "runtime_env_agent_port",
-)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,14 +19,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
             # Ray leaves sockets and files of its processes to the garbage collector.
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
-
-
-def free_ports(n: int) -> list[int]:
-    with ExitStack() as opened:
-        sockets = [opened.enter_context(socket.socket()) for _ in range(n)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 @pytest.fixture(scope="session")
@@ -63,20 +45,12 @@ def cluster(library):
 
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_AUTH_MODE", "disabled")
-        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # for the tests' own models
-        patch.setenv("OMP_NUM_THREADS", "1")
-        patch.setenv("LANCE_LOG", "error")
+        for name, value in environment().items():
+            patch.setenv(name, value)
         nodes = Cluster()
         try:
             for _ in range(2):
-                nodes.add_node(
-                    num_cpus=1,
-                    object_store_memory=100_000_000,
-                    include_dashboard=False,
-                    **dict(zip(PORTS, free_ports(len(PORTS)), strict=True)),
-                )
+                add_node(nodes, n_cpus=1)
             ray.init(nodes.address, log_to_driver=False, logging_level="ERROR")
             yield nodes.address
         finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from scale.nodes import add_node, environment
 
 from hierindex import HierarchicalIndex
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -38,8 +39,38 @@ def kill_workers(moment: str) -> None:
         each.kill()
 
 
-def killed_driver(kind: type[Hierarchy], sources: Path, uri: Path, address: str) -> None:
+def killed_driver(make: Callable[..., Hierarchy], sources: Path, uri: Path, address: str) -> None:
     """Build on a cluster until some documents have grown, and die."""
     progress = AtMoments(lambda _: os.kill(os.getpid(), signal.SIGKILL))
     engine = RayEngine(address, workers=2)
-    HierarchicalIndex.build(sources, uri, hierarchy=kind(progress=progress), engine=engine)
+    HierarchicalIndex.build(sources, uri, hierarchy=make(progress=progress), engine=engine)
+
+
+def with_lost_nodes(
+    make: Callable[..., Hierarchy], sources: Path, uri: Path, chunk_size: int
+) -> None:
+    """Build on a cluster of a head and a node that has all workers, and is lost at each moment.
+
+    Another takes its place. What workers return is lost with their node, as if it were large.
+    """
+    os.environ |= {**environment(), "RAY_max_direct_call_object_size": "100"}
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    add_node(cluster, n_cpus=0)
+    nodes = [add_node(cluster, n_cpus=1)]
+
+    def replace_node(_: str) -> None:
+        cluster.remove_node(nodes.pop(), allow_graceful=False)
+        nodes.append(add_node(cluster, n_cpus=1))
+
+    losses = AtMoments(replace_node)
+    try:
+        ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
+        tree, engine = make(progress=losses), RayEngine(workers=2)
+        HierarchicalIndex.build(sources, uri, hierarchy=tree, chunk_size=chunk_size, engine=engine)
+        assert not losses.left
+    finally:
+        ray.shutdown()
+        cluster.shutdown()

@@ -1,8 +1,9 @@
-"""Embedding models that say in a file what they are asked, on which node, by which process."""
+"""Embedding models that say what they are asked, by which process, and odd ones."""
 
 import json
 import os
 import signal
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +42,14 @@ class Telling(HashingEmbedding):
 
     def asked(self) -> list[Asked]:
         return [Asked(*json.loads(line)) for line in Path(self.file).read_text().splitlines()]
+
+
+class Slow(HashingEmbedding):
+    """Takes a moment for each batch."""
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        time.sleep(0.5)
+        return super()._get_text_embeddings(texts)
 
 
 class Different(HashingEmbedding):

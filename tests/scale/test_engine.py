@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 
 import pytest
 from fakes import HashingEmbedding
@@ -14,8 +15,8 @@ from histories import WORDS
 from llama_index.core.schema import Document
 from loopback import LoopbackServer, names_words
 from processes import process
-from scale.deaths import AtMoments, kill_workers, killed_driver
-from scale.models import Different, Telling
+from scale.deaths import AtMoments, kill_workers, killed_driver, with_lost_nodes
+from scale.models import Different, Slow, Telling
 from tiny_models import save_tiny_bart
 
 from hierindex import (
@@ -105,6 +106,20 @@ def test_a_worker_that_is_killed(cluster, folder, tmp_path, kind, is_above):
     model = Telling(file=str(tmp_path / "asked"), deadly=root.text if is_above else "yeast")
     many = built(folder, tmp_path / "many", hierarchy(kind, model), RayEngine())
     assert (tmp_path / "asked.died").exists()
+    assert rows(many) == rows(alone)
+    assert many.verify().ok
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
+def test_nodes_that_are_lost(folder, tmp_path, kind):
+    pytest.importorskip("ray", reason="run `make test-ray`")
+    alone = built(folder, tmp_path / "alone", hierarchy(kind))
+    make = partial(kind, Slow(), max_children=3, summary_tokens=60)
+    driver = process(with_lost_nodes, make, folder, tmp_path / "many", CHUNK)
+    driver.join()
+    assert driver.exitcode == 0
+    many = HierarchicalIndex.open(tmp_path / "many", embed_model=Slow())
     assert rows(many) == rows(alone)
     assert many.verify().ok
 
