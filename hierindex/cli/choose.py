@@ -131,9 +131,9 @@ def _rewriter(llm: "LLM", settings: Settings) -> LLMRewriter:
 
 
 def _prompt(name: str) -> str:
-    """Return the name of a built-in prompt, or else the contents of the file of this name."""
+    """Return a built-in prompt, or else the contents of the file of this name."""
     if name in PROMPTS:
-        return name
+        return PROMPTS[name]
     try:
         return Path(name).read_text("utf-8")
     except (OSError, ValueError) as error:
