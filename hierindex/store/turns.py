@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 
-from hierindex.errors import HierindexError
+from hierindex.errors import GenerationError, HierindexError
 from hierindex.store.connection import AccessError, Connection
 from hierindex.store.writer import WriterLock
 from hierindex.threads import wait_for
@@ -100,4 +100,9 @@ class Turns(Connection):
             ending.push(end)
             token = _held.set({**_held.get(), self: lock})
             ending.callback(_held.reset, token)
-            yield
+            try:
+                yield
+            except GenerationError as error:
+                if self.folder is None and error.__cause__:  # another writer removed its files
+                    raise self.conflict() from error
+                raise

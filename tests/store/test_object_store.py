@@ -12,6 +12,7 @@ from store.trees import tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import InputError
+from hierindex.threads import wait_for
 
 KEYS = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_region": "us-east-1"}
 TURNS = 3
@@ -69,6 +70,18 @@ def test_a_store_in_a_bucket(endpoint):
     assert "secret" not in f"{store!r} {store.to_dict()}"
     other.clear()
     assert not store.snapshot().exists
+
+
+def test_a_writer_is_told_of_another_that_removed_what_it_reads(endpoint):
+    options = {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"}
+    store = HierarchyStore("s3://library/read", storage_options=options)
+    store.add(tree())
+    with pytest.raises(InputError) as told, store.writing("build"):
+        read = store.snapshot()
+        other = HierarchyStore("s3://library/read/", storage_options=options)
+        other.delete_nodes([tree()[0].node_id])  # with all earlier generations
+        wait_for(read.select("text"))
+    assert str(told.value) == CONFLICT.format("s3://library/read")
 
 
 def test_an_index_in_a_bucket_by_the_environment(endpoint, monkeypatch, tmp_path):
