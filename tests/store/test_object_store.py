@@ -75,12 +75,17 @@ def test_a_store_in_a_bucket(endpoint):
 def test_a_writer_is_told_of_another_that_removed_what_it_reads(endpoint):
     options = {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"}
     store = HierarchyStore("s3://library/read", storage_options=options)
+    other = HierarchyStore("s3://library/read/", storage_options=options)
     store.add(tree())
-    with pytest.raises(InputError) as told, store.writing("build"):
-        read = store.snapshot()
-        other = HierarchyStore("s3://library/read/", storage_options=options)
-        other.delete_nodes([tree()[0].node_id])  # with all earlier generations
-        wait_for(read.select("text"))
+
+    def write():
+        with store.writing("build"):
+            read = store.snapshot()
+            other.delete_nodes([tree()[0].node_id])  # with all earlier generations
+            wait_for(read.select("text"))
+
+    with pytest.raises(InputError) as told:
+        write()
     assert str(told.value) == CONFLICT.format("s3://library/read")
 
 
