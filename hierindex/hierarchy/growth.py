@@ -126,6 +126,7 @@ class Growth:
         self._done |= part.done
         if part.tops:
             self._vectors.append(part.X)
+            _share(part.X, part.tops)
         if len(widths := {X.shape[1] for X in self._vectors}) > 1:
             raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
         if self._earlier:
@@ -144,6 +145,7 @@ class Growth:
                 order = pools.order(self._tops)
                 X, self._tops = X[order], [self._tops[i] for i in order]
                 self._levels.made = [*self._tops]
+            _share(X, self._tops)
             earlier, recipe, tops = self._earlier, self._recipe, self._tops
             level = max(map(len, self._tallies), default=1) - 1
             if earlier:
@@ -215,3 +217,10 @@ class Growth:
             top = replace(within.pop(), level=across[0].level)
             across[0] = replace(top, nodes=across[0].nodes, tokens=across[0].tokens)
         return [*within, *across]
+
+
+def _share(X: Floats2d, drafts: Sequence[Draft]) -> None:
+    """Let vectors be the rows of a matrix, which is in memory, instead of copies."""
+    for draft, x in zip(drafts, X, strict=True):
+        if np.array_equal(draft.embedding, x):
+            draft.vector = x
