@@ -37,6 +37,7 @@ from hierindex.summarize.seq2seq import Seq2SeqRewriter
 CHUNK = 60
 CONCURRENCY = 3
 LATENCY = 0.05  # seconds
+PATIENCE = 600  # seconds for a build in another process
 
 
 def hierarchy(kind, model=None, **options):
@@ -117,7 +118,7 @@ def test_nodes_that_are_lost(folder, tmp_path, kind):
     alone = built(folder, tmp_path / "alone", hierarchy(kind))
     make = partial(kind, Slow(), max_children=3, summary_tokens=60)
     driver = process(with_lost_nodes, make, folder, tmp_path / "many", CHUNK)
-    driver.join()
+    driver.join(PATIENCE)
     assert driver.exitcode == 0
     many = HierarchicalIndex.open(tmp_path / "many", embed_model=Slow())
     assert rows(many) == rows(alone)
@@ -274,7 +275,7 @@ def test_a_corpus_also_after_deaths(cluster, corpus, tmp_path, embed_model, name
     many = HierarchicalIndex.build(folder, tmp_path / "many", hierarchy=kind(), engine=engine)
     assert rows(many) == rows(alone)
     driver = process(killed_driver, kind, folder, uri, cluster)
-    driver.join()
+    driver.join(PATIENCE)
     assert driver.exitcode == -signal.SIGKILL
     assert not HierarchyStore(uri).snapshot().exists
     kills = AtMoments(kill_workers)
