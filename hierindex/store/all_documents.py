@@ -1,6 +1,6 @@
 """All documents of nodes that are to be written and name only the first of them."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import chain
 
 from llama_index.core.schema import BaseNode
@@ -11,7 +11,9 @@ from hierindex.store.rows import documents_of
 from hierindex.store.snapshot import Snapshot
 
 
-async def all_documents(nodes: Sequence[BaseNode], snapshot: Snapshot) -> dict[str, list[str]]:
+async def all_documents(
+    nodes: Sequence[BaseNode], snapshot: Callable[[], Awaitable[Snapshot]]
+) -> dict[str, list[str]]:
     """Return, by id, all documents of the nodes that do not name them, see `NodeRecord`.
 
     They are those of a node's children, in order, or of the same node in the snapshot.
@@ -19,8 +21,8 @@ async def all_documents(nodes: Sequence[BaseNode], snapshot: Snapshot) -> dict[s
     Parameters
     ----------
     nodes : Sequence[BaseNode]
-    snapshot : Snapshot
-        Of the index that is written, which may have children of the nodes.
+    snapshot : callable
+        Returns that of the index before it is written, which may have children of the nodes.
 
     Raises
     ------
@@ -34,7 +36,7 @@ async def all_documents(nodes: Sequence[BaseNode], snapshot: Snapshot) -> dict[s
     partly.sort(key=lambda node: records[node.node_id].level)
     children = {node.node_id: [info.node_id for info in node.child_nodes or ()] for node in partly}
     whole = [node for node in nodes if node.node_id not in children]
-    held = await snapshot.columns(
+    held = await (await snapshot()).columns(
         "id", "documents", node_ids={*children, *chain.from_iterable(children.values())}
     )
     known = dict(zip(held["id"], held["documents"], strict=True))

@@ -10,6 +10,7 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from hierindex.errors import InputError
+from hierindex.store.all_documents import all_documents
 from hierindex.store.connection import TABLE
 from hierindex.store.deletion import with_the_rest
 from hierindex.store.description import generation_json
@@ -17,7 +18,8 @@ from hierindex.store.document_file import DocumentFile
 from hierindex.store.fragments import Call, Fragments, Place
 from hierindex.store.generations import ADDED, on_newest
 from hierindex.store.node_file import NodeFile
-from hierindex.store.row_file import RowFile, reader_of
+from hierindex.store.row_file import RowFile
+from hierindex.store.rows import to_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.threads import blocking, iterated
@@ -153,8 +155,13 @@ class GenerationStore(BasePydanticVectorStore):
         -------
         int
             The number of the generation: 1 for the first that is published.
+
+        Raises
+        ------
+        InputError
+            If there are no nodes, or one of them cannot be written, see `HierarchyStore.add`.
         """
-        rows = nodes if isinstance(nodes, Fragments) else reader_of(nodes)
+        rows = nodes if isinstance(nodes, Fragments) else await self._reader(nodes)
         if rows is None or (isinstance(rows, Fragments) and not rows.n_rows):
             raise InputError("There are no nodes to write.")
         changes = report.get("changes", {})
@@ -184,7 +191,7 @@ class GenerationStore(BasePydanticVectorStore):
             New paths of sources, by the old ones. All rows are then written again.
         """
         changes = report.get("changes", {})
-        reader = reader_of(nodes)
+        reader = await self._reader(nodes)
         rows = None if reader is None else reader.read_all()
         if not (purge or moved):
             return await self._table.revise(rows, gone, report, changes)
@@ -194,3 +201,10 @@ class GenerationStore(BasePydanticVectorStore):
         return await self._table.replace(every, report, changes, added=added, purge=purge)
 
     revise = blocking(arevise)
+
+    async def _reader(self, nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":
+        """Return the rows of nodes; None if there are none."""
+        if isinstance(nodes, RowFile):
+            return nodes.reader()
+        documents = await all_documents(nodes, self.asnapshot)
+        return to_table(nodes, documents).to_reader() if nodes else None

@@ -1,6 +1,6 @@
 """Rows that wait in a temporary file until all of a tree is written."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
@@ -59,10 +59,3 @@ def tables(nodes: Iterable[BaseNode]) -> "Iterator[pa.Table]":
     waiting = iter(nodes)
     while some := [*islice(waiting, AT_ONCE)]:
         yield to_table(some)
-
-
-def reader_of(nodes: Sequence[BaseNode] | RowFile) -> "pa.RecordBatchReader | None":
-    """Return the rows of nodes; None if there are none."""
-    if isinstance(nodes, RowFile):
-        return nodes.reader()
-    return to_table(nodes).to_reader() if nodes else None

@@ -109,7 +109,7 @@ class HierarchyStore(GenerationStore):
             If another version of hierindex wrote the table.
         """
         if nodes:
-            documents = await all_documents(nodes, await self.asnapshot())
+            documents = await all_documents(nodes, self.asnapshot)
             await self._table.upsert(to_table(nodes, documents))
         return [node.node_id for node in nodes]
 
