@@ -180,9 +180,9 @@ class NodeRecord:
         """Smallest start of the node's sources in their documents; -1 if unknown."""
         return min((span.start for span in self.citations), default=-1)
 
-    def to_metadata(self, most: int | None = MOST_DOCUMENTS) -> dict[str, Any]:
-        """Return the metadata entries that store this record, with so many documents at most."""
-        return as_metadata(vars(self), most)
+    def to_metadata(self) -> dict[str, Any]:
+        """Return the metadata entries that store this record."""
+        return as_metadata(vars(self))
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
@@ -238,13 +238,13 @@ DETAIL_FIELDS = [f.name for f in fields(NodeRecord) if f.name not in (*NUMBERS, 
 """Fields of a record in the metadata entry `hierindex`, in order."""
 
 
-def as_metadata(record: Mapping[str, Any], most: int | None = MOST_DOCUMENTS) -> dict[str, Any]:
+def as_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata entries that store a record, given its fields by name.
 
-    Tuples may be given as lists; the entries are the same. At most so many documents are named.
+    Tuples may be given as lists; the entries are the same.
     """
     details = {key: record[key] for key in DETAIL_FIELDS}
-    named = record["documents"][:most]
+    named = record["documents"][:MOST_DOCUMENTS]
     if more := record[MORE_DOCUMENTS] + len(record["documents"]) - len(named):
         details |= {"documents": named, MORE_DOCUMENTS: more}
     values = (*(record[key] for key in NUMBERS), to_json(details))

@@ -5,6 +5,7 @@ import random
 from dataclasses import replace
 from datetime import date
 
+import numpy as np
 import pytest
 from edited_index import KINDS, MODEL
 from histories import insert, text
@@ -18,13 +19,13 @@ from hierindex import (
     sentence_splitter,
 )
 from hierindex.errors import InputError
-from hierindex.hierarchy import pools
 from hierindex.hierarchy.growth import Aside
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.nodes import Draft
 from hierindex.indexing import job
 from hierindex.indexing.parts import parted
 from hierindex.store.row_file import RowFile
+from hierindex.store.rows import row_of
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),
@@ -58,6 +59,11 @@ def held(index):
 
 def as_plain(nodes):
     return {node.node_id: node.to_dict() for node in nodes}
+
+
+def as_rows(rows):
+    """Rows by id, with vectors as the table has them."""
+    return {row["id"]: row | {"vector": np.float32(row["vector"]).tolist()} for row in rows}
 
 
 def given(texts):
@@ -112,10 +118,10 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
     written, usual = [], RowFile.add
     monkeypatch.setattr(job, "PART", 1)
 
-    def add(rows, nodes):
-        nodes = [*nodes]
-        written.append(len(nodes))
-        usual(rows, nodes)
+    def add(file, rows):
+        rows = [*rows]
+        written.append(len(rows))
+        usual(file, rows)
 
     monkeypatch.setattr(RowFile, "add", add)
     texts = documents(1)
@@ -127,6 +133,18 @@ def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
     assert written[-1] < n_nodes / 2
 
 
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_what_is_set_aside_are_the_rows_of_the_nodes(tmp_path, options):
+    grouping = hierarchy(**options)
+    chunks = sentence_splitter(MODEL, 60)(given(documents(2)))
+    chunks[0].metadata |= {"section": "Part › 1", "who": ["Ada", None], "when": 1.5}
+    first = [chunk for chunk in chunks if chunk.ref_doc_id in ("first.md", "0.md", "1.md")]
+    parts, finished = [first, chunks[len(first) :]], []
+    with HierarchyStore(tmp_path).leaf_file() as waiting:
+        grouping.grow(parts, aside=Aside(finished.extend, waiting, len(chunks)))
+    assert as_rows(finished) == as_rows(map(row_of, grouping(chunks)))
+
+
 @pytest.mark.parametrize("most", [3, 20])
 @pytest.mark.usefixtures("few_a_pool")
 def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, most):
@@ -135,12 +153,12 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
     for number, chunk in enumerate(chunks):
         chunk.metadata |= {"section": f"Part › {number // 2}", "when": ["today", None]}
     at_once, finished = grouping.grow([chunks]), []
-    with HierarchyStore(tmp_path).node_file() as waiting:
+    with HierarchyStore(tmp_path).leaf_file() as waiting:
         aside = Aside(finished.extend, waiting, most)
         grown = grouping.grow([chunks[:10], chunks[10:21], chunks[21:]], aside=aside)
         assert len(waiting) == len(chunks)
     assert grown.nodes == []
-    assert as_plain(finished) == as_plain(at_once.nodes)
+    assert as_rows(finished) == as_rows(map(row_of, at_once.nodes))
     assert grown.usage == at_once.usage
     pooled = [replace(level, silhouette=None, cohesion=None) for level in grown.statistics]
     whole = [replace(level, silhouette=None, cohesion=None) for level in at_once.statistics]
@@ -148,18 +166,17 @@ def test_pools_wait_in_a_file_and_give_the_tree_that_is_grown_at_once(tmp_path, 
 
 
 @pytest.mark.usefixtures("few_a_pool")
-def test_leaves_are_not_in_memory_when_they_are_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(pools, "AT_ONCE", 2)
+def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
     chunks = sentence_splitter(MODEL, 60)(given(documents(4)))
     alive = []
 
     def is_leaf(each):
         return type(each) is Draft and each.record.level == 0
 
-    def finished(nodes):
-        alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in nodes)
+    def finished(rows):
+        alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in rows)
 
-    with HierarchyStore(tmp_path).node_file() as waiting:
+    with HierarchyStore(tmp_path).leaf_file() as waiting:
         hierarchy(RaptorHierarchy).grow([chunks], aside=Aside(finished, waiting, 5))
     assert len(alive) > len(chunks)
     assert max(alive) < len(chunks) / 3
@@ -171,9 +188,9 @@ def test_leaves_that_no_group_holds_are_roots(tmp_path):
     words = " ".join(["bell"] * 50)
     chunks = [TextNode(text=f"{words} {n}.", id_=str(n)) for n in range(20)]
     finished = []
-    with HierarchyStore(tmp_path).node_file() as waiting:
+    with HierarchyStore(tmp_path).leaf_file() as waiting:
         grouping.grow([chunks], aside=Aside(finished.extend, waiting, 5))
-    assert as_plain(finished) == as_plain(grouping(chunks))
+    assert as_rows(finished) == as_rows(map(row_of, grouping(chunks)))
 
 
 @pytest.mark.usefixtures("few_a_pool")
@@ -182,7 +199,7 @@ def test_what_cannot_wait_is_named(tmp_path):
     chunks = [TextNode(text=f"The bell rang {n} times.", id_=str(n)) for n in range(9)]
     chunks[3].metadata["when"] = date(2026, 1, 2)
     error = pytest.raises(InputError, match=r"Metadata of node .* must be JSON")
-    with HierarchyStore(tmp_path).node_file() as waiting, error:
+    with HierarchyStore(tmp_path).leaf_file() as waiting, error:
         grouping.grow([chunks], aside=Aside(list, waiting, 5))
 
 
@@ -207,7 +224,7 @@ def test_vectors_of_parts_have_one_dimension(tmp_path, is_set_aside, kind):
         TextNode(text="The bell rang.", id_=str(n), embedding=[1.0] + [0.0] * n) for n in (2, 3)
     ]
     store = HierarchyStore(tmp_path)
-    with store.row_file() as rows, store.node_file() as waiting:
+    with store.row_file() as rows, store.leaf_file() as waiting:
         aside = Aside(rows.add, waiting, 1) if is_set_aside else None
         with pytest.raises(InputError, match=r"one dimension, got \[3, 4\]"):
             hierarchy(kind).grow([chunks[:1], chunks[1:]], aside=aside)

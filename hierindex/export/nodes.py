@@ -4,7 +4,8 @@ from llama_index.core.schema import BaseNode, TextNode
 
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.store.rows import documents_of, to_nodes
+from hierindex.store.nodes import to_nodes
+from hierindex.store.rows import documents_of
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for

@@ -12,7 +12,7 @@ from hierindex.export.nodes import NO_NODES
 from hierindex.export.target import new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord, user_metadata
-from hierindex.store.rows import to_nodes
+from hierindex.store.nodes import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 
 PLACE = {

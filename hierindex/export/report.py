@@ -19,7 +19,7 @@ from hierindex.retrieve.reading_order import MANY, ReadingOrder, entries, readin
 from hierindex.serve.explorer.inline import inlined, json_in_html
 from hierindex.serve.explorer.views import of_index, quotes_json, titles_of_documents
 from hierindex.store.generations import on_newest
-from hierindex.store.rows import quotes_in
+from hierindex.store.nodes import quotes_in
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
 

@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from llama_index.core.schema import BaseNode, TextNode
+from llama_index.core.schema import BaseNode
 
 from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d
@@ -18,6 +18,7 @@ from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of
 from hierindex.llm.usage import Usage
+from hierindex.store.rows import Row
 from hierindex.timing import Timing
 
 
@@ -26,15 +27,15 @@ class GrownPart:
     """A part of a tree, as the levels above need it.
 
     `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
-    `finished` are nodes below that nothing changes any more; `left` are all others, the tops among
-    them. Of the documents `done`, all nodes but the root are finished. `tallies` are by level, the
-    lowest first, and `shares` the grounding of each summary that a model wrote.
+    `finished` are rows of nodes below that nothing changes any more; `left` are all others, the
+    tops among them. Of the documents `done`, all nodes but the root are finished. `tallies` are by
+    level, the lowest first, and `shares` the grounding of each summary that a model wrote.
     """
 
     left: Sequence[Draft]
     tops: Sequence[Draft]
     X: Floats2d
-    finished: Sequence[TextNode]
+    finished: Sequence[Row]
     done: Set[str]
     tallies: Sequence[Tally]
     usage: Usage
@@ -70,7 +71,7 @@ def grow_documents(
         below = [draft for draft in whole if not _is_top(draft)]
         note_phrases(below)
         note_models(below, recipe)
-        finished = [draft.finished() for draft in below]
+        finished = [draft.row() for draft in below]
         left = [d for d in levels.made if d.record.documents[0] not in done or _is_top(d)]
     return GrownPart(
         left=left,

@@ -23,8 +23,8 @@ from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
 from hierindex.llm.usage import Usage
-from hierindex.record import MOST_DOCUMENTS
-from hierindex.store.node_file import NodeFile
+from hierindex.store.leaf_file import LeafFile
+from hierindex.store.rows import Row
 from hierindex.timing import Stopwatch, Timing
 
 
@@ -51,8 +51,8 @@ class Grown:
 Parts = Iterable[Sequence[BaseNode]]
 """Chunks of all documents, those of one document in one part."""
 
-Finished = Callable[[Iterable[TextNode]], None]
-"""Takes nodes that nothing changes any more."""
+Finished = Callable[[Iterable[Row]], None]
+"""Takes rows of nodes that nothing changes any more."""
 
 
 class Aside(NamedTuple):
@@ -63,7 +63,7 @@ class Aside(NamedTuple):
     """
 
     finished: Finished
-    waiting: NodeFile
+    waiting: LeafFile
     most: int
 
 
@@ -131,7 +131,7 @@ class Growth:
             raise InputError(f"Embeddings must have one dimension, got {sorted(widths)}.")
         if self._earlier:
             self._ids.update(draft.id for draft in part.left)
-            self._ids.update(node.node_id for node in part.finished)
+            self._ids.update(row["id"] for row in part.finished)
         if self._aside:
             with self.watch("write", None):
                 self._aside(part.finished)
@@ -166,13 +166,17 @@ class Growth:
         with self.watch("cluster", None):
             statistics = [tally.statistics() for tally in self._all_tallies()]
         with self.watch("link", None):
-            nodes = self._nodes(self._noted())
+            drafts = self._noted()
+        nodes = list[TextNode]()
         if self._aside:
             with self.watch("write", None):
-                self._aside(nodes)
+                self._aside(self._rows(drafts))
+        else:
+            with self.watch("link", None):
+                nodes = [draft.finished() for draft in drafts]
         shares, earlier = self._levels.shares, self._earlier
         return Grown(
-            [*nodes],
+            nodes,
             frozenset(earlier.gone if earlier else ()),
             frozenset(self._ids),
             self._levels.usage,
@@ -199,16 +203,15 @@ class Growth:
         self._levels.made, self._tops = [], []
         return [*made, *(earlier.changed if earlier else ())]
 
-    def _nodes(self, drafts: list[Draft]) -> Iterator[TextNode]:
-        """Yield finished nodes, of which the list keeps none."""
+    def _rows(self, drafts: list[Draft]) -> Iterator[Row]:
+        """Yield the rows of nodes, of which the list keeps none."""
         if pools := self._pooled:
             alone = {draft.id: draft for draft in drafts if draft.record.level == 0}
             drafts = [draft for draft in drafts if draft.record.level > 0]
-            yield from pools.finished(alone)
+            yield from pools.rows(alone)
         drafts.reverse()
-        most = None if self._aside else MOST_DOCUMENTS  # all of them are to be stored
         while drafts:
-            yield drafts.pop().finished(most)
+            yield drafts.pop().row()
 
     def _all_tallies(self) -> list[Tally]:
         """Return the tallies of all levels; of a tree that is changed, of what was grouped."""

@@ -2,16 +2,13 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from hierindex.core.membership import Floats2d
 from hierindex.core.revision import NEIGHBOURS
 from hierindex.hierarchy.nodes import Draft
 from hierindex.store.passing import Passing
 from hierindex.store.prefilter import Prefilter, at_cut, by_ids, of_documents
-from hierindex.store.rows import node_of
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import Scope, nearest
 from hierindex.store.snapshot import Snapshot
@@ -133,7 +130,7 @@ class HeldTree:
     def _drafts(self, where: Prefilter) -> list[Draft]:
         rows = self._select(*NODE_COLUMNS, "vector", where=where).sort_by("id")
         self._learn(rows)
-        return [_draft(row) for row in rows.to_pylist()]
+        return list(map(Draft.of, rows.to_pylist()))
 
     def _select(self, *columns: str, where: Prefilter) -> "pa.Table":
         return wait_for(self._snapshot.select(*columns, where=where))
@@ -151,11 +148,3 @@ class HeldTree:
                 level, level_max, weighted, frozenset(children), documents
             )
         return list(columns[0])
-
-
-def _draft(row: Mapping[str, Any]) -> Draft:
-    """Return a row as a node apart from its record."""
-    draft = Draft.of(node_of({**row, "vector": None}), np.array(row["vector"], np.float32))
-    if draft.record.more_documents:
-        draft.note(documents=tuple(row["documents"]), more_documents=0)
-    return draft

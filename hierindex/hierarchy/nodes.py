@@ -22,7 +22,6 @@ from hierindex.errors import InputError
 from hierindex.headings import for_chunks
 from hierindex.hierarchy.metadata import Merge, merged_metadata
 from hierindex.record import (
-    MOST_DOCUMENTS,
     PAGE,
     PAGE_BREAK,
     RECORD_KEYS,
@@ -33,13 +32,15 @@ from hierindex.record import (
     page_in,
     record_keys,
 )
+from hierindex.store.nodes import bare_node, record_of
+from hierindex.store.rows import Row, placed_row
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Summary
 
 
 @dataclass
 class Draft:
-    """A node of a growing tree, and what `finished` writes into it.
+    """A node of a growing tree, apart from its place in the tree.
 
     `vector`, (n_dims,), is None for a chunk that is not embedded yet. `children` are ids, which
     take a tenth of the memory of LlamaIndex's relationships.
@@ -51,14 +52,10 @@ class Draft:
     children: Sequence[str] = ()
 
     @classmethod
-    def of(cls, node: TextNode, vector: NDArray[np.floating]) -> Self:
-        """Take the record and the children out of a finished node."""
-        record = NodeRecord.from_metadata(node.metadata)
-        own = record_keys(node.metadata)
-        node.metadata = {key: value for key, value in node.metadata.items() if key not in own}
-        children = [info.node_id for info in node.child_nodes or ()]
-        node.relationships.pop(NodeRelationship.CHILD, None)
-        return cls(node, record, vector, children)
+    def of(cls, row: Mapping[str, Any]) -> Self:
+        """Return the node of a row."""
+        vector = np.asarray(row["vector"], np.float32)
+        return cls(bare_node(row), record_of(row), vector, row["child_ids"])
 
     @property
     def id(self) -> str:
@@ -77,13 +74,17 @@ class Draft:
         if any(known[field] != value for field, value in changes.items()):  # most notes say nothing
             self.record = replace(self.record, **changes)
 
-    def finished(self, most: int | None = MOST_DOCUMENTS) -> TextNode:
-        """Return the node with its vector, children and strongest parent, and its record.
+    def row(self) -> Row:
+        """Return the row of the finished node."""
+        return placed_row(self.node, self.record, self.children, self.embedding)
 
-        The record is in its metadata, with so many documents at most.
+    def finished(self) -> TextNode:
+        """Return the node with its vector, children and strongest parent.
+
+        Its record is in its metadata.
         """
         self.node.embedding = None if self.vector is None else self.vector.tolist()
-        self.node.metadata |= self.record.to_metadata(most)
+        self.node.metadata |= self.record.to_metadata()
         relationships = self.node.relationships
         if self.children:
             relationships[NodeRelationship.CHILD] = list(map(_related, self.children))

@@ -10,7 +10,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from llama_index.core.schema import TextNode
 
 from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d, Ints1d
@@ -24,9 +23,8 @@ from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.similar import vectors_of
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import Chunk, chunks_of, documents_alone
-from hierindex.store.node_file import NodeFile
-
-AT_ONCE = 1024  # leaves that are read again at once
+from hierindex.store.leaf_file import LeafFile
+from hierindex.store.rows import Row, parent_columns
 
 GrowPools = Callable[[Sequence[Sequence[Draft]]], GrownPart]
 """Grows pools of leaves."""
@@ -45,12 +43,12 @@ class Pools:
     Parameters
     ----------
     recipe : Recipe
-    waiting : NodeFile
+    waiting : LeafFile
     most : int
         Number of leaves, about, that may be in memory.
     """
 
-    def __init__(self, recipe: Recipe, waiting: NodeFile, most: int) -> None:
+    def __init__(self, recipe: Recipe, waiting: LeafFile, most: int) -> None:
         self.chunks: dict[str, Chunk] = {}
         """What the leaves in the file say of their documents, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
@@ -84,27 +82,25 @@ class Pools:
         leaves = [[number[i] for i in draft.children or [draft.id]] for draft in tops]
         return sorted(range(len(tops)), key=leaves.__getitem__)
 
-    def finished(self, alone: Mapping[str, Draft]) -> Iterator[TextNode]:
-        """Yield all leaves of the file in order, given those that have passed up.
+    def rows(self, alone: Mapping[str, Draft]) -> Iterator[Row]:
+        """Yield the rows of all leaves in order, given those that have passed up.
 
         An index has its documents in this order.
         """
-        for first in range(0, len(self._waiting), AT_ONCE):
-            numbers = range(first, min(first + AT_ONCE, len(self._waiting)))
-            leaves = self._leaves(numbers)
-            for number, leaf in zip(numbers, leaves, strict=True):
-                if number in self._grouped:
-                    leaf.note(**self._grouped[number]._asdict())
-            note_models(leaves, self._recipe)
-            yield from (alone.get(leaf.id, leaf).finished() for leaf in leaves)
+        for number, leaf_id in enumerate(self.chunks):
+            if leaf_id in alone:
+                yield alone[leaf_id].row()
+            else:
+                parents, title = self._grouped[number]
+                yield self._waiting[number] | parent_columns(parents) | {"title": title}
 
     def _put(self, part: GrownPart) -> GrownPart:
         """Put leaves into the file, with the titles that documents give them; return the rest."""
         leaves, chunks = part.tops, chunks_of(part.tops)
         note_documents(leaves, documents_alone(leaves), chunks)
+        note_models(leaves, self._recipe)
         for leaf in leaves:
-            x, leaf.vector = leaf.embedding, None
-            self._waiting.add(leaf.finished(), x)
+            self._waiting.add(leaf.row())
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
 
@@ -117,7 +113,7 @@ class Pools:
         return part
 
     def _leaves(self, numbers: Iterable[int]) -> list[Draft]:
-        return [Draft.of(*self._waiting[number]) for number in numbers]
+        return [Draft.of(self._waiting[number]) for number in numbers]
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""

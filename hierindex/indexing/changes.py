@@ -12,8 +12,8 @@ from hierindex.errors import InputError
 from hierindex.indexing.reading import ReadDocument
 from hierindex.llm.usage import Usage
 from hierindex.read.documents import Skipped
+from hierindex.store.nodes import to_nodes
 from hierindex.store.prefilter import CHUNKS, of_documents
-from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for

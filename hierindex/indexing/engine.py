@@ -25,10 +25,10 @@ class Workers(Protocol):
     """Grow the tree of a job."""
 
     def rows(self, store: HierarchyStore) -> AbstractContextManager[Rows]:
-        """Return where nodes wait until all of the tree is written, to be used by `with`."""
+        """Return where rows wait until all of the tree is written, to be used by `with`."""
 
     def grown(self, job: "Job", rows: Rows) -> Grown:
-        """Grow a tree; finished nodes are added to the rows."""
+        """Grow a tree; the rows of finished nodes are added."""
 
 
 class AtWork(NamedTuple):
@@ -52,7 +52,7 @@ class Here:
 
     def grown(self, job: "Job", rows: Rows) -> Grown:
         """Grow the parts of a tree one after the other."""
-        with job.store.node_file() as waiting:
+        with job.store.leaf_file() as waiting:
             aside = Aside(rows.add, waiting, job.part)
             return job.hierarchy.grow(job.chunks(), job.cache, job.progress, job.earlier(), aside)
 

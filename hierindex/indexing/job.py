@@ -19,9 +19,9 @@ from hierindex.indexing.settings import settings_of
 from hierindex.llm.batch_file import MOST_LINES
 from hierindex.progress import Progress
 from hierindex.read.split import sentence_splitter
+from hierindex.store.nodes import EMBEDDED, embedded_text
 from hierindex.store.prefilter import by_texts
 from hierindex.store.row_file import RowFile
-from hierindex.store.rows import EMBEDDED, embedded_text
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import iterated, wait_for

@@ -10,7 +10,7 @@ from hierindex.core.context import in_context, nearness, places_of
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.ranking import DENSE_SHARE, blended, cosines, reading_order
 from hierindex.record import NodeRecord, Span
-from hierindex.store.rows import quotes_in
+from hierindex.store.nodes import quotes_in
 
 if TYPE_CHECKING:
     import pyarrow as pa

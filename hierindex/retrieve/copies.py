@@ -10,8 +10,8 @@ from llama_index.core.schema import MetadataMode, NodeWithScore
 from hierindex.record import NodeRecord, Quote, Span
 from hierindex.retrieve.question import Search
 from hierindex.store.hashed_metadata import hash_text
+from hierindex.store.nodes import quotes_in
 from hierindex.store.prefilter import by_texts
-from hierindex.store.rows import quotes_in
 
 MOST = 1000  # nodes that are searched for more texts
 WIDER = 2  # times as many in each search

@@ -20,7 +20,7 @@ from llama_index.core.vector_stores.types import (
 from hierindex.core.ranking import DENSE_SHARE
 from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.retrieve.context import COLUMNS, rank_in_context
-from hierindex.store.rows import node_of
+from hierindex.store.nodes import node_of
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import united
 from hierindex.store.snapshot import Snapshot

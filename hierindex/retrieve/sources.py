@@ -14,7 +14,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord, Span
 from hierindex.retrieve.question import cuts, of_documents
-from hierindex.store.rows import quotes_in
+from hierindex.store.nodes import quotes_in
 from hierindex.store.snapshot import Snapshot
 
 MOST_KNOWN = 16  # documents

@@ -25,7 +25,7 @@ from hierindex.read.split import sentence_splitter
 from hierindex.scale.cluster import check_code, result_of
 from hierindex.scale.setup import Setup
 from hierindex.store.fragments import Fragments, Written
-from hierindex.store.node_file import NodeFile
+from hierindex.store.leaf_file import LeafFile
 
 Described = Skipped | tuple[str, int]
 """A file that is skipped, or the content hash of its document and the number of its chunks."""
@@ -69,7 +69,7 @@ class Worker:
         """Grow the levels above the trees of documents, given by reference, and write all nodes."""
         hierarchy, rows = self._loaded(setup), Fragments(setup.place)
         grower = hierarchy.grower(setup.cache, setup.progress)
-        with NodeFile(setup.place.connection) as waiting:
+        with LeafFile(setup.place.connection) as waiting:
             aside = Aside(rows.add, waiting, setup.part)
             grown = grower.above(map(result_of, trees), aside=aside)
         return grown, self._done(rows.written)

@@ -13,8 +13,8 @@ from hierindex.cache.vectors import text_digest
 from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
 from hierindex.store.generations import ADDED
+from hierindex.store.nodes import node_of
 from hierindex.store.prefilter import SUMMARIES, prefilter
-from hierindex.store.rows import node_of
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from llama_index.core.schema import BaseNode
-
 from hierindex.errors import HierindexError, InputError
 from hierindex.store.connection import Connection
 from hierindex.store.indices import tend
 from hierindex.store.row_file import tables
+from hierindex.store.rows import Row
 from hierindex.store.schema import identity, schema
 from hierindex.threads import wait_for
 
@@ -55,12 +54,12 @@ class Place:
         """The connection to the database."""
         return Connection(self.database, self.name, self.storage_options)
 
-    def write(self, nodes: Iterable[BaseNode]) -> Written:
-        """Write finished nodes, none of them twice; see `to_table` for the errors."""
+    def write(self, rows: Iterable[Row]) -> Written:
+        """Write rows, none of them twice; see `as_table` for the errors."""
         import lance.fragment
         import pyarrow as pa
 
-        some = tables(nodes)
+        some = tables(rows)
         if (first := next(some, None)) is None:
             return Written()
         batches = (batch for table in chain([first], some) for batch in table.to_batches())
@@ -106,9 +105,9 @@ class Fragments:
         """Number of rows in all files."""
         return sum(each.n_rows for each in self._written)
 
-    def add(self, nodes: Iterable[BaseNode]) -> None:
-        """Write finished nodes, none of them twice; see `to_table` for the errors."""
-        self.add_written(self.place.write(nodes))
+    def add(self, rows: Iterable[Row]) -> None:
+        """Write rows, none of them twice; see `as_table` for the errors."""
+        self.add_written(self.place.write(rows))
 
     @property
     def written(self) -> Written:

@@ -17,7 +17,7 @@ from hierindex.store.description import generation_json
 from hierindex.store.document_file import DocumentFile
 from hierindex.store.fragments import Call, Fragments, Place
 from hierindex.store.generations import ADDED, on_newest
-from hierindex.store.node_file import NodeFile
+from hierindex.store.leaf_file import LeafFile
 from hierindex.store.row_file import RowFile
 from hierindex.store.rows import to_table
 from hierindex.store.snapshot import Snapshot
@@ -117,20 +117,20 @@ class GenerationStore(BasePydanticVectorStore):
         return iterated(self.snapshot().batches(*columns))
 
     def row_file(self) -> RowFile:
-        """Return a file in which nodes wait for `replace` or `revise`, to be used by `with`."""
+        """Return a file in which rows wait for `replace` or `revise`, to be used by `with`."""
         return RowFile(self._table)
 
     def fragments(self, call: Call = operator.call) -> Fragments:
-        """Return where nodes, which other processes write, wait for `replace`; see `Fragments`."""
+        """Return where rows, which other processes write, wait for `replace`; see `Fragments`."""
         return Fragments(Place(*self._table.parameters), call)
 
     def document_file(self) -> DocumentFile:
         """Return a file in which documents wait until they are split, to be used by `with`."""
         return DocumentFile(self._table)
 
-    def node_file(self) -> NodeFile:
-        """Return a file in which nodes wait until they are grouped, to be used by `with`."""
-        return NodeFile(self._table)
+    def leaf_file(self) -> LeafFile:
+        """Return a file in which leaves wait until they are grouped, to be used by `with`."""
+        return LeafFile(self._table)
 
     async def areplace(
         self,

@@ -4,16 +4,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from llama_index.core.schema import BaseNode
-
 from hierindex.store.connection import Connection
-from hierindex.store.rows import to_table
+from hierindex.store.rows import Row, as_table
 from hierindex.store.waiting_file import WaitingFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-AT_ONCE = 1024  # nodes that are rows in memory
+AT_ONCE = 1024  # rows that are a table in memory
 
 
 class RowFile(WaitingFile):
@@ -29,10 +27,10 @@ class RowFile(WaitingFile):
                 folder.mkdir(parents=True, exist_ok=True)
         return super().__enter__()
 
-    def add(self, nodes: Iterable[BaseNode]) -> None:
-        """Add finished nodes, none of them twice; see `to_table` for the errors."""
-        for rows in tables(nodes):
-            self._write(rows)
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add rows, none of them twice; see `as_table` for the errors."""
+        for some in tables(rows):
+            self._write(some)
 
     def reader(self) -> "pa.RecordBatchReader | None":
         """Return the rows in the order in which they were added; None if there are none."""
@@ -54,8 +52,8 @@ class RowFile(WaitingFile):
             self._writer.write_table(rows)
 
 
-def tables(nodes: Iterable[BaseNode]) -> "Iterator[pa.Table]":
-    """Yield the rows of nodes, not many at once."""
-    waiting = iter(nodes)
+def tables(rows: Iterable[Row]) -> "Iterator[pa.Table]":
+    """Yield tables of a few rows each."""
+    waiting = iter(rows)
     while some := [*islice(waiting, AT_ONCE)]:
-        yield to_table(some)
+        yield as_table(some)

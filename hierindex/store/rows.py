@@ -1,8 +1,9 @@
-"""Conversion of nodes to rows of the table and back.
+"""Conversion of nodes to rows of the table.
 
 Each fact is stored in one column: links in `parent_ids`, `child_ids`, `previous_id` and
 `next_id`, the user's metadata in `metadata`, the place in the tree in `level` and the columns
-next to it. A node's relationships and its `NodeRecord` are rebuilt from these columns.
+next to it. `hierindex.store.nodes` rebuilds a node's relationships and its `NodeRecord` from these
+columns.
 """
 
 import json
@@ -13,8 +14,6 @@ import numpy as np
 import pyarrow as pa
 from llama_index.core.schema import (
     BaseNode,
-    ImageNode,
-    IndexNode,
     MetadataMode,
     NodeRelationship,
     RelatedNodeInfo,
@@ -23,35 +22,24 @@ from llama_index.core.schema import (
 from numpy.typing import NDArray
 
 from hierindex.errors import InputError
-from hierindex.record import (
-    FILE_NAME,
-    MORE_DOCUMENTS,
-    SECTION,
-    TITLE,
-    NodeRecord,
-    Quote,
-    as_metadata,
-    fields_in,
-    quotes_of,
-    record_keys,
-    to_json,
-)
+from hierindex.record import FILE_NAME, SECTION, TITLE, NodeRecord, fields_in, record_keys, to_json
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.schema import schema
 
-NODE_TYPES = {kind.class_name(): kind for kind in (TextNode, IndexNode, ImageNode)}
-"""Types that nodes are restored to; nodes of other types become a `TextNode`."""
+Row = dict[str, Any]
+"""The values of a row by column."""
+Links = Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]
+"""Links by relationship and id."""
 
 FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # stored in other columns
 NO_RECORD = vars(NodeRecord())
 NOTHING: Mapping[str, Sequence[str]] = {}
-EMBEDDED = "id", "text", "metadata", "node"
-"""Columns that `embedded_text` needs: a record is never embedded."""
 MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
 """Fields of a record that the column `record` stores as JSON."""
 
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
+LINKS = PARENT, CHILD, PREVIOUS, NEXT
 
 
 def to_table(
@@ -68,44 +56,47 @@ def to_table(
     Raises
     ------
     InputError
-        If there are no nodes, or a node's embedding is missing, not finite or of another dimension
-        than the first one's, or its metadata are not JSON, or its text is not Unicode.
+        If a node's metadata are not JSON, or its text is not Unicode; see also `as_table`.
     """
-    if not nodes:
-        raise InputError("There are no nodes to write.")
-    n_dims = len(nodes[0].embedding or ())
-    rows = {
-        node.node_id: {
-            **row_of(node, documents.get(node.node_id)),
-            "vector": _vector(node, n_dims),
-        }
-        for node in nodes
-    }
+    rows = {node.node_id: row_of(node, documents.get(node.node_id)) for node in nodes}
     return as_table(list(rows.values()))
 
 
-def as_table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Convert one or more complete rows to a table."""
-    X = np.array([row["vector"] for row in rows], dtype=np.float32)  # (n_rows, n_dims)
+def as_table(rows: Sequence[Row]) -> pa.Table:
+    """Convert rows to a table.
+
+    Raises
+    ------
+    InputError
+        If there are no rows, or a vector is missing, not finite or of another dimension than the
+        first one.
+    """
+    X = _vectors(rows)
     columns = schema(X.shape[1])
     vectors = pa.FixedSizeListArray.from_arrays(X.ravel(), type=columns.field("vector").type)
     others = pa.Table.from_pylist(list(rows), schema=columns.remove(len(columns) - 1))
     return others.append_column(columns.field("vector"), vectors)
 
 
-def _vector(node: BaseNode, n_dims: int) -> NDArray[np.float32]:
-    vector = node.embedding
-    x = np.array(vector or (), dtype=np.float64)
-    if not vector or len(x) != n_dims or not np.isfinite(x).all():
-        raise InputError(
-            f"Nodes must have embeddings of {n_dims or 'some'} finite numbers, node {node.node_id} "
-            f"has {'none' if vector is None else len(vector)}."
-        )
-    return x.astype(np.float32)
+def _vectors(rows: Sequence[Row]) -> NDArray[np.float32]:
+    """Return the vectors of rows, (n_rows, n_dims)."""
+    if not rows:
+        raise InputError("There are no nodes to write.")
+    first = rows[0]["vector"]
+    n_dims = 0 if first is None else len(first)
+    for row in rows:
+        vector = row["vector"]
+        length = "none" if vector is None else len(vector)
+        if length != n_dims or not n_dims or not np.isfinite(np.asarray(vector, np.float64)).all():
+            raise InputError(
+                f"Nodes must have embeddings of {n_dims or 'some'} finite numbers, node "
+                f"{row['id']} has {length}."
+            )
+    return np.array([row["vector"] for row in rows], np.float32)
 
 
-def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return a node's columns, without its vector.
+def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> Row:
+    """Return the row of a node, whose place in the tree is in its metadata and relationships.
 
     Its documents are those that its record names, if they are not given.
 
@@ -117,16 +108,51 @@ def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> dict[str, 
     record = NO_RECORD | fields_in(node.metadata)
     keys = record_keys(node.metadata)
     links = _links(node)
-    parents = record["parents"] or [(node_id, 1.0) for node_id in links[PARENT]]
-    user_entries = {k: v for k, v in node.metadata.items() if k not in keys}
+    record["parents"] = record["parents"] or [(node_id, 1.0) for node_id in links[PARENT]]
+    record["documents"] = documents or record["documents"]
+    metadata = {k: v for k, v in node.metadata.items() if k not in keys}
+    row = _row(node, metadata, record, links[CHILD], links) | {"vector": node.embedding}
+    return row if keys else row | {"grounding": -1.0, "record": ""}
+
+
+def placed_row(
+    node: TextNode, record: NodeRecord, children: Sequence[str], vector: NDArray[np.floating]
+) -> Row:
+    """Return the row of a node that has neither its record nor its vector nor its children.
+
+    Parameters
+    ----------
+    node : TextNode
+    record : NodeRecord
+    children : Sequence[str]
+        Ids.
+    vector : (n_dims,)
+
+    Raises
+    ------
+    InputError
+        See `row_of`.
+    """
+    links = {**_links(node), PARENT: {}, CHILD: {}}
+    return _row(node, node.metadata, vars(record), children, links) | {"vector": vector}
+
+
+def _row(
+    node: BaseNode,
+    user_entries: Mapping[str, Any],
+    record: Mapping[str, Any],
+    children: Collection[str],
+    links: Links,
+) -> Row:
+    """Return a row without its vector, given the user's metadata and the fields of a record."""
     source = node.source_node
     text = node.get_content(metadata_mode=MetadataMode.NONE)
     try:
         metadata = json.dumps(user_entries, ensure_ascii=False)
         (node.node_id + text + metadata).encode()
     except (TypeError, ValueError) as error:
-        raise not_json(node, error) from error
-    documents = list(documents or record["documents"]) or _own_document(node)
+        raise _not_json(node, error) from error
+    documents = list(record["documents"]) or _own_document(node)
     rest = node.to_dict(exclude=FIELDS_APART)
     values = {**(source.metadata if source else {}), **json.loads(metadata)}
     return {
@@ -143,22 +169,29 @@ def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> dict[str, 
         "documents": documents,
         "document_hash": record["document_hash"],
         "read_from": record["read_from"],
-        "parent_ids": [node_id for node_id, _ in parents],
-        "parent_weights": [weight for _, weight in parents],
-        "child_ids": list(links[CHILD]),
+        **parent_columns(record["parents"]),
+        "child_ids": list(children),
         "previous_id": next(iter(links[PREVIOUS]), ""),
         "next_id": next(iter(links[NEXT]), ""),
         "source": source.model_dump_json() if source else "",
         "metadata": metadata,
-        "grounding": _share(record["grounding"]) if keys else -1.0,
+        "grounding": _share(record["grounding"]),
         "digests": row_digests(node.node_id, values, documents),
         "stale": "",
-        "record": to_json({key: record[key] for key in MADE_BY}) if keys else "",
+        "record": to_json({key: record[key] for key in MADE_BY}),
         "node": to_json({**rest, **_detailed(links)}),
     }
 
 
-def not_json(node: BaseNode, error: Exception) -> InputError:
+def parent_columns(parents: Sequence[tuple[str, float]]) -> Row:
+    """Return the columns of a node's parents, given their ids with weights."""
+    return {
+        "parent_ids": [node_id for node_id, _ in parents],
+        "parent_weights": [weight for _, weight in parents],
+    }
+
+
+def _not_json(node: BaseNode, error: Exception) -> InputError:
     """Return the error of a node that cannot be written as JSON."""
     return InputError(
         f"Metadata of node {node.node_id!r} must be JSON and its text Unicode: {error}."
@@ -190,17 +223,17 @@ def _own_document(node: BaseNode) -> list[str]:
     return [node.ref_doc_id or node.node_id]
 
 
-def _links(node: BaseNode) -> dict[NodeRelationship, dict[str, RelatedNodeInfo]]:
+def _links(node: BaseNode) -> Links:
     """Return a node's links by relationship and id."""
-    links: dict[NodeRelationship, dict[str, RelatedNodeInfo]] = {}
-    for kind in (PARENT, CHILD, PREVIOUS, NEXT):
+    links: dict[NodeRelationship, Mapping[str, RelatedNodeInfo]] = {}
+    for kind in LINKS:
         related = node.relationships.get(kind) or []
         each = related if isinstance(related, list) else [related]
         links[kind] = {info.node_id: info for info in each}
     return links
 
 
-def _detailed(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -> dict[str, Any]:
+def _detailed(links: Links) -> dict[str, Any]:
     """Return what links carry besides ids, by relationship and id."""
     details = {
         kind.name: {
@@ -211,74 +244,3 @@ def _detailed(links: Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]) -
         for kind, infos in links.items()
     }
     return {"linked": details} if any(details.values()) else {}
-
-
-def to_nodes(rows: pa.Table | pa.RecordBatch) -> list[TextNode]:
-    """Convert rows to nodes, with embeddings if the rows have vectors."""
-    return list(map(node_of, rows.to_pylist()))
-
-
-def embedded_text(row: Mapping[str, Any]) -> str:
-    """Return the text of a row's node as it was embedded, given the columns `EMBEDDED`."""
-    rest, metadata = json.loads(row["node"]), json.loads(row["metadata"])
-    node = _kind_of(rest).from_dict(
-        {**rest, "id_": row["id"], "text": row["text"], "metadata": metadata}
-    )
-    return node.get_content(MetadataMode.EMBED)
-
-
-def node_of(row: Mapping[str, Any]) -> TextNode:
-    """Convert a row to a node."""
-    rest = json.loads(row["node"])
-    details: dict[str, dict[str, Any]] = rest.pop("linked", {})
-
-    def related(kind: NodeRelationship, ids: Collection[str]) -> list[RelatedNodeInfo]:
-        known = details.get(kind.name, {})
-        return [RelatedNodeInfo(**known.get(node_id, {"node_id": node_id})) for node_id in ids]
-
-    relationships: dict[NodeRelationship, Any] = {}
-    if row["source"]:
-        relationships[SOURCE] = RelatedNodeInfo.model_validate_json(row["source"])
-    if row["parent_ids"]:
-        relationships[PARENT] = related(PARENT, row["parent_ids"][:1])[0]
-    if row["child_ids"]:
-        relationships[CHILD] = related(CHILD, row["child_ids"])
-    for kind, column in ((PREVIOUS, "previous_id"), (NEXT, "next_id")):
-        if row[column]:
-            relationships[kind] = related(kind, [row[column]])[0]
-    return _kind_of(rest).from_dict(
-        {
-            **rest,
-            "id_": row["id"],
-            "text": row["text"],
-            "metadata": json.loads(row["metadata"]) | _record(row),
-            "relationships": relationships,
-            "embedding": row.get("vector"),
-        }
-    )
-
-
-def _kind_of(rest: Mapping[str, Any]) -> type[TextNode]:
-    return NODE_TYPES.get(rest["class_name"], TextNode)
-
-
-def quotes_in(record: str) -> tuple[Quote, ...]:
-    """Return the quotes of a node from its column `record`."""
-    return quotes_of(json.loads(record)["quotes"]) if record else ()
-
-
-def _record(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata entries of a row's record."""
-    if not row["record"]:
-        return {}
-    parents = zip(row["parent_ids"], row["parent_weights"], strict=True)
-    grounding = row["grounding"] if row["grounding"] >= 0 else None
-    return as_metadata(
-        {
-            **row,
-            **json.loads(row["record"]),
-            "parents": [*parents],
-            "grounding": grounding,
-            MORE_DOCUMENTS: 0,
-        }
-    )

@@ -10,8 +10,8 @@ from hierindex.record import LEVEL, NodeRecord
 from hierindex.store.filters import OF_NODE
 from hierindex.store.generations import ADDED, details_of, is_missing, published
 from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
+from hierindex.store.nodes import to_nodes
 from hierindex.store.prefilter import CHUNKS, END_CHUNKS, ROOTS, SUMMARIES, Prefilter, by_ids
-from hierindex.store.rows import to_nodes
 from hierindex.store.schema import NODE_COLUMNS, check_dimension
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import numpy as np
 from hierindex.embed.model_identity import must_agree
 from hierindex.record import quotes_of
 from hierindex.store.hashed_metadata import hash_text, row_digests
-from hierindex.store.rows import matched_words, node_of
+from hierindex.store.nodes import node_of
+from hierindex.store.rows import matched_words
 from hierindex.verify.links import Links
 from hierindex.verify.quotes import UNREADABLE, Quotes
 from hierindex.verify.report import Findings

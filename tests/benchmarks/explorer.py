@@ -30,6 +30,7 @@ from scale import WordSums
 
 from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord, Quote, Span
 from hierindex.serve.explorer.inline import PAGE
+from hierindex.store.rows import row_of
 
 SIZES = 2_000, 100_000
 MODEL = WordSums.model_fields["model_name"].default
@@ -61,7 +62,7 @@ def make(folder: Path, n_nodes: int, at: Path) -> None:
                 vectors = model.get_text_embedding_batch([node.text for node in nodes])
                 for node, vector in zip(nodes, vectors, strict=True):
                     node.embedding = vector
-                rows.add(nodes)
+                rows.add(map(row_of, nodes))
         store.replace(rows, {})
 
 

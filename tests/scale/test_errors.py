@@ -12,6 +12,7 @@ from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy
 from hierindex.errors import HierindexError, InputError
 from hierindex.scale.engine import RayEngine
 from hierindex.store.fragments import Written
+from hierindex.store.rows import row_of
 
 MOST = 10.0  # seconds
 
@@ -66,7 +67,7 @@ def replaced(store, nodes, n_writers):
     """Write nodes as so many processes would, and publish them."""
     rows = store.fragments()
     for i in range(n_writers):
-        rows.add_written(rows.place.write(nodes[i::n_writers]))
+        rows.add_written(rows.place.write(map(row_of, nodes[i::n_writers])))
     return store.replace(rows, {})
 
 
@@ -95,7 +96,7 @@ def test_rows_are_counted_before_they_are_published(store):
     nodes = tree()
     replaced(store, nodes, 2)
     torn = store.fragments()
-    torn.add_written(torn.place.write(nodes[1:])._replace(n_rows=len(nodes)))
+    torn.add_written(torn.place.write(map(row_of, nodes[1:]))._replace(n_rows=len(nodes)))
     with pytest.raises(HierindexError, match="nothing was published"):
         store.replace(torn, {})
     assert store.snapshot().generation == 1

@@ -5,7 +5,8 @@ from store.trees import columns_of, record
 
 from hierindex.record import NodeRecord
 from hierindex.store.deletion import linked_to, unlinked
-from hierindex.store.rows import node_of, row_of
+from hierindex.store.nodes import node_of
+from hierindex.store.rows import row_of
 from hierindex.store.vector_store import HierarchyStore
 
 NEXT, PREVIOUS = NodeRelationship.NEXT, NodeRelationship.PREVIOUS

@@ -14,7 +14,8 @@ from llama_index.core.schema import (
 from store.trees import HIERARCHIES, tree
 
 from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span, record_keys, user_metadata
-from hierindex.store.rows import EMBEDDED, embedded_text, to_nodes, to_table
+from hierindex.store.nodes import EMBEDDED, embedded_text, to_nodes
+from hierindex.store.rows import to_table
 from hierindex.store.schema import schema
 from hierindex.store.vector_store import HierarchyStore
 
