@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from llama_index.core.schema import BaseNode
@@ -14,8 +15,7 @@ from hierindex.embed.embedder import Embedder
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.grown_parts import GrownPart, grow_documents
 from hierindex.hierarchy.growth import Aside, Grown, Growth, Parts
-from hierindex.hierarchy.nodes import Draft
-from hierindex.hierarchy.pools import Pools, grow_pools
+from hierindex.hierarchy.pools import GrownPools, GrowPools, PoolRows, Pools, grow_pools
 from hierindex.hierarchy.recipe import Embed, Recipe, Summarize, Work
 from hierindex.progress import Progress
 from hierindex.summarize.summary import Resources, Summarizer
@@ -68,7 +68,7 @@ class Grower:
         """Grow the trees of documents by themselves; see `grow_documents`."""
         return self._driven(grow_documents(chunks, self.recipe, self.texts, finish=finish))
 
-    def pools(self, pools: Sequence[Sequence[Draft]]) -> GrownPart:
+    def pools(self, pools: PoolRows) -> GrownPools:
         """Group pools of leaves; see `grow_pools`."""
         return self._driven(grow_pools(pools, self.recipe, self.texts))
 
@@ -77,12 +77,16 @@ class Grower:
         parts: Iterable[GrownPart],
         earlier: EarlierTree | None = None,
         aside: Aside | None = None,
+        grow: GrowPools | None = None,
     ) -> Grown:
-        """Grow the levels above the trees of documents, or above leaves."""
+        """Grow the levels above the trees of documents, or above leaves.
+
+        By default, this process grows pools one after the other.
+        """
         pools = None
         if aside and not (earlier or self.recipe.within):
-            pools = Pools(self.recipe, aside.waiting, aside.most)
-            parts = pools.grown(parts, self.pools)
+            pools = Pools(self.recipe, aside.waiting, aside.most, self.progress)
+            parts = pools.grown(parts, grow or partial(map, self.pools))
         growth = Growth(self.recipe, self.texts, earlier, aside and aside.finished, pools)
         deque(map(growth.add, parts), maxlen=0)  # a loop would keep the part before
         self._driven(growth.above_parts())

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d, Ints1d
@@ -23,18 +24,31 @@ from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.similar import vectors_of
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import Chunk, chunks_of, documents_alone
+from hierindex.progress import Progress, silent
 from hierindex.store.leaf_file import LeafFile
 from hierindex.store.rows import Row, parent_columns
+from hierindex.store.schema import schema
 
-GrowPools = Callable[[Sequence[Sequence[Draft]]], GrownPart]
-"""Grows pools of leaves."""
+AT_ONCE = 1024  # rows of leaves that are dictionaries at once
+GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights", "title")])
+"""Columns of a leaf that its pool decides."""
+
+PoolRows = Sequence[Sequence[Row]]
+"""Rows of leaves by pool, with the titles that their documents give them."""
 
 
-class Grouped(NamedTuple):
-    """The parents of a leaf with their weights, see `NodeRecord`, and its title."""
+class GrownPools(NamedTuple):
+    """What has grown over pools, with the columns `GROUPED` of each leaf.
 
-    parents: tuple[tuple[str, float], ...]
-    title: str
+    A leaf without parents is among the nodes that have grown.
+    """
+
+    part: GrownPart
+    grouped: pa.Table
+
+
+GrowPools = Callable[[Iterable[PoolRows]], Iterable[GrownPools]]
+"""Grows each of some pools by themselves, in order."""
 
 
 class Pools:
@@ -46,13 +60,18 @@ class Pools:
     waiting : LeafFile
     most : int
         Number of leaves, about, that may be in memory.
+    progress : Progress
     """
 
-    def __init__(self, recipe: Recipe, waiting: LeafFile, most: int) -> None:
+    def __init__(
+        self, recipe: Recipe, waiting: LeafFile, most: int, progress: Progress = silent
+    ) -> None:
         self.chunks: dict[str, Chunk] = {}
         """What the leaves in the file say of their documents, by id, in order."""
         self._recipe, self._waiting, self._most = recipe, waiting, most
-        self._grouped: dict[int, Grouped] = {}  # the leaves that have parents, by number
+        self._progress = progress
+        self._numbers: list[int] = []  # of the leaves that have been grouped
+        self._grouped: list[pa.Table] = []  # theirs
 
     def grown(self, parts: Iterable[GrownPart], grow: GrowPools) -> Iterator[GrownPart]:
         """Yield parts of leaves as they are if these are few, or else pools of all leaves.
@@ -72,9 +91,13 @@ class Pools:
                 yield self._put(few.pop(0))
         yield from few
         if self.chunks:
-            pools = self._recipe.across[0].pools(self._vectors())
-            for some in _together(pools, self._most):
-                yield self._grow([pool.tolist() for pool in some], grow)
+            pools = [*_together(self._recipe.across[0].pools(self._vectors()), self._most)]
+            grown = zip(pools, grow(map(self._leaves, pools)), strict=True)
+            for n_done, (some, (part, grouped)) in enumerate(grown, start=1):
+                self._numbers += chain(*some)
+                self._grouped.append(grouped)
+                self._progress("grow pools", n_done, len(pools))
+                yield part
 
     def order(self, tops: Sequence[Draft]) -> list[int]:
         """Return the places of the nodes of all pools in the order of their leaves."""
@@ -87,12 +110,13 @@ class Pools:
 
         An index has its documents in this order.
         """
-        for number, leaf_id in enumerate(self.chunks):
-            if leaf_id in alone:
-                yield alone[leaf_id].row()
+        grouped = pa.concat_tables(self._grouped).take(np.argsort(self._numbers))
+        changed = chain.from_iterable(some.to_pylist() for some in grouped.to_batches(AT_ONCE))
+        for number, (leaf_id, columns) in enumerate(zip(self.chunks, changed, strict=True)):
+            if columns["parent_ids"]:
+                yield self._waiting[number] | columns
             else:
-                parents, title = self._grouped[number]
-                yield self._waiting[number] | parent_columns(parents) | {"title": title}
+                yield alone[leaf_id].row()
 
     def _put(self, part: GrownPart) -> GrownPart:
         """Put leaves into the file, with the titles that documents give them; return the rest."""
@@ -104,16 +128,8 @@ class Pools:
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
 
-    def _grow(self, pools: Sequence[Sequence[int]], grow: GrowPools) -> GrownPart:
-        leaves = list(map(self._leaves, pools))
-        part = grow(leaves)
-        for number, leaf in zip(chain(*pools), chain(*leaves), strict=True):
-            if leaf.record.parents:
-                self._grouped[number] = Grouped(leaf.record.parents, leaf.record.title)
-        return part
-
-    def _leaves(self, numbers: Iterable[int]) -> list[Draft]:
-        return [Draft.of(self._waiting[number]) for number in numbers]
+    def _leaves(self, pools: Sequence[Sequence[int]]) -> PoolRows:
+        return [[self._waiting[number] for number in pool] for pool in pools]
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
@@ -124,20 +140,19 @@ class Pools:
 
 
 def grow_pools(
-    pools: Sequence[Sequence[Draft]], recipe: Recipe, memory: TextCache | None
-) -> Generator[Work, Any, GrownPart]:
+    pools: PoolRows, recipe: Recipe, memory: TextCache | None
+) -> Generator[Work, Any, GrownPools]:
     """Group pools of leaves, and write the parents of their groups.
 
     Parameters
     ----------
-    pools : Sequence[Sequence[Draft]]
-        Leaves with the titles that their documents give them.
+    pools : PoolRows
     recipe : Recipe
     memory : TextCache or None
         Cache that summaries are read from and written to.
     """
     levels = Levels(replace(recipe, max_levels=1), memory)
-    leaves = [leaf for pool in pools for leaf in pool]
+    leaves = [Draft.of(row) for pool in pools for row in pool]
     ends = np.cumsum([len(pool) for pool in pools])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
@@ -146,7 +161,8 @@ def grow_pools(
         tallies = levels.tallies()
     with levels.watch("link", None):
         note_phrases([leaf for leaf in leaves if leaf.record.parents])
-    return GrownPart(
+        grouped = pa.Table.from_pylist([*map(_columns, leaves)], GROUPED)
+    part = GrownPart(
         left=tops,
         tops=tops,
         X=rows.X,
@@ -157,15 +173,20 @@ def grow_pools(
         shares=levels.shares,
         timings=levels.watch.timings,
     )
+    return GrownPools(part, grouped)
 
 
-def _together(pools: Iterable[Ints1d], most: int) -> Iterator[list[Ints1d]]:
+def _columns(leaf: Draft) -> Row:
+    return parent_columns(leaf.record.parents) | {"title": leaf.record.title}
+
+
+def _together(pools: Iterable[Ints1d], most: int) -> Iterator[list[list[int]]]:
     """Yield pools that hold at most so many rows together, or one that holds more."""
-    some, n_rows = list[Ints1d](), 0
+    some, n_rows = list[list[int]](), 0
     for pool in pools:
         if some and n_rows + len(pool) > most:
             yield some
             some, n_rows = [], 0
-        some.append(pool)
+        some.append(pool.tolist())
         n_rows += len(pool)
     yield some
