@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
+from hierindex.core.blas import one_thread
 from hierindex.core.membership import (
     Floats1d,
     Floats2d,
@@ -42,6 +43,7 @@ class Caps:
 UNBOUNDED = Caps(max_tokens=sys.maxsize, max_children=sys.maxsize)
 
 
+@one_thread()
 def bounded(
     M: Membership,
     X: Floats2d,

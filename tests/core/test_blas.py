@@ -3,9 +3,12 @@ import sys
 from threading import Thread
 from time import sleep
 
+import numpy as np
 from threadpoolctl import threadpool_info
 
 from hierindex.core.blas import one_thread
+from hierindex.core.bounds import Caps, bounded
+from hierindex.core.membership import one_hot
 
 PARTITION = """
 import numpy as np
@@ -48,3 +51,17 @@ def test_it_can_be_asked_for_inside_itself():
 def test_a_partition_is_the_same_on_any_number_of_threads(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "8")
     subprocess.run([sys.executable, "-c", PARTITION], check=True)
+
+
+def test_groups_are_split_on_one_thread(monkeypatch):
+    seen, usual = [], np.linalg.svd
+
+    def svd(*arguments, **options):
+        seen.append({*limits().values()})
+        return usual(*arguments, **options)
+
+    monkeypatch.setattr(np.linalg, "svd", svd)
+    X = np.eye(12)
+    bounded(one_hot(np.zeros(12, int)), X, np.ones(12, int), Caps(max_tokens=100, max_children=5))
+    assert seen
+    assert all(threads == {1} for threads in seen)
