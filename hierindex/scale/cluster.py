@@ -119,7 +119,7 @@ def in_turn(
     workers: Sequence[T],
     items: Iterable[S],
     call: Callable[[T, S], Sequence[Any]],
-    meanwhile: Callable[[], None],
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[Sequence[Any]]:
     """Yield the references to the results of a call for each item, in order, as they are there.
 

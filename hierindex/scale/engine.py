@@ -1,6 +1,5 @@
 """The engine that builds an index on a Ray cluster."""
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,7 +31,7 @@ from hierindex.scale.cluster import (
 )
 from hierindex.scale.setup import Setup, language_model
 from hierindex.scale.shared import Shared, report_steps, shared_cache, watched
-from hierindex.scale.worker import Done, Worker, load_document, read
+from hierindex.scale.worker import Done, Worker, load_document, read, repeat_warnings
 from hierindex.store.fragments import Fragments
 from hierindex.store.vector_store import HierarchyStore
 
@@ -47,8 +46,9 @@ class RayEngine:
     """Builds an index on a Ray cluster; pass it as `engine` to `HierarchicalIndex.build`.
 
     Tasks read files, and actors split, embed and summarise the documents of a part and write its
-    rows. The levels above documents grow in one of these actors, with their nodes in its memory,
-    and a task makes the search indices. The tree is the one that this process alone would
+    rows. The levels above documents grow in one of these actors, with their nodes in its memory;
+    if `RaptorHierarchy` divides many chunks into pools, these grow in all actors. A task makes the
+    search indices. The tree is the one that this process alone would
     build, id by id. All machines must reach the sources and the index under the same
     paths, and have the same hierindex and the same models.
 
@@ -111,7 +111,7 @@ class _OnCluster:
             each_of(worker.load.remote(setup) for worker in workers)
             trees = [*_documents(job, rows, workers, setup, self.actor)]
             above = workers[0].above.options(concurrency_group=ABOVE, num_returns=2)
-            grown, done = above.remote(setup, trees)
+            grown, done = above.remote(setup, trees, workers)
             _add(rows, watched(done, self.actor, job.progress))
             return cast(Grown, result_of(grown))
 
@@ -139,8 +139,7 @@ def _documents(
 
 def _add(rows: Fragments, done: Done) -> None:
     """Add the rows that a worker has written, and repeat its warnings."""
-    for category, message in done.warnings:
-        warnings.warn(message, category, stacklevel=2)
+    repeat_warnings(done)
     rows.add_written(done.written)
 
 
@@ -174,20 +173,36 @@ def _workers(n: int | None) -> Iterator[list[Any]]:
     # started, so that it can start again on another node. A call fails many times until Ray knows
     # that a node is lost.
     actor = ray.remote(
-        scheduling_strategy="SPREAD",
         max_restarts=DEATHS,
         max_task_retries=-1,  # while it can be started again
         concurrency_groups={ABOVE: 1},
         **({"num_gpus": 1} if n_gpus else {}),
     )(Worker)
     n = n or n_gpus or max(1, int(there.get("CPU", 1)) // CPUS)
-    workers = [actor.remote() for _ in range(n)]
+    workers = [
+        actor.options(scheduling_strategy=place).remote()
+        for place in _places(n, "GPU" if n_gpus else "CPU")
+    ]
     try:
         each_of(worker.check.remote(code_version()) for worker in workers)
         yield workers
     finally:
         for worker in workers:
             ray.kill(worker)
+
+
+def _places(n: int, resource: str) -> Iterator[Any]:
+    """Yield the node for each of `n` workers, in proportion to what the nodes have."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    alive = [node for node in ray.nodes() if node["Alive"]]
+    number = {node["NodeID"]: node["Resources"].get(resource, 0) for node in alive}
+    taken = dict.fromkeys(number, 0)
+    for _ in range(n):
+        node_id = max(number, key=lambda node: number[node] / (1 + taken[node]))
+        taken[node_id] += 1
+        yield NodeAffinitySchedulingStrategy(node_id, soft=True)  # another one if it is lost
 
 
 def _read(

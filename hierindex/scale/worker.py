@@ -2,9 +2,9 @@
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from hierindex.errors import FallbackWarning, WindowWarning
 from hierindex.hierarchy.grown_parts import GrownPart
 from hierindex.hierarchy.growth import Aside, Grown
 from hierindex.hierarchy.hierarchy import Hierarchy
+from hierindex.hierarchy.pools import GrownPools, PoolRows
 from hierindex.indexing.parts import Part
 from hierindex.indexing.reading import ReadDocument
 from hierindex.progress import silent
@@ -22,7 +23,7 @@ from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, each_file
 from hierindex.read.files import File
 from hierindex.read.split import sentence_splitter
-from hierindex.scale.cluster import check_code, result_of
+from hierindex.scale.cluster import check_code, in_turn, result_of
 from hierindex.scale.setup import Setup
 from hierindex.store.fragments import Fragments, Written
 from hierindex.store.leaf_file import LeafFile
@@ -37,6 +38,12 @@ class Done(NamedTuple):
 
     written: Written
     warnings: Sequence[tuple[type[Warning], str]]
+
+
+def repeat_warnings(done: Done) -> None:
+    """Warn of what a worker has warned of."""
+    for category, message in done.warnings:
+        warnings.warn(message, category, stacklevel=3)
 
 
 class Worker:
@@ -65,13 +72,24 @@ class Worker:
         grown = hierarchy.grower(setup.cache, silent).documents(chunks, finish=True)
         return replace(grown, finished=()), self._done(setup.place.write(grown.finished))
 
-    def above(self, setup: Setup, trees: Sequence[Any]) -> tuple[Grown, Done]:
-        """Grow the levels above the trees of documents, given by reference, and write all nodes."""
+    def pools(self, setup: Setup, pools: PoolRows) -> tuple[GrownPools, Done]:
+        """Group pools of leaves."""
+        grown = self._loaded(setup).grower(setup.cache, silent).pools(pools)
+        return grown, self._done(Written())
+
+    def above(
+        self, setup: Setup, trees: Sequence[Any], workers: Sequence[Any]
+    ) -> tuple[Grown, Done]:
+        """Grow the levels above the trees of documents, given by reference, and write all nodes.
+
+        Pools of leaves grow in all workers.
+        """
         hierarchy, rows = self._loaded(setup), Fragments(setup.place)
         grower = hierarchy.grower(setup.cache, setup.progress)
         with LeafFile(setup.place.connection) as waiting:
             aside = Aside(rows.add, waiting, setup.part)
-            grown = grower.above(map(result_of, trees), aside=aside)
+            grow = partial(_in_workers, setup, workers)
+            grown = grower.above(map(result_of, trees), aside=aside, grow=grow)
         return grown, self._done(rows.written)
 
     def _loaded(self, setup: Setup) -> Hierarchy:
@@ -91,6 +109,23 @@ class Worker:
         """Return what was written, with the warnings since the last time, each once."""
         said, self._said = self._said, []
         return Done(written, [*dict.fromkeys(said)])
+
+
+def _in_workers(
+    setup: Setup, workers: Sequence[Any], pools: Iterable[PoolRows]
+) -> Iterator[GrownPools]:
+    """Grow pools in workers; see `GrowPools`."""
+    import ray
+
+    shared = ray.put(setup)
+    found = in_turn(
+        workers,
+        pools,
+        lambda worker, some: worker.pools.options(num_returns=2).remote(shared, some),
+    )
+    for grown, done in found:
+        repeat_warnings(result_of(done))
+        yield result_of(grown)
 
 
 def read(

@@ -1,13 +1,17 @@
-"""Embedding models that say what they are asked, by which process, and odd ones."""
+"""Embedding models that say what they are asked, by which process, and others that are odd."""
 
 import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from fakes import HashingEmbedding
+
+from hierindex import RaptorHierarchy
+from hierindex.core.groupers import ByMixture
 
 
 class Asked(NamedTuple):
@@ -42,6 +46,13 @@ class Telling(HashingEmbedding):
 
     def asked(self) -> list[Asked]:
         return [Asked(*json.loads(line)) for line in Path(self.file).read_text().splitlines()]
+
+
+class SmallPools(RaptorHierarchy):
+    """RAPTOR's grouping of seven leaves at a time."""
+
+    def _by_mixture(self) -> ByMixture:
+        return replace(super()._by_mixture(), max_pool=7)
 
 
 class Slow(HashingEmbedding):

@@ -16,7 +16,7 @@ from llama_index.core.schema import Document
 from loopback import LoopbackServer, names_words
 from processes import process
 from scale.deaths import AtMoments, kill_workers, killed_driver, with_lost_nodes
-from scale.models import Different, Slow, Telling
+from scale.models import Different, Slow, SmallPools, Telling
 from tiny_models import save_tiny_bart
 
 from hierindex import (
@@ -29,6 +29,7 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.errors import InputError, LimitError
+from hierindex.indexing import job
 from hierindex.llm.client import load_llm
 from hierindex.record import NodeRecord
 from hierindex.scale.engine import RayEngine
@@ -109,6 +110,23 @@ def test_a_worker_that_is_killed(cluster, folder, tmp_path, kind, is_above):
     assert (tmp_path / "asked.died").exists()
     assert rows(many) == rows(alone)
     assert many.verify().ok
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_pools_grow_in_all_workers(cluster, folder, tmp_path, monkeypatch, is_killed):
+    monkeypatch.setattr(job, "PART", 10)
+    alone = built(folder, tmp_path / "alone", hierarchy(SmallPools))
+    nodes = alone.store.get_nodes()
+    texts = {n.text for n in nodes if NodeRecord.from_metadata(n.metadata).level == 1}
+    model = Telling(file=str(tmp_path / "asked"), deadly=min(texts) if is_killed else "")
+    tree, steps = hierarchy(SmallPools, model), []
+    tree.progress = lambda *step: steps.append(step)
+    many = built(folder, tmp_path / "many", tree, RayEngine(workers=2))
+    assert rows(many) == rows(alone)
+    assert (tmp_path / "asked.died").exists() == is_killed
+    assert len({each.process for each in model.asked() if texts & {*each.texts}}) >= 2
+    done, total = max(step[1:3] for step in steps if step[0] == "grow pools")
+    assert done == total > 2
 
 
 @pytest.mark.slow
