@@ -1,7 +1,7 @@
 """Construction of leaves from chunks and of parents from summaries."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -72,7 +72,7 @@ class Draft:
         """Change fields of the record."""
         known = vars(self.record)
         if any(known[field] != value for field, value in changes.items()):  # most notes say nothing
-            self.record = replace(self.record, **changes)
+            self.record = NodeRecord(**(known | changes))  # `replace` takes half as long again
 
     def row(self) -> Row:
         """Return the row of the finished node."""
