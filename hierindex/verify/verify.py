@@ -12,6 +12,7 @@ from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.store.damage import DamagedError
 from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
+from hierindex.store.table import Table
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.verify.contents import Contents
@@ -63,7 +64,7 @@ def _verified(store: HierarchyStore) -> Verification:
     try:
         snapshot = opened(store)
         generation = snapshot.generation
-        done.append(_read_indices(snapshot))
+        done.append(_read_indices(store, generation))
         links = Links(read(snapshot, *COLUMNS))
         n_nodes, n_stale = links.n_rows, int(np.sum(~links.is_any("stale", "")))
         done += _check_rows(snapshot, links)
@@ -106,8 +107,10 @@ def check_report(report: Mapping[str, Any], contents: Contents) -> Findings:
     return found
 
 
-def _read_indices(snapshot: Snapshot) -> Findings:
-    return wait_for(check_indices(snapshot.require()))[0]
+def _read_indices(store: HierarchyStore, generation: int) -> Findings:
+    """Check the indices by a connection of their own, in whose cache they stay as long as it is."""
+    table = wait_for(Table(*store._table.parameters).snapshot(generation)).require()
+    return wait_for(check_indices(table))[0]
 
 
 def _local_files(store: HierarchyStore) -> Findings:
