@@ -3,6 +3,11 @@
 An answer is a page, or a section of one, in a folder of the site; several may answer as well.
 """
 
+TREE = "guides/how_it_works.html#what-is-a-tree-good-for-and-when-is-plain-vector-search-enough"
+FIGURES = "guides/how_it_works.html#in-figures"
+CHAT = "guides/llamaindex.html#how-do-i-chat-follow-up-questions-and-a-chat-history"
+DOWN = "guides/troubleshooting.html#the-language-model-is-not-reachable-llm-down-timeout"
+MEMORY = "guides/troubleshooting.html#out-of-memory-a-build-is-killed-or-cuda-runs-out-of-memory"
 ANSWERS = {
     # Beginning
     "how do I install it": "guides/installing.html",
@@ -11,6 +16,9 @@ ANSWERS = {
     "GPU": "guides/installing.html guides/models.html",
     "getting started": "quickstart.html index.html",
     "how does it work": "guides/how_it_works.html",
+    "why a tree of summaries": f"{TREE} {FIGURES}",
+    "better than vector search": f"{TREE} {FIGURES}",
+    "do I need a tree": TREE,
     "uninstall": "guides/installing.html",
     "upgrade": "guides/installing.html",
     "install offline": "guides/installing.html",
@@ -21,11 +29,14 @@ ANSWERS = {
     # Documents
     "PDF": "guides/files.html",
     "scanned PDF": "guides/files.html",
+    "tables in pdf": "guides/files.html#what-becomes-of-tables-columns-forms-and-formulas-in-a-pdf",
     "Word documents": "guides/files.html",
     "which file types can it read": "guides/files.html",
     "why is my file skipped": "guides/files.html",
     "Chinese": "guides/models.html",
     "documents in German": "guides/models.html",
+    "german": "guides/models.html#which-embedding-model-for-other-languages",
+    "multilingual": "guides/models.html#which-embedding-model-for-other-languages",
     "source code": "guides/files.html",
     "images": "guides/files.html",
     "index a website": "guides/files.html",
@@ -50,6 +61,7 @@ ANSWERS = {
     "start over": "guides/updating.html",
     "difference between build and update": "guides/updating.html",
     "resume an interrupted build": "guides/costs.html guides/models.html",
+    "interrupted build": "guides/updating.html#what-happens-to-an-interrupted-build",
     "save the index": "guides/updating.html",
     "open an existing index": "guides/updating.html reference/managed_index.html",
     "copy the index to another machine": "guides/updating.html",
@@ -69,6 +81,15 @@ ANSWERS = {
     "which sentence of which file does an answer come from": "guides/asking.html",
     "no answer": "guides/troubleshooting.html guides/limits.html",
     "wrong answers": "guides/troubleshooting.html",
+    "are the answers any good": "guides/asking.html#are-the-answers-any-good",
+    "answer quality": "guides/asking.html#are-the-answers-any-good",
+    "how accurate": "guides/asking.html#are-the-answers-any-good",
+    "not in the documents": "guides/asking.html#what-if-it-is-not-in-the-documents",
+    "say I do not know": "guides/asking.html#what-if-it-is-not-in-the-documents",
+    "streaming": "guides/asking.html#how-do-i-stream-an-answer",
+    "stream an answer": "guides/asking.html#how-do-i-stream-an-answer",
+    "follow-up question": CHAT,
+    "chat history": CHAT,
     "hallucination": "guides/glossary.html guides/asking.html",
     "more results": "guides/asking.html",
     "longer answers": "guides/asking.html",
@@ -78,8 +99,6 @@ ANSWERS = {
     "filter by author": "guides/filters.html",
     "metadata": "guides/filters.html",
     "access rights of users": "guides/filters.html guides/servers.html",
-    "chat history": "reference/commands.html guides/llamaindex.html",
-    "streaming": "response_modes.html guides/llamaindex.html reference/commands.html",
     "reranker": "guides/asking.html reference/retriever.html",
     "table of contents": "guides/levels.html reference/commands.html",
     # Models, privacy, costs
@@ -97,6 +116,12 @@ ANSWERS = {
     "OpenAI from Python": "guides/models.html",
     "use my own embeddings": "guides/models.html",
     "connection error": "guides/troubleshooting.html",
+    "language model not reachable": DOWN,
+    "llm down": DOWN,
+    "timeout": DOWN,
+    "out of memory": MEMORY,
+    "killed": MEMORY,
+    "cuda out of memory": MEMORY,
     "offline": "guides/models.html",
     "change the prompt": "language_models.html guides/models.html",
     "cheaper": "guides/costs.html",
@@ -122,6 +147,9 @@ ANSWERS = {
     "ParentDocumentRetriever": "guides/coming_from.html",
     "DocumentSummaryIndex": "guides/coming_from.html document_summary.html guides/llamaindex.html",
     "REST API": "guides/servers.html",
+    "authentication": "guides/servers.html#who-can-reach-a-server",
+    "password": "guides/servers.html#who-can-reach-a-server",
+    "fastapi": "guides/servers.html#who-can-reach-a-server",
     "use in a web app": "guides/servers.html",
     "call it from JavaScript": "guides/servers.html",
     "MCP": "guides/servers.html",
@@ -138,6 +166,10 @@ ANSWERS = {
     "measure retrieval quality": "evaluate.html reference/evaluation.html",
     "own summariser": "custom_parts.html reference/summarizers.html",
     "custom summarizer": "custom_parts.html reference/summarizers.html",
+    "custom grouper": "custom_parts.html#custom-groupers-and-summarisers-your-own-parts",
+    "type hints": "reference/index.html#does-it-have-type-hints",
+    "mypy": "reference/index.html#does-it-have-type-hints",
+    "py.typed": "reference/index.html#does-it-have-type-hints",
     # The project
     "licence": "about/licence.html",
     "commercial use": "about/licence.html",

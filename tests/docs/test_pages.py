@@ -47,6 +47,7 @@ SAVED = {
     "./bge-small": save_embed_model,
     "./my-model": save_embed_model,
     "facebook/bart-large-cnn": save_tiny_bart,
+    "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": save_embed_model,
 }
 """Models of pages, in whose places tiny ones are used."""
 VARYING = {
