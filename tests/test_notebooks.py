@@ -52,7 +52,7 @@ def test_notebook_runs_in_a_kernel(path) -> None:
 def test_notebook_begins_with_what_its_reader_can_do(path) -> None:
     title, sentence, *_ = read(path).cells[0].source.split("\n\n")
     assert title.startswith("# ")
-    assert re.match(r"After (this guide|these five minutes),? you can ", sentence)
+    assert re.match(r"After (this notebook|these five minutes),? you can ", sentence)
 
 
 @each
