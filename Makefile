@@ -104,6 +104,7 @@ bench-responses: $(READY)  ## and answers in response modes, beside LlamaIndex's
 bench-ray: $(READY)  ## and builds by one worker and by two on a Ray cluster, and the driver's memory
 	$(INSTALL) -e '.[ray]'
 	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py workers
+	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py pools
 	$(BIN)/python -W ignore tests/benchmarks/ray_cluster.py memory
 
 soak: $(TESTABLE)  ## kills writers at KILLS=500 random moments, fills disks, sets clocks back

@@ -16,7 +16,13 @@ from histories import Texts, documents, history
 from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.llms import MockLLM
 from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
-from llama_index.core.schema import Document, MetadataMode
+from llama_index.core.schema import (
+    Document,
+    MetadataMode,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from loopback import LoopbackServer, names_words
 from summarize.groups import RewriterOf
@@ -350,6 +356,18 @@ class TestSources:
         (more / "m.txt").unlink()
         (more / "n.txt").write_text(text_of("n"))
         assert index.update().removed > 0  # there are new ones for them
+
+    @pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy])
+    def test_a_node_that_was_added_under_the_root_stays(self, folder, tmp_path, kind):
+        index = built(folder, tmp_path / "index", hierarchy_of(kind))
+        (root,) = index.info()["roots"]
+        parent, vector = RelatedNodeInfo(node_id=root), HashingEmbedding().get_text_embedding("A")
+        note = TextNode(id_="note", text="A note.", embedding=vector)
+        note.relationships[NodeRelationship.PARENT] = parent
+        index.store.add([note])
+        (folder / "a.txt").write_text("In a.txt nobody met anybody.")
+        assert index.update(folder).changed == 1
+        assert [node.text for node in index.store.get_nodes(["note"])] == ["A note."]
 
     def test_two_documents_of_one_id_are_refused(self, index, folder, tmp_path):
         before = as_plain(index)

@@ -43,7 +43,6 @@ class Caps:
 UNBOUNDED = Caps(max_tokens=sys.maxsize, max_children=sys.maxsize)
 
 
-@one_thread()
 def bounded(
     M: Membership,
     X: Floats2d,
@@ -95,7 +94,8 @@ def bounded(
     if document is not None:
         return _within(caps, M, X, n_tokens, _gaps(document, heading))
     order = canonical_order(X)
-    return in_rows_of(_within(caps, M[order], X[order], n_tokens[order], None), order)
+    with one_thread():  # or BLAS would wake all of them for each group that is split
+        return in_rows_of(_within(caps, M[order], X[order], n_tokens[order], None), order)
 
 
 def _gaps(document: Ints1d, heading: Ints1d | None) -> Floats1d:

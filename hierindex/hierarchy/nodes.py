@@ -40,7 +40,7 @@ from hierindex.summarize.summary import Summary
 
 @dataclass
 class Draft:
-    """A node of a growing tree, apart from its place in the tree.
+    """A node of a growing tree, with its record, vector and children beside it.
 
     `vector`, (n_dims,), is None for a chunk that is not embedded yet. `children` are ids, which
     take a tenth of the memory of LlamaIndex's relationships.
@@ -71,7 +71,7 @@ class Draft:
     def note(self, **changes: Any) -> None:
         """Change fields of the record."""
         known = vars(self.record)
-        if any(known[field] != value for field, value in changes.items()):  # most notes say nothing
+        if any(known[field] != value for field, value in changes.items()):  # most change nothing
             self.record = NodeRecord(**(known | changes))  # `replace` takes half as long again
 
     def row(self) -> Row:

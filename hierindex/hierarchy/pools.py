@@ -29,12 +29,12 @@ from hierindex.store.leaf_file import LeafFile
 from hierindex.store.rows import Row, parent_columns
 from hierindex.store.schema import schema
 
-AT_ONCE = 1024  # rows of leaves that are dictionaries at once
+AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
 GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights", "title")])
 """Columns of a leaf that its pool decides."""
 
-PoolRows = Sequence[Sequence[Row]]
-"""Rows of leaves by pool, with the titles that their documents give them."""
+PoolRows = Sequence[Iterable[Row]]
+"""Rows of the leaves of some pools, with the titles that their documents give them."""
 
 
 class GrownPools(NamedTuple):
@@ -48,7 +48,7 @@ class GrownPools(NamedTuple):
 
 
 GrowPools = Callable[[Iterable[PoolRows]], Iterable[GrownPools]]
-"""Grows each of some pools by themselves, in order."""
+"""Grows the pools of each batch, in order."""
 
 
 class Pools:
@@ -91,12 +91,12 @@ class Pools:
                 yield self._put(few.pop(0))
         yield from few
         if self.chunks:
-            pools = [*_together(self._recipe.across[0].pools(self._vectors()), self._most)]
-            grown = zip(pools, grow(map(self._leaves, pools)), strict=True)
-            for n_done, (some, (part, grouped)) in enumerate(grown, start=1):
-                self._numbers += chain(*some)
+            batches = [*_batches(self._recipe.across[0].pools(self._vectors()), self._most)]
+            grown = zip(batches, grow(map(self._rows_of, batches)), strict=True)
+            for n_done, (pools, (part, grouped)) in enumerate(grown, start=1):
+                self._numbers += chain(*pools)
                 self._grouped.append(grouped)
-                self._progress("grow pools", n_done, len(pools))
+                self._progress("grow pools", n_done, len(batches))
                 yield part
 
     def order(self, tops: Sequence[Draft]) -> list[int]:
@@ -128,8 +128,8 @@ class Pools:
         self.chunks |= chunks
         return replace(part, left=(), tops=(), X=part.X[:0], tallies=())
 
-    def _leaves(self, pools: Sequence[Sequence[int]]) -> PoolRows:
-        return [[self._waiting[number] for number in pool] for pool in pools]
+    def _rows_of(self, pools: Sequence[Sequence[int]]) -> PoolRows:
+        return [map(self._waiting.__getitem__, pool) for pool in pools]
 
     def _vectors(self) -> Floats2d:
         """Return the unit vectors of all leaves, (n_leaves, n_dims)."""
@@ -152,8 +152,9 @@ def grow_pools(
         Cache that summaries are read from and written to.
     """
     levels = Levels(replace(recipe, max_levels=1), memory)
-    leaves = [Draft.of(row) for pool in pools for row in pool]
-    ends = np.cumsum([len(pool) for pool in pools])
+    drafts = [[*map(Draft.of, pool)] for pool in pools]
+    leaves = [*chain(*drafts)]
+    ends = np.cumsum([len(pool) for pool in drafts])
     grouper = partial(recipe.across[0].of_pools, pools=np.split(np.arange(ends[-1]), ends[:-1]))
     rows = level_rows(leaves, vectors_of(leaves), 0)
     tops, rows = yield from levels.grow(leaves, rows, [grouper])
@@ -180,7 +181,7 @@ def _columns(leaf: Draft) -> Row:
     return parent_columns(leaf.record.parents) | {"title": leaf.record.title}
 
 
-def _together(pools: Iterable[Ints1d], most: int) -> Iterator[list[list[int]]]:
+def _batches(pools: Iterable[Ints1d], most: int) -> Iterator[list[list[int]]]:
     """Yield pools that hold at most so many rows together, or one that holds more."""
     some, n_rows = list[list[int]](), 0
     for pool in pools:

@@ -1,5 +1,6 @@
 """The engine that builds an index on a Ray cluster."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -31,7 +32,7 @@ from hierindex.scale.cluster import (
 )
 from hierindex.scale.setup import Setup, language_model
 from hierindex.scale.shared import Shared, report_steps, shared_cache, watched
-from hierindex.scale.worker import Done, Worker, load_document, read, repeat_warnings
+from hierindex.scale.worker import Done, Worker, load_document, read
 from hierindex.store.fragments import Fragments
 from hierindex.store.vector_store import HierarchyStore
 
@@ -48,9 +49,9 @@ class RayEngine:
     Tasks read files, and actors split, embed and summarise the documents of a part and write its
     rows. The levels above documents grow in one of these actors, with their nodes in its memory;
     if `RaptorHierarchy` divides many chunks into pools, these grow in all actors. A task makes the
-    search indices. The tree is the one that this process alone would
-    build, id by id. All machines must reach the sources and the index under the same
-    paths, and have the same hierindex and the same models.
+    search indices. The tree is the one that this process alone would build, id by id. All machines
+    must reach the sources and the index under the same paths, and have the same hierindex and the
+    same models.
 
     What workers compute is kept in the cache of the index as it comes. A part whose worker dies
     is grown again by another, at the cost of what was not yet kept; so is a build that is killed
@@ -98,7 +99,7 @@ class _OnCluster:
         return nullcontext(store.fragments(elsewhere))
 
     def grown(self, job: Job, rows: Rows) -> Grown:
-        """Grow the trees of documents in workers, and the levels above them in one of these."""
+        """Grow trees of documents and pools in workers, and the levels above in one of these."""
         import ray
 
         if job.splitter is not None:
@@ -139,7 +140,8 @@ def _documents(
 
 def _add(rows: Fragments, done: Done) -> None:
     """Add the rows that a worker has written, and repeat its warnings."""
-    repeat_warnings(done)
+    for category, message in done.warnings:
+        warnings.warn(message, category, stacklevel=2)
     rows.add_written(done.written)
 
 
@@ -173,36 +175,20 @@ def _workers(n: int | None) -> Iterator[list[Any]]:
     # started, so that it can start again on another node. A call fails many times until Ray knows
     # that a node is lost.
     actor = ray.remote(
+        scheduling_strategy="SPREAD",
         max_restarts=DEATHS,
         max_task_retries=-1,  # while it can be started again
         concurrency_groups={ABOVE: 1},
         **({"num_gpus": 1} if n_gpus else {}),
     )(Worker)
     n = n or n_gpus or max(1, int(there.get("CPU", 1)) // CPUS)
-    workers = [
-        actor.options(scheduling_strategy=place).remote()
-        for place in _places(n, "GPU" if n_gpus else "CPU")
-    ]
+    workers = [actor.remote() for _ in range(n)]
     try:
         each_of(worker.check.remote(code_version()) for worker in workers)
         yield workers
     finally:
         for worker in workers:
             ray.kill(worker)
-
-
-def _places(n: int, resource: str) -> Iterator[Any]:
-    """Yield the node for each of `n` workers, in proportion to what the nodes have."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    alive = [node for node in ray.nodes() if node["Alive"]]
-    number = {node["NodeID"]: node["Resources"].get(resource, 0) for node in alive}
-    taken = dict.fromkeys(number, 0)
-    for _ in range(n):
-        node_id = max(number, key=lambda node: number[node] / (1 + taken[node]))
-        taken[node_id] += 1
-        yield NodeAffinitySchedulingStrategy(node_id, soft=True)  # another one if it is lost
 
 
 def _read(

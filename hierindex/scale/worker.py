@@ -33,17 +33,15 @@ Described = Skipped | tuple[str, int]
 REPORTED = FallbackWarning, WindowWarning
 
 
+Warned = Sequence[tuple[type[Warning], str]]
+"""What a worker has warned of."""
+
+
 class Done(NamedTuple):
     """The files that a worker has written, and what it has warned of."""
 
     written: Written
-    warnings: Sequence[tuple[type[Warning], str]]
-
-
-def repeat_warnings(done: Done) -> None:
-    """Warn of what a worker has warned of."""
-    for category, message in done.warnings:
-        warnings.warn(message, category, stacklevel=3)
+    warnings: Warned
 
 
 class Worker:
@@ -53,6 +51,7 @@ class Worker:
         self._hierarchy: Hierarchy | None = None
         self._loading = Lock()  # as calls run side by side
         self._said: list[tuple[type[Warning], str]] = []
+        self._noting = Lock()
         warnings.simplefilter("always")
         warnings.showwarning = self._note
 
@@ -72,10 +71,10 @@ class Worker:
         grown = hierarchy.grower(setup.cache, silent).documents(chunks, finish=True)
         return replace(grown, finished=()), self._done(setup.place.write(grown.finished))
 
-    def pools(self, setup: Setup, pools: PoolRows) -> tuple[GrownPools, Done]:
-        """Group pools of leaves."""
+    def pools(self, setup: Setup, pools: PoolRows) -> tuple[GrownPools, Warned]:
+        """Grow the pools of a batch; see `GrowPools`."""
         grown = self._loaded(setup).grower(setup.cache, silent).pools(pools)
-        return grown, self._done(Written())
+        return grown, self._warned()
 
     def above(
         self, setup: Setup, trees: Sequence[Any], workers: Sequence[Any]
@@ -88,9 +87,26 @@ class Worker:
         grower = hierarchy.grower(setup.cache, setup.progress)
         with LeafFile(setup.place.connection) as waiting:
             aside = Aside(rows.add, waiting, setup.part)
-            grow = partial(_in_workers, setup, workers)
+            grow = partial(self._in_workers, setup, workers)
             grown = grower.above(map(result_of, trees), aside=aside, grow=grow)
         return grown, self._done(rows.written)
+
+    def _in_workers(
+        self, setup: Setup, workers: Sequence[Any], batches: Iterable[PoolRows]
+    ) -> Iterator[GrownPools]:
+        """Grow pools in workers; see `GrowPools`."""
+        import ray
+
+        shared = ray.put(setup)
+        found = in_turn(
+            workers,
+            ([[*pool] for pool in pools] for pools in batches),
+            lambda worker, pools: worker.pools.options(num_returns=2).remote(shared, pools),
+        )
+        for grown, warned in found:
+            for category, message in result_of(warned):
+                self._note(message, category)
+            yield result_of(grown)
 
     def _loaded(self, setup: Setup) -> Hierarchy:
         with self._loading:
@@ -103,29 +119,17 @@ class Worker:
     ) -> None:
         """Note a warning in place of showing it; see `warnings.showwarning`."""
         if issubclass(category, REPORTED):
-            self._said.append((category, str(message)))
+            with self._noting:
+                self._said.append((category, str(message)))
 
     def _done(self, written: Written) -> Done:
-        """Return what was written, with the warnings since the last time, each once."""
-        said, self._said = self._said, []
-        return Done(written, [*dict.fromkeys(said)])
+        return Done(written, self._warned())
 
-
-def _in_workers(
-    setup: Setup, workers: Sequence[Any], pools: Iterable[PoolRows]
-) -> Iterator[GrownPools]:
-    """Grow pools in workers; see `GrowPools`."""
-    import ray
-
-    shared = ray.put(setup)
-    found = in_turn(
-        workers,
-        pools,
-        lambda worker, some: worker.pools.options(num_returns=2).remote(shared, some),
-    )
-    for grown, done in found:
-        repeat_warnings(result_of(done))
-        yield result_of(grown)
+    def _warned(self) -> Warned:
+        """Return the warnings since the last time, each once."""
+        with self._noting:
+            said, self._said = self._said, []
+        return [*dict.fromkeys(said)]
 
 
 def read(

@@ -55,12 +55,10 @@ def bare_node(row: Mapping[str, Any]) -> TextNode:
 
 def record_of(row: Mapping[str, Any]) -> NodeRecord:
     """Return the record of a row, with all documents."""
-    if not row["record"]:
-        return NodeRecord()
-    made_by = json.loads(row["record"])
+    made_by = json.loads(row["record"]) if row["record"] else {}
     return NodeRecord(
         **{column: row[column] for column in RECORD_COLUMNS},
-        **made_by | {"quotes": quotes_of(made_by["quotes"])},
+        **made_by | {"quotes": quotes_of(made_by.get("quotes", ()))},
         documents=tuple(row["documents"]),
         parents=tuple(zip(row["parent_ids"], row["parent_weights"], strict=True)),
         grounding=_grounding(row),
@@ -97,7 +95,7 @@ def _node(
 
 
 def _linked_ids(row: Mapping[str, Any], kind: NodeRelationship) -> Sequence[str]:
-    """Return the ids of a row's links of a kind, of which there may be one only, but children."""
+    """Return the ids of all children of a row, or of its first link of another kind."""
     if kind is CHILD:
         return row["child_ids"] or ()
     if kind is PARENT:

@@ -111,14 +111,14 @@ def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> Row:
     record["parents"] = record["parents"] or [(node_id, 1.0) for node_id in links[PARENT]]
     record["documents"] = documents or record["documents"]
     metadata = {k: v for k, v in node.metadata.items() if k not in keys}
-    row = _row(node, metadata, record, links[CHILD], links) | {"vector": node.embedding}
+    row = _row(node, metadata, record, links[CHILD], links, node.embedding)
     return row if keys else row | {"grounding": -1.0, "record": ""}
 
 
 def placed_row(
     node: TextNode, record: NodeRecord, children: Sequence[str], vector: NDArray[np.floating]
 ) -> Row:
-    """Return the row of a node that has neither its record nor its vector nor its children.
+    """Return the row of a node whose record, children and vector are given.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def placed_row(
         See `row_of`.
     """
     links = {**_links(node), PARENT: {}, CHILD: {}}
-    return _row(node, node.metadata, vars(record), children, links) | {"vector": vector}
+    return _row(node, node.metadata, vars(record), children, links, vector)
 
 
 def _row(
@@ -143,18 +143,20 @@ def _row(
     record: Mapping[str, Any],
     children: Collection[str],
     links: Links,
+    vector: Any,
 ) -> Row:
-    """Return a row without its vector, given the user's metadata and the fields of a record."""
-    source = node.source_node
+    """Return a row, given the user's metadata and the fields of a record."""
+    source_node = node.source_node
     text = node.get_content(metadata_mode=MetadataMode.NONE)
+    documents = list(record["documents"]) or _own_document(node)
     try:
         metadata = json.dumps(user_entries, ensure_ascii=False)
-        (node.node_id + text + metadata).encode()
+        source = source_node.model_dump_json() if source_node else ""
+        rest = to_json({**node.to_dict(exclude=FIELDS_APART), **_detailed(links)})
+        "".join([node.node_id, text, metadata, source, rest, *documents]).encode()
     except (TypeError, ValueError) as error:
         raise _not_json(node, error) from error
-    documents = list(record["documents"]) or _own_document(node)
-    rest = node.to_dict(exclude=FIELDS_APART)
-    values = {**(source.metadata if source else {}), **json.loads(metadata)}
+    values = {**(source_node.metadata if source_node else {}), **json.loads(metadata)}
     return {
         "id": node.node_id,
         "level": record["level"],
@@ -173,13 +175,14 @@ def _row(
         "child_ids": list(children),
         "previous_id": next(iter(links[PREVIOUS]), ""),
         "next_id": next(iter(links[NEXT]), ""),
-        "source": source.model_dump_json() if source else "",
+        "source": source,
         "metadata": metadata,
         "grounding": _share(record["grounding"]),
         "digests": row_digests(node.node_id, values, documents),
         "stale": "",
         "record": to_json({key: record[key] for key in MADE_BY}),
-        "node": to_json({**rest, **_detailed(links)}),
+        "node": rest,
+        "vector": vector,
     }
 
 

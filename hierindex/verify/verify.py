@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hierindex.errors import GenerationError, IndexNotFoundError
-from hierindex.store.damage import DamagedError
+from hierindex.store.damage import DamagedError, damages
 from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
@@ -108,9 +108,10 @@ def check_report(report: Mapping[str, Any], contents: Contents) -> Findings:
 
 
 def _read_indices(store: HierarchyStore, generation: int) -> Findings:
-    """Check the indices by a connection of their own, in whose cache they stay as long as it is."""
-    table = wait_for(Table(*store._table.parameters).snapshot(generation)).require()
-    return wait_for(check_indices(table))[0]
+    """Check the indices through a separate connection, so that its cache is freed afterwards."""
+    with damages():
+        snapshot = wait_for(Table(*store._table.parameters).snapshot(generation))
+    return wait_for(check_indices(snapshot.require()))[0]
 
 
 def _local_files(store: HierarchyStore) -> Findings:

@@ -3,11 +3,13 @@
 Documents are made up: sentences of words that are drawn at random, and vectors that are the sums of
 their words' vectors. "workers" builds them with one worker and with two, of which each waits 200 ms
 for each batch of 16 texts, as for a model on a device of its own. "grow" are the seconds until the
-trees of all documents have grown, without the start of processes; "build" are all. "memory" prints
-the peak of the driver's resident memory in a build by two workers: before it begins, when the trees
-of documents have grown, and after the build.
+trees of all documents have grown, without the start of processes; "build" are all. "pools" does the
+same by `raptor`, whose chunks are in pools if they are more than 10,000. "memory" prints the peak
+of the driver's resident memory in a build by two workers: before it begins, when the trees of
+documents have grown, and after the build.
 
 Usage: python tests/benchmarks/ray_cluster.py workers [N_CHUNKS]   (by default 4000)
+       python tests/benchmarks/ray_cluster.py pools [N_CHUNKS]   (by default 20000)
        python tests/benchmarks/ray_cluster.py memory [N_CHUNKS...]   (by default 10000 and 100000)
 """
 
@@ -25,13 +27,15 @@ TESTS = str(Path(__file__).parents[1])
 sys.path.append(TESTS)  # for the made-up model, here and in workers
 from fakes import HashingEmbedding  # noqa: E402
 
-from hierindex import HierarchicalIndex, SemanticHierarchy  # noqa: E402
+from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy  # noqa: E402
+from hierindex.hierarchy.hierarchy import Hierarchy  # noqa: E402
 from hierindex.scale import engine  # noqa: E402
 
 LATENCY, BATCH = 0.2, 16  # seconds, texts
 N_CHUNKS, N_WORDS, N_DIMS = 100, 30, 384  # of a document, a chunk and a vector
 CHUNK_TOKENS = 90  # holds one paragraph, and not two
 VOCABULARY = 5_000
+SIZES = {"workers": ["4000"], "pools": ["20000"], "memory": ["10000", "100000"]}
 STORE = 400_000_000  # bytes, of Ray's objects
 
 
@@ -63,7 +67,7 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def build(folder: Path, index: Path, n_workers: int, latency: float) -> None:
+def build(folder: Path, index: Path, kind: type[Hierarchy], n_workers: int, latency: float) -> None:
     """Build, and print what it took."""
     import ray
 
@@ -83,7 +87,7 @@ def build(folder: Path, index: Path, n_workers: int, latency: float) -> None:
 
     engine._documents = timed
     before, start = peak(), time.perf_counter()
-    tree = SemanticHierarchy(Slow(latency=latency))
+    tree = kind(Slow(latency=latency))
     built = HierarchicalIndex.build(
         folder,
         index,
@@ -105,17 +109,17 @@ def build(folder: Path, index: Path, n_workers: int, latency: float) -> None:
 
 def main(what: str, *sizes: str) -> None:
     if what == "build":
-        folder, index, n_workers, latency = sizes
-        build(Path(folder), Path(index), int(n_workers), float(latency))
+        folder, index, kind, n_workers, latency = sizes
+        method = RaptorHierarchy if kind == "pools" else SemanticHierarchy
+        build(Path(folder), Path(index), method, int(n_workers), float(latency))
         return
-    default = ("4000",) if what == "workers" else ("10000", "100000")
-    for size in sizes or default:
+    for size in sizes or SIZES[what]:
         with TemporaryDirectory() as place:
             write(Path(place), int(size))
-            for n_workers in (1, 2) if what == "workers" else (2,):
+            for n_workers in (2,) if what == "memory" else (1, 2):
                 with TemporaryDirectory() as index:
-                    latency = LATENCY if what == "workers" else 0.0
-                    given = [place, index, str(n_workers), str(latency)]
+                    latency = 0.0 if what == "memory" else LATENCY
+                    given = [place, index, what, str(n_workers), str(latency)]
                     command = [sys.executable, "-W", "ignore", __file__, "build", *given]
                     subprocess.run(command, check=True)
 

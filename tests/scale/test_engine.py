@@ -124,7 +124,8 @@ def test_pools_grow_in_all_workers(cluster, folder, tmp_path, monkeypatch, is_ki
     many = built(folder, tmp_path / "many", tree, RayEngine(workers=2))
     assert rows(many) == rows(alone)
     assert (tmp_path / "asked.died").exists() == is_killed
-    assert len({each.process for each in model.asked() if texts & {*each.texts}}) >= 2
+    if not is_killed:  # or the process that takes the place of another would be a second one
+        assert len({each.process for each in model.asked() if texts & {*each.texts}}) == 2
     done, total = max(step[1:3] for step in steps if step[0] == "grow pools")
     assert done == total > 2
 

@@ -1,4 +1,5 @@
 import json
+from datetime import date
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from llama_index.core.schema import (
 )
 from store.trees import HIERARCHIES, tree
 
+from hierindex.errors import InputError
 from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span, record_keys, user_metadata
-from hierindex.store.nodes import EMBEDDED, embedded_text, to_nodes
-from hierindex.store.rows import to_table
+from hierindex.store.nodes import EMBEDDED, embedded_text, record_of, to_nodes
+from hierindex.store.rows import row_of, to_table
 from hierindex.store.schema import schema
 from hierindex.store.vector_store import HierarchyStore
 
@@ -157,6 +159,38 @@ def test_a_node_without_a_document_is_its_own():
     source = RelatedNodeInfo(node_id="doc")
     of_one = TextNode(text="", embedding=[1.0], relationships={NodeRelationship.SOURCE: source})
     assert to_table([alone, of_one])["documents"].to_pylist() == [["alone"], ["doc"]]
+
+
+def test_the_record_of_a_node_that_has_none_is_that_of_its_row():
+    parent = RelatedNodeInfo(node_id="above")
+    alone = TextNode(
+        id_="alone", text="", embedding=[1.0], relationships={NodeRelationship.PARENT: parent}
+    )
+    record = record_of(row_of(alone))
+    assert (record.documents, record.parents) == (("alone",), (("above", 1.0),))
+    assert record.grounding is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"relationships": {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="\ud800")}},
+        {
+            "relationships": {
+                NodeRelationship.SOURCE: RelatedNodeInfo(node_id="d", metadata={"a": "\ud800"})
+            }
+        },
+        {"excluded_llm_metadata_keys": ["\ud800"]},
+        {"metadata": {"a": "\ud800"}},
+        {"metadata": {"a": date(2026, 1, 2)}},
+        {"text": "\ud800"},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_written_is_named(options):
+    node = TextNode(**{"id_": "n", "text": "", "embedding": [1.0], **options})
+    with pytest.raises(InputError, match="Metadata of node 'n' must be JSON and its text Unicode"):
+        row_of(node)
 
 
 def test_rows_without_vectors_are_nodes_without_embeddings():

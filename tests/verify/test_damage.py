@@ -95,6 +95,14 @@ def test_the_newest_manifest(index, how) -> None:
     assert check_named(index, path).failed == ["files"]
 
 
+@pytest.mark.parametrize("how", ["truncated", "overwritten"])
+def test_the_newest_manifest_of_an_index_that_is_open(index, how) -> None:
+    opened = HierarchicalIndex(HierarchyStore(index))
+    assert opened.verify().ok
+    harm(min((index / "nodes.lance" / "_versions").glob("*.manifest")), how)
+    assert opened.verify().failed == ["files"]
+
+
 @pytest.mark.parametrize("how", ["missing", "truncated"])
 def test_each_file_of_an_index(index, tmp_path, how) -> None:
     nodes = {node.node_id: node.get_content(MetadataMode.NONE) for node in tree()}
