@@ -234,6 +234,8 @@ def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:
 
 # Compact JSON; `json.dumps` would make an encoder at each call.
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+NO_RECORD = vars(NodeRecord())
+"""The fields of the default record."""
 DETAIL_FIELDS = [f.name for f in fields(NodeRecord) if f.name not in (*NUMBERS, MORE_DOCUMENTS)]
 """Fields of a record in the metadata entry `hierindex`, in order."""
 
@@ -250,6 +252,12 @@ def as_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     values = (*(record[key] for key in NUMBERS), to_json(details))
     entries = zip(RECORD_KEYS, values, strict=True)
     return {key: value for key, value in entries if value is not None}
+
+
+def level_in(metadata: Mapping[str, Any]) -> int:
+    """Return the level of the record in a node's metadata; 0 if there is none."""
+    keys = record_keys(metadata)
+    return metadata[keys[0]] if keys else 0
 
 
 def record_keys(metadata: Mapping[str, Any]) -> Sequence[str]:

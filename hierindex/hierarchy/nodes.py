@@ -29,6 +29,7 @@ from hierindex.record import (
     NodeRecord,
     Quote,
     Span,
+    level_in,
     page_in,
     record_keys,
 )
@@ -120,7 +121,7 @@ def _check(node: BaseNode) -> None:
             f"A hierarchy needs text nodes, but node {node.node_id} is {type(node).__name__}; "
             "remove it."
         )
-    if NodeRecord.from_metadata(node.metadata).level > 0:
+    if level_in(node.metadata) > 0:
         raise InputError(
             f"Node {node.node_id} is a summary of an earlier hierarchy; pass only chunks."
         )

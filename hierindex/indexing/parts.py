@@ -1,7 +1,7 @@
 """Parts of a collection of documents that fit in memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode
@@ -11,7 +11,7 @@ from hierindex.indexing.changes import Documents, Origin
 from hierindex.indexing.reading import ReadDocument
 from hierindex.progress import Progress
 from hierindex.read.split import split_documents
-from hierindex.record import RECORD_KEYS, NodeRecord
+from hierindex.record import NO_RECORD, RECORD_KEYS, as_metadata, fields_in
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ def _document(chunk: BaseNode) -> str:
 
 def _note_origin(chunk: BaseNode, origin: Origin) -> None:
     """Write the origin of a chunk's document into its record."""
-    record = replace(NodeRecord.from_metadata(chunk.metadata), **origin._asdict())
-    chunk.metadata |= record.to_metadata()
+    chunk.metadata |= as_metadata(NO_RECORD | fields_in(chunk.metadata) | origin._asdict())
     for hidden in (chunk.excluded_embed_metadata_keys, chunk.excluded_llm_metadata_keys):
         hidden += [key for key in RECORD_KEYS if key not in hidden]

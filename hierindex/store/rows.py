@@ -22,7 +22,16 @@ from llama_index.core.schema import (
 from numpy.typing import NDArray
 
 from hierindex.errors import InputError
-from hierindex.record import FILE_NAME, SECTION, TITLE, NodeRecord, fields_in, record_keys, to_json
+from hierindex.record import (
+    FILE_NAME,
+    NO_RECORD,
+    SECTION,
+    TITLE,
+    NodeRecord,
+    fields_in,
+    record_keys,
+    to_json,
+)
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.schema import schema
 
@@ -32,7 +41,6 @@ Links = Mapping[NodeRelationship, Mapping[str, RelatedNodeInfo]]
 """Links by relationship and id."""
 
 FIELDS_APART = {"id_", "embedding", "metadata", "text", "relationships"}  # stored in other columns
-NO_RECORD = vars(NodeRecord())
 NOTHING: Mapping[str, Sequence[str]] = {}
 MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
 """Fields of a record that the column `record` stores as JSON."""
