@@ -14,7 +14,7 @@ REBUILD = (
 )
 MACHINES = "guides/installing.html#raspberry-pi-arm64-macbook-intel-mac-python-3-13-what-was-tried"
 MARK = "guides/asking.html#what-does-a-citation-mark-mean-and-a-sentence-without-a-mark"
-LANGCHAIN = "guides/models.html#can-i-use-a-chat-model-llm-of-langchain"
+LANGCHAIN = "guides/models.html#can-i-use-a-chat-model-of-langchain"
 QUESTIONS = "guides/asking.html#how-do-i-generate-questions-for-an-evaluation"
 SCALE = "guides/limits.html#scale guides/costs.html#how-large-can-my-collection-be"
 DOWN = "guides/troubleshooting.html#the-language-model-is-not-reachable-llm-down-timeout"
@@ -163,13 +163,13 @@ ANSWERS = {
     "million documents": "guides/costs.html",
     "several machines": "guides/costs.html",
     # Other programs
-    "LangChain": "guides/coming_from.html reference/exports.html asking.html",
+    "LangChain": "guides/exporting.html guides/coming_from.html reference/exports.html asking.html",
     "langchain chat model llm": LANGCHAIN,
     "Qdrant": "guides/llamaindex.html",
     "AutoMergingRetriever": "guides/llamaindex.html",
     "add to my IngestionPipeline": "guides/llamaindex.html",
     "RAPTOR": "guides/coming_from.html semantic_and_raptor.html",
-    "difference between semantic and raptor": "semantic_and_raptor.html",
+    "difference between semantic and raptor": f"semantic_and_raptor.html {METHOD}",
     "GraphRAG": "guides/coming_from.html",
     "ParentDocumentRetriever": "guides/coming_from.html",
     "DocumentSummaryIndex": "guides/coming_from.html document_summary.html guides/llamaindex.html",
