@@ -16,7 +16,7 @@ def serve(
         typer.Option(
             metavar="N",
             help="Answer other programs, too, by HTTP at this port, 0 for a free one; every user "
-            "of this machine can ask there. By default none.",
+            "of this machine can ask there. By default none; with --host, 8734, or a free one.",
         ),
     ] = None,
     host: Annotated[

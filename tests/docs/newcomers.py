@@ -6,6 +6,17 @@ An answer is a page, or a section of one, in a folder of the site; several may a
 TREE = "guides/how_it_works.html#what-is-a-tree-good-for-and-when-is-plain-vector-search-enough"
 FIGURES = "guides/how_it_works.html#in-figures"
 CHAT = "guides/llamaindex.html#how-do-i-chat-follow-up-questions-and-a-chat-history"
+METHOD = "guides/levels.html#which-method-should-i-build-with-semantic-raptor-or-document"
+COUNT = "guides/asking.html#which-query-mode-should-i-use"
+REBUILD = (
+    "guides/updating.html"
+    "#must-i-rebuild-after-adding-documents-does-the-tree-get-worse-after-many-updates"
+)
+MACHINES = "guides/installing.html#raspberry-pi-arm64-macbook-intel-mac-python-3-13-what-was-tried"
+MARK = "guides/asking.html#what-does-a-citation-mark-mean-and-a-sentence-without-a-mark"
+LANGCHAIN = "guides/models.html#can-i-use-a-chat-model-of-langchain"
+QUESTIONS = "guides/asking.html#how-do-i-generate-questions-for-an-evaluation"
+SCALE = "guides/limits.html#scale guides/costs.html#how-large-can-my-collection-be"
 DOWN = "guides/troubleshooting.html#the-language-model-is-not-reachable-llm-down-timeout"
 MEMORY = "guides/troubleshooting.html#out-of-memory-a-build-is-killed-or-cuda-runs-out-of-memory"
 ANSWERS = {
@@ -24,6 +35,11 @@ ANSWERS = {
     "install offline": "guides/installing.html",
     "install without PyPI": "guides/installing.html",
     "Mac": "guides/installing.html",
+    "raspberry pi": MACHINES,
+    "arm64": MACHINES,
+    "macbook": MACHINES,
+    "intel mac": MACHINES,
+    "python 3.13": MACHINES,
     "how much disk space does the installation need": "guides/installing.html",
     "docker": "guides/installing.html",
     # Documents
@@ -36,6 +52,9 @@ ANSWERS = {
     "Chinese": "guides/models.html",
     "documents in German": "guides/models.html",
     "german": "guides/models.html#which-embedding-model-for-other-languages",
+    "question in another language than the documents": (
+        "guides/models.html#which-embedding-model-for-other-languages"
+    ),
     "multilingual": "guides/models.html#which-embedding-model-for-other-languages",
     "source code": "guides/files.html",
     "images": "guides/files.html",
@@ -58,6 +77,8 @@ ANSWERS = {
     "backup": "guides/updating.html guides/troubleshooting.html",
     "index is damaged": "guides/troubleshooting.html guides/updating.html",
     "rebuild from scratch": "guides/updating.html",
+    "rebuild after adding documents": REBUILD,
+    "tree gets worse after many updates": REBUILD,
     "start over": "guides/updating.html",
     "difference between build and update": "guides/updating.html",
     "resume an interrupted build": "guides/costs.html guides/models.html",
@@ -70,6 +91,8 @@ ANSWERS = {
     # Asking
     "which mode should I use": "guides/asking.html",
     "which query mode should I use": "guides/asking.html",
+    "which method to choose": METHOD,
+    "how many questions count list all": COUNT,
     "which level": "guides/levels.html",
     "what does level mean": "guides/levels.html",
     "what is a level": "guides/glossary.html guides/levels.html",
@@ -84,6 +107,8 @@ ANSWERS = {
     "are the answers any good": "guides/asking.html#are-the-answers-any-good",
     "answer quality": "guides/asking.html#are-the-answers-any-good",
     "how accurate": "guides/asking.html#are-the-answers-any-good",
+    "sentence without citation": MARK,
+    "citation mark meaning": MARK,
     "not in the documents": "guides/asking.html#what-if-it-is-not-in-the-documents",
     "say I do not know": "guides/asking.html#what-if-it-is-not-in-the-documents",
     "streaming": "guides/asking.html#how-do-i-stream-an-answer",
@@ -134,15 +159,17 @@ ANSWERS = {
     "limit LLM cost": "guides/costs.html",
     "OpenAI cost": "guides/costs.html",
     "how large can my collection be": "guides/costs.html",
+    "how many documents limit size": SCALE,
     "million documents": "guides/costs.html",
     "several machines": "guides/costs.html",
     # Other programs
-    "LangChain": "guides/coming_from.html reference/exports.html asking.html",
+    "LangChain": "guides/exporting.html guides/coming_from.html reference/exports.html asking.html",
+    "langchain chat model llm": LANGCHAIN,
     "Qdrant": "guides/llamaindex.html",
     "AutoMergingRetriever": "guides/llamaindex.html",
     "add to my IngestionPipeline": "guides/llamaindex.html",
     "RAPTOR": "guides/coming_from.html semantic_and_raptor.html",
-    "difference between semantic and raptor": "semantic_and_raptor.html",
+    "difference between semantic and raptor": f"semantic_and_raptor.html {METHOD}",
     "GraphRAG": "guides/coming_from.html",
     "ParentDocumentRetriever": "guides/coming_from.html",
     "DocumentSummaryIndex": "guides/coming_from.html document_summary.html guides/llamaindex.html",
@@ -164,6 +191,7 @@ ANSWERS = {
     "environment variables": "guides/troubleshooting.html",
     "evaluate on my own questions": "evaluate.html",
     "measure retrieval quality": "evaluate.html reference/evaluation.html",
+    "generate questions for evaluation": QUESTIONS,
     "own summariser": "custom_parts.html reference/summarizers.html",
     "custom summarizer": "custom_parts.html reference/summarizers.html",
     "custom grouper": "custom_parts.html#custom-groupers-and-summarisers-your-own-parts",
