@@ -203,6 +203,11 @@ ANSWERS = {
     "commercial use": "about/licence.html",
     "release notes": "about/changelog.html",
     "how to contribute": "about/contributing.html",
+    "better than plain RAG": f"{QUESTIONS} {TREE} {FIGURES} evaluate.html",
+    "compare with plain RAG": f"{QUESTIONS} {TREE} {FIGURES} evaluate.html",
+    "llamaindex retriever query engine": (
+        "guides/llamaindex.html#how-do-i-use-it-as-a-retriever-in-a-query-engine-of-my-own"
+    ),
 }
 FIRST = 3
 """Among so many results must an answer be."""
