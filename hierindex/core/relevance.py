@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 
 DAMPING = 0.85  # as in PageRank
-MOST_DENSE = 100  # sentences; above, sparse products are cheaper than a dense matrix
+MOST_DENSE = 150  # sentences; above, sparse products are cheaper than a dense system
 CONVERGED = 1e-12  # L1 change of a step
 
 
@@ -52,7 +52,7 @@ def lexrank(S: csr_array, restart: Floats1d | None = None) -> Floats1d:
 
     Notes
     -----
-    About 40 products with an n_sentences^2 matrix, or with S if it has many rows.
+    A linear system, or about 40 products with S if it has many rows.
     Erkan and Radev, LexRank (JAIR 2004), section 3.2, without the threshold and without self-loops,
     which favour isolated sentences. `restart` is from Otterbacher, Erkan and Radev, Using Random
     Walks for Question-focused Sentence Retrieval (HLT 2005).
@@ -64,26 +64,25 @@ def lexrank(S: csr_array, restart: Floats1d | None = None) -> Floats1d:
     """
     n = S.shape[0]
     start = np.full(n, 1 / max(n, 1)) if restart is None else restart / restart.sum()
-    likeness = _likeness(S)
-    degree = likeness(np.ones(n))
-    per_degree = np.divide(DAMPING, degree, out=np.zeros(n), where=degree > 1e-9)
+    if n <= MOST_DENSE:
+        cosine = (S @ S.T).toarray()  # sparse, as S has many more columns than rows
+        np.fill_diagonal(cosine, 0.0)
+        p = np.linalg.solve(np.eye(n) - cosine * _per_degree(cosine.sum(axis=0)), start)
+        return np.asarray(p / p.sum())
+    T, itself = S.T, np.asarray(S.multiply(S).sum(axis=1)).ravel()
+    per_degree = _per_degree(S @ T.sum(axis=1) - itself)
     p, change = start, float(n)
     while change > CONVERGED:
-        stepped = likeness(p * per_degree)
+        step = p * per_degree
+        stepped = S @ (T @ step) - itself * step
         after = stepped + (1 - stepped.sum()) * start  # all that did not step restarts
         p, change = after, float(np.abs(after - p).sum())
     return p
 
 
-def _likeness(S: csr_array) -> Callable[[Floats1d], Floats1d]:
-    """Return the product with the matrix of cosines, without materialising a large one."""
-    T = S.T
-    if S.shape[0] > MOST_DENSE:
-        itself = np.asarray(S.multiply(S).sum(axis=1)).ravel()
-        return lambda weights: np.asarray(S @ (T @ weights) - itself * weights)
-    cosine = (S @ T).toarray()  # sparse, as threads of BLAS cost more than small matrices
-    np.fill_diagonal(cosine, 0.0)
-    return lambda weights: np.asarray(cosine @ weights)
+def _per_degree(degree: Floats1d) -> Floats1d:
+    """Return the probability of a step, by the sum of a sentence's similarities to others."""
+    return np.divide(DAMPING, degree, out=np.zeros(len(degree)), where=degree > 1e-9)
 
 
 def opening(document: Ints1d) -> Floats1d:

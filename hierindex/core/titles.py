@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from math import log
 
 from hierindex.core.stop_words import BEFORE_VERBS, STOP_WORDS
@@ -99,21 +100,25 @@ def _chosen(found: Sequence[Phrases]) -> list[list[Words]]:
 
 def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
     """Yield the negative weight of each phrase of each text."""
-    tf = [Counter(word for words, _ in phrases for word in words) for phrases in found]
-    f = Counter(word for phrases in found for words, _ in phrases for word in words)
+    found_words = [[words for words, _ in phrases] for phrases in found]
+    tf = [Counter(chain.from_iterable(each)) for each in found_words]
+    f = Counter(chain.from_iterable(chain.from_iterable(found_words)))
     mean = f.total() / max(1, len(found))
     idf = {word: log(1 + mean / n) for word, n in f.items()}
-    for i, (count, phrases) in enumerate(zip(tf, found, strict=True)):
-        for words, n in Counter(words for words, _ in phrases).items():
+    for i, (count, each) in enumerate(zip(tf, found_words, strict=True)):
+        weights = {word: n * idf[word] for word, n in count.items()}
+        for words, n in Counter(each).items():
             weight = 0.0
             for word in words:
-                weight += count[word] * idf[word]
+                weight += weights[word]
             yield -(1 + log(n)) * weight / len(words) ** SHORTNESS, i, words
 
 
 def _phrases(text: str) -> Phrases:
     text = NO_PROSE.sub(" ; ", text)
-    parts = (UNSPACED.sub(r" \1 ", text) if HAS_UNSPACED.search(text) else text).split()
+    if not text.isascii() and HAS_UNSPACED.search(text):
+        text = UNSPACED.sub(r" \1 ", text)
+    parts = text.split()
     marked = " ".join(map(_marked, parts))
     if "\1" in marked:  # in few texts, and looking for labels takes long
         marked = LABEL.sub("|", marked)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 
 from hierindex.cache.vectors import VectorCache
 from hierindex.core.identity import digest
 from hierindex.core.membership import Floats1d, Floats2d
 from hierindex.embed.failures import named_errors
+from hierindex.embed.global_tokenizer import global_encoding, global_tokenizer
 from hierindex.embed.model_identity import fingerprint, model_name
 from hierindex.embed.openvino import OpenVinoEmbedding, whole_tokenizer
 from hierindex.errors import InputError, WindowWarning
@@ -67,7 +67,7 @@ class Embedder:
         """Count the tokens of each text, special ones included, (n_texts,)."""
         inputs = [f"{self._instruction}{text}" for text in texts]
         if self._tokenizer is None:
-            n_tokens = [len(get_tokenizer()(text)) for text in inputs]
+            n_tokens = [*map(len, map(global_tokenizer(), inputs))]
         else:
             n_tokens = [len(encoding) for encoding in self._tokenizer.encode_batch_fast(inputs)]
         return np.array(n_tokens, dtype=np.int64)
@@ -80,7 +80,7 @@ class Embedder:
         """Return a text's token ids without special ones, as LlamaIndex's splitters need them."""
         if self._tokenizer is not None:  # splitters call this thousands of times: no batches
             return self._tokenizer.encode(text, add_special_tokens=False).ids
-        return get_tokenizer()(text)
+        return global_tokenizer()(text)
 
     @cached_property
     def counted_by(self) -> str | None:
@@ -90,11 +90,8 @@ class Embedder:
         """
         if self._tokenizer is not None:
             return digest(self._tokenizer.to_str())
-        from tiktoken import Encoding
-
-        encode = get_tokenizer()
-        encoding = getattr(getattr(encode, "func", encode), "__self__", None)
-        return digest("tiktoken", encoding.name) if isinstance(encoding, Encoding) else None
+        encoding = global_encoding()
+        return None if encoding is None else digest("tiktoken", encoding.name)
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer | None":

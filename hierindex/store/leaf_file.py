@@ -1,9 +1,9 @@
 """Leaves of a growing tree that wait in a temporary file until they are grouped."""
 
-import json
 from array import array
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from hierindex.errors import InputError
@@ -38,7 +38,7 @@ class LeafFile(WaitingFile):
             widths = sorted([self._n_dims, len(x)])
             raise InputError(f"Embeddings must have one dimension, got {widths}.")
         self._n_dims = len(x)
-        data = json.dumps({**row, "vector": None}, ensure_ascii=False).encode()
+        data = orjson.dumps({**row, "vector": None})
         start = self._append(x.astype(FLOAT).tobytes() + data)
         self._starts.append(start + self._vector_bytes + len(data))
 
@@ -46,7 +46,7 @@ class LeafFile(WaitingFile):
         start, end = self._starts[number : number + 2]
         data = self._read(start, end - start)
         x, rest = data[: self._vector_bytes], data[self._vector_bytes :]
-        return {**json.loads(rest), "vector": np.frombuffer(x, FLOAT)}
+        return {**orjson.loads(rest), "vector": np.frombuffer(x, FLOAT)}
 
     def vectors(self) -> NDArray[np.float32]:
         """Return the vectors of all rows, (n_rows, n_dims)."""
