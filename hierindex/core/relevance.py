@@ -1,7 +1,5 @@
 """Salience of sentences: centroid similarity and LexRank."""
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.sparse import csr_array
 

@@ -32,8 +32,9 @@ def global_encoding() -> "Encoding | None":
 def _quick(tokenizer: Tokenizer) -> Tokenizer:
     if (encoding := _encoding(tokenizer)) is None:
         return tokenizer
-    ordinary, special = encoding.encode_ordinary, commonprefix([*encoding.special_tokens_set])
-    return lambda text: tokenizer(text) if special in text else ordinary(text)
+    ordinary = encoding.encode_ordinary
+    mark = commonprefix([*encoding.special_tokens_set])  # noqa: RUF071 - no paths
+    return lambda text: tokenizer(text) if mark in text else ordinary(text)
 
 
 def _encoding(tokenizer: Tokenizer) -> "Encoding | None":
