@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.decomposition import PCA
 from strategies import unit_vectors, vectors
 
 from hierindex.core import reduce
 from hierindex.core.reduce import (
     nearest_rows,
     plane_coordinates,
+    principal_components,
     principal_coordinates,
     umap_coordinates,
 )
@@ -39,6 +41,19 @@ def test_principal_coordinates_keep_the_distances_that_they_can(X, n_dims):
         wide = np.linalg.norm(X[:1] - X, axis=1)
         narrow = np.linalg.norm(Z[:1] - Z, axis=1)
         assert np.corrcoef(wide, narrow)[0, 1] == pytest.approx(1) or wide.std() < 1e-6
+
+
+@pytest.mark.parametrize("n", [3, 40, 300])
+def test_principal_components_are_those_of_sklearn(n):
+    X = unit_vectors("noise", n, 60)
+    Z = principal_components(X, 4)
+    expected = PCA(min(4, n), svd_solver="full").fit_transform(X.astype(np.float64))
+    np.testing.assert_allclose(np.abs(Z[:, :2]), np.abs(expected[:, :2]), atol=1e-6)
+    assert (Z.max(axis=0) >= -Z.min(axis=0)).all()
+
+
+def test_equal_rows_have_no_principal_components():
+    assert np.abs(principal_components(np.ones((5, 9), np.float32), 2)).max() < 1e-6
 
 
 @pytest.mark.parametrize("n", [40, 300])
