@@ -19,7 +19,7 @@ from hierindex.errors import InputError, SourceError
 
 FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
-LOG = 16_000  # pages of 4 KiB that wait to be moved into the file; 1,000 take half as long again
+CHECKPOINT = 16_000  # pages of 4 KiB that move from the log to the file at once; 1,000 take longer
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")  # concurrent readers and one writer
         connection.execute("PRAGMA synchronous = FULL")  # survives a power cut
         connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
         connection.execute(vectors.CREATE)
         connection.execute(vectors.CREATE_UNFINISHED)
         connection.execute(texts.CREATE)

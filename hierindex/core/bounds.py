@@ -137,7 +137,7 @@ def _parts(X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool) -> list
     n_rows, tokens = len(X), int(n_tokens.sum())
     if caps.hold(tokens, n_rows):
         return [np.arange(n_rows)]
-    order = np.arange(n_rows) if in_order else _by_similarity(X)
+    order = np.arange(n_rows) if in_order else _principal_order(X)
     n_parts = max(-(-n_rows // caps.max_children), -(-tokens // caps.max_tokens))
     load = np.cumsum(1 / caps.max_children + n_tokens[order] / caps.max_tokens)
     half = load[-1] * (n_parts // 2) / n_parts
@@ -149,9 +149,10 @@ def _parts(X: Floats2d, n_tokens: Ints1d, caps: Caps, *, in_order: bool) -> list
     ]
 
 
-def _by_similarity(X: Floats2d) -> Ints1d:
-    """Order rows by their first principal component, equal ones as they are."""
-    return np.argsort(principal_components(X, 1)[:, 0].round(9), kind="stable")
+def _principal_order(X: Floats2d) -> Ints1d:
+    """Return the order of rows along their first principal component; ties keep theirs."""
+    z = principal_components(X, 1)[:, 0].round(9)  # of equal rows, the last bits differ
+    return np.argsort(z, kind="stable")
 
 
 def _join_singles(

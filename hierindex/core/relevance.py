@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 
 DAMPING = 0.85  # as in PageRank
-MOST_DENSE = 150  # sentences; above, sparse products are cheaper than a dense system
+MOST_DENSE = 100  # sentences; with more, BLAS uses threads, whose number changes the last bits
 CONVERGED = 1e-12  # L1 change of a step
 
 
@@ -50,7 +50,7 @@ def lexrank(S: csr_array, restart: Floats1d | None = None) -> Floats1d:
 
     Notes
     -----
-    A linear system, or about 40 products with S if it has many rows.
+    O(n_sentences^3) for up to 100 sentences, or else about 40 products with S and its transpose.
     Erkan and Radev, LexRank (JAIR 2004), section 3.2, without the threshold and without self-loops,
     which favour isolated sentences. `restart` is from Otterbacher, Erkan and Radev, Using Random
     Walks for Question-focused Sentence Retrieval (HLT 2005).
@@ -79,7 +79,7 @@ def lexrank(S: csr_array, restart: Floats1d | None = None) -> Floats1d:
 
 
 def _per_degree(degree: Floats1d) -> Floats1d:
-    """Return the probability of a step, by the sum of a sentence's similarities to others."""
+    """Return the probability of a step per unit of similarity; 0 for one that is like no other."""
     return np.divide(DAMPING, degree, out=np.zeros(len(degree)), where=degree > 1e-9)
 
 

@@ -100,14 +100,14 @@ def _chosen(found: Sequence[Phrases]) -> list[list[Words]]:
 
 def _weighted(found: Sequence[Phrases]) -> Iterator[tuple[float, int, Words]]:
     """Yield the negative weight of each phrase of each text."""
-    found_words = [[words for words, _ in phrases] for phrases in found]
-    tf = [Counter(chain.from_iterable(each)) for each in found_words]
+    found_words = [[words for words, _ in phrases] for phrases in found]  # by text
+    tf = [Counter(chain.from_iterable(phrases)) for phrases in found_words]
     f = Counter(chain.from_iterable(chain.from_iterable(found_words)))
     mean = f.total() / max(1, len(found))
     idf = {word: log(1 + mean / n) for word, n in f.items()}
-    for i, (count, each) in enumerate(zip(tf, found_words, strict=True)):
+    for i, (count, phrases) in enumerate(zip(tf, found_words, strict=True)):
         weights = {word: n * idf[word] for word, n in count.items()}
-        for words, n in Counter(each).items():
+        for words, n in Counter(phrases).items():
             weight = 0.0
             for word in words:
                 weight += weights[word]

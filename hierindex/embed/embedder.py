@@ -67,7 +67,8 @@ class Embedder:
         """Count the tokens of each text, special ones included, (n_texts,)."""
         inputs = [f"{self._instruction}{text}" for text in texts]
         if self._tokenizer is None:
-            n_tokens = [*map(len, map(global_tokenizer(), inputs))]
+            encode = global_tokenizer()
+            n_tokens = [len(encode(text)) for text in inputs]
         else:
             n_tokens = [len(encoding) for encoding in self._tokenizer.encode_batch_fast(inputs)]
         return np.array(n_tokens, dtype=np.int64)

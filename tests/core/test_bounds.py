@@ -1,4 +1,4 @@
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -78,6 +78,15 @@ def test_permuted_rows_permute_the_groups(given, seed):
     assert {frozenset(order[group]) for group in groups_of(shuffled)} == {
         frozenset(group) for group in groups_of(bounded_by(*given))
     }
+
+
+def test_equal_rows_are_split_in_their_order():
+    X = np.repeat(unit_vectors("noise", 3, 24), 8, axis=0)
+    M = bounded(one_hot(np.zeros(24, int)), X, np.ones(24, int), Caps(1000, 5))
+    for group in groups_of(M):
+        for _, equal in groupby(group.tolist(), lambda row: row // 8):
+            rows = [*equal]
+            assert rows == [*range(rows[0], rows[-1] + 1)]
 
 
 def test_near_rows_stay_together():
