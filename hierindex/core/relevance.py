@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from hierindex.core.membership import Floats1d, Floats2d, Ints1d
 
 DAMPING = 0.85  # as in PageRank
-MOST_DENSE = 100  # sentences; with more, BLAS uses threads, whose number changes the last bits
+MOST_DENSE = 99  # sentences; with more, OpenBLAS starts threads, which cost more than the system
 CONVERGED = 1e-12  # L1 change of a step
 
 
@@ -50,7 +50,7 @@ def lexrank(S: csr_array, restart: Floats1d | None = None) -> Floats1d:
 
     Notes
     -----
-    O(n_sentences^3) for up to 100 sentences, or else about 40 products with S and its transpose.
+    O(n_sentences^3) for up to 99 sentences, or else about 40 products with S and its transpose.
     Erkan and Radev, LexRank (JAIR 2004), section 3.2, without the threshold and without self-loops,
     which favour isolated sentences. `restart` is from Otterbacher, Erkan and Radev, Using Random
     Walks for Question-focused Sentence Retrieval (HLT 2005).
