@@ -602,7 +602,7 @@ class TestCaches:
         index.delete("a.txt")
         held = {text_digest(text) for text in embedded(index)}
         with closing(sqlite3.connect(cache_file(index.store.uri))) as cache:
-            assert {text for (text,) in cache.execute("SELECT text FROM vectors")} == held
+            assert {text for (text,) in cache.execute("SELECT text FROM text_vectors")} == held
 
     def test_nothing_of_what_is_gone_stays(self, index, folder, tmp_path):
         index.update()
@@ -618,7 +618,7 @@ class TestCaches:
 def rows(uri: str) -> list[list[str]]:
     """The keys in each table of an index's cache."""
     queries = (
-        "SELECT text FROM vectors ORDER BY text",
+        "SELECT text FROM text_vectors ORDER BY text",
         "SELECT key FROM texts ORDER BY key",
         "SELECT key FROM readings ORDER BY key",
         "SELECT document || key FROM uses ORDER BY document, key",

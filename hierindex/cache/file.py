@@ -19,6 +19,7 @@ from hierindex.errors import InputError, SourceError
 
 FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
+OLD = "completions", "unfinished", "vectors"  # tables of older versions
 CHECKPOINT = 16_000  # pages of 4 KiB that move from the log to the file at once; 1,000 take longer
 
 
@@ -150,7 +151,7 @@ def forget(uri: str, gone: Iterable[str], summaries: Set[str]) -> None:
         with closing(_connected(file)) as connection:
             with connection:
                 digests = [(text_digest(text),) for text in gone]
-                connection.executemany("DELETE FROM vectors WHERE text = ?", digests)
+                connection.executemany("DELETE FROM text_vectors WHERE text = ?", digests)
                 texts.forget_all_but(connection, summaries)
                 connection.execute("DELETE FROM documents")
                 connection.execute("DELETE FROM readings")
@@ -203,7 +204,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
         connection.execute(vectors.CREATE)
-        connection.execute(vectors.CREATE_UNFINISHED)
+        connection.execute(vectors.CREATE_FINISHED)
         connection.execute(texts.CREATE)
         connection.execute(texts.CREATE_COMPLETIONS)
         connection.execute(texts.CREATE_STARTS)
@@ -211,7 +212,8 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute(texts.CREATE_NOTES)
         connection.execute(readings.CREATE)
         connection.execute(readings.CREATE_USES)
-        connection.execute("DROP TABLE IF EXISTS completions")  # of an older version
+        for table in OLD:
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
     except sqlite3.DatabaseError:
         connection.close()
         raise

@@ -11,16 +11,16 @@ from hierindex.cache.database import Database, optional
 from hierindex.core.membership import Floats1d, Floats2d
 
 CREATE = """
-CREATE TABLE IF NOT EXISTS vectors (
-    text TEXT, model TEXT, vector BLOB NOT NULL, PRIMARY KEY (text, model)
+CREATE TABLE IF NOT EXISTS text_vectors (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    text TEXT NOT NULL, model TEXT NOT NULL, vector BLOB NOT NULL, UNIQUE (text, model)
 )
 """
-
-
-# Texts whose vectors were stored by builds that have not finished.
-CREATE_UNFINISHED = """
-CREATE TABLE IF NOT EXISTS unfinished (text TEXT PRIMARY KEY) WITHOUT ROWID
-"""
+# The last vector when a build finished; ids grow, so those after it are of builds that have not.
+CREATE_FINISHED = "CREATE TABLE IF NOT EXISTS finished (last INTEGER NOT NULL)"
+OF_TEXTS = "FROM text_vectors WHERE model = ? AND text IN (SELECT value FROM json_each(?))"
+OF_UNUSED = "FROM text_vectors WHERE id NOT IN (SELECT id FROM used)"
+OF_UNFINISHED = f"{OF_UNUSED} AND id > (SELECT coalesce(max(last), 0) FROM finished)"
 
 
 class VectorCache:
@@ -42,62 +42,50 @@ class VectorCache:
         self._database = database
         self._model = model
         with optional(), database.transaction() as connection:
-            connection.execute("CREATE TEMP TABLE used (text TEXT PRIMARY KEY) WITHOUT ROWID")
+            connection.execute("CREATE TEMP TABLE used (id INTEGER PRIMARY KEY)")
 
     def recall(self, texts: Sequence[str]) -> dict[str, Floats1d]:
         """Return the cached vectors of texts by text, each (n_dims,) float32."""
         text_of = {text_digest(text): text for text in texts}
-        rows: list[tuple[str, bytes]] = []
+        rows: list[tuple[int, str, bytes]] = []
         with optional(), self._database.transaction() as connection:
-            _use(connection, text_of)
             rows = connection.execute(
-                "SELECT text, vector FROM vectors"
-                " WHERE model = ? AND text IN (SELECT value FROM json_each(?))",
-                (self._model, json.dumps(list(text_of))),
+                f"SELECT id, text, vector {OF_TEXTS}", (self._model, json.dumps([*text_of]))
             ).fetchall()
-        return {text_of[digest]: np.frombuffer(v, dtype=np.float32) for digest, v in rows}
+            _use(connection, (row for row, _, _ in rows))
+        return {text_of[digest]: np.frombuffer(v, dtype=np.float32) for _, digest, v in rows}
 
     def keep(self, texts: Sequence[str], X: Floats2d) -> None:
         """Store the vectors of texts, (n_texts, n_dims)."""
-        digests = [text_digest(text) for text in texts]
+        insert = "INSERT OR REPLACE INTO text_vectors (text, model, vector) VALUES (?, ?, ?)"
+        rows = [
+            (text_digest(text), self._model, x.astype(np.float32).tobytes())
+            for text, x in zip(texts, X, strict=True)
+        ]
         with optional(), self._database.transaction(survives=False) as connection:
-            _use(connection, digests)
-            connection.executemany(
-                "INSERT OR IGNORE INTO unfinished VALUES (?)", ((digest,) for digest in digests)
-            )
-            connection.executemany(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
-                [
-                    (digest, self._model, x.astype(np.float32).tobytes())
-                    for digest, x in zip(digests, X, strict=True)
-                ],
-            )
+            _use(connection, [connection.execute(insert, row).lastrowid for row in rows])
 
     def use(self, digests: Iterable[str]) -> None:
         """Count the vectors of texts as used, though they are not recalled."""
         with optional(), self._database.transaction() as connection:
-            _use(connection, digests)
+            parameters = self._model, json.dumps([*digests])
+            found = connection.execute(f"SELECT id {OF_TEXTS}", parameters).fetchall()
+            _use(connection, (row for (row,) in found))
 
     def forget(self, texts: Iterable[str]) -> None:
         """Delete vectors that this build did not use: of these texts, or of unfinished builds."""
         with optional(), self._database.transaction() as connection:
             connection.executemany(
-                "INSERT OR IGNORE INTO unfinished VALUES (?)", ((text_digest(t),) for t in texts)
+                f"DELETE {OF_UNUSED} AND text = ?", ((text_digest(text),) for text in texts)
             )
-            connection.execute(
-                "DELETE FROM vectors WHERE text IN"
-                " (SELECT text FROM unfinished WHERE text NOT IN (SELECT text FROM used))"
-            )
-            connection.execute("DELETE FROM unfinished")
+            connection.execute(f"DELETE {OF_UNFINISHED}")
+            _finish(connection)
 
     def forget_the_rest(self) -> None:
         """Delete the vectors that this build did not use."""
         with optional(), self._database.transaction() as connection:
-            connection.execute("DELETE FROM unfinished")
-            connection.execute(
-                "DELETE FROM vectors WHERE model <> ? OR text NOT IN (SELECT text FROM used)",
-                (self._model,),
-            )
+            connection.execute(f"DELETE {OF_UNUSED}")
+            _finish(connection)
 
 
 def text_digest(text: str) -> str:
@@ -105,7 +93,11 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _use(connection: sqlite3.Connection, digests: Iterable[str]) -> None:
-    connection.executemany(
-        "INSERT OR IGNORE INTO used VALUES (?)", ((digest,) for digest in digests)
-    )
+def _use(connection: sqlite3.Connection, ids: Iterable[int | None]) -> None:
+    connection.executemany("INSERT OR IGNORE INTO used VALUES (?)", ((row,) for row in ids))
+
+
+def _finish(connection: sqlite3.Connection) -> None:
+    """Record that all vectors are of builds that have finished."""
+    connection.execute("DELETE FROM finished")
+    connection.execute("INSERT INTO finished SELECT coalesce(max(id), 0) FROM text_vectors")

@@ -183,4 +183,4 @@ def test_only_completions_wait_for_the_disk(tmp_path):
             waits = statement.endswith("FULL")
         elif statement.startswith("INSERT OR REPLACE INTO"):
             found[statement.split()[4]] = waits
-    assert found == {"readings": False, "vectors": False, "texts": True}
+    assert found == {"readings": False, "text_vectors": False, "texts": True}

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hierindex.cache.file import cache_file, forget, open_cache
+from hierindex.cache.vectors import text_digest
 
 X = np.eye(3, dtype=np.float32)
 
@@ -53,6 +54,55 @@ def test_what_a_build_did_not_use_is_forgotten(tmp_path):
         assert cache.recall(["a", "b", "c"]).keys() == {"b", "c"}
 
 
+def test_only_what_unfinished_builds_stored_is_forgotten(tmp_path):
+    with kept_vectors(tmp_path) as cache:
+        cache.keep(["finished", "gone"], X[:2])
+        cache.forget([])
+    with kept_vectors(tmp_path) as cache:
+        cache.keep(["unfinished", "resumed"], X[:2])
+    with kept_vectors(tmp_path) as cache:
+        cache.recall(["resumed"])
+        cache.forget(["gone"])
+        assert cache.recall(["finished", "gone", "unfinished", "resumed"]).keys() == {
+            "finished",
+            "resumed",
+        }
+
+
+def test_what_an_unfinished_build_stores_after_a_deletion_is_forgotten(tmp_path):
+    with kept_vectors(tmp_path) as cache:
+        cache.keep(["a", "b"], X[:2])
+        cache.forget([])
+    forget(str(tmp_path), ["a", "b"], [])
+    with kept_vectors(tmp_path) as cache:
+        cache.keep(["unfinished"], X[:1])
+    with kept_vectors(tmp_path) as cache:
+        cache.forget([])
+        assert cache.recall(["unfinished"]) == {}
+
+
+def test_known_vectors_that_are_used_stay(tmp_path):
+    with kept_vectors(tmp_path) as cache:
+        cache.keep(["a", "b"], X[:2])
+    with kept_vectors(tmp_path) as cache:
+        cache.use([text_digest("a"), text_digest("never kept")])
+        cache.forget_the_rest()
+        assert cache.recall(["a", "b"]).keys() == {"a"}
+
+
+def test_tables_of_older_versions_are_dropped(tmp_path):
+    with closing(sqlite3.connect(cache_file(str(tmp_path)))) as old:
+        old.execute("CREATE TABLE vectors (text TEXT, model TEXT, vector BLOB)")
+        old.execute("INSERT INTO vectors VALUES ('a', 'm', x'01020304')")
+        old.commit()
+    with kept_vectors(tmp_path) as cache:
+        cache.keep(["b"], X[:1])
+    with closing(sqlite3.connect(cache_file(str(tmp_path)))) as new:
+        tables = {name for (name,) in new.execute("SELECT name FROM sqlite_master")}
+    assert "text_vectors" in tables
+    assert "vectors" not in tables
+
+
 def test_texts_are_forgotten_of_every_model_and_their_bytes_are_gone(tmp_path):
     vector = np.array([[np.pi, np.e]], np.float32)
     for model in "m", "n":
@@ -66,7 +116,7 @@ def test_texts_are_forgotten_of_every_model_and_their_bytes_are_gone(tmp_path):
 def test_a_build_goes_on_where_its_cache_breaks(tmp_path, caplog):
     with kept_vectors(tmp_path) as cache:
         with closing(sqlite3.connect(cache_file(str(tmp_path)))) as other:
-            other.execute("DROP TABLE vectors")
+            other.execute("DROP TABLE text_vectors")
         cache.keep(["a"], X[:1])
         assert cache.recall(["a"]) == {}
         cache.forget_the_rest()
