@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS text_vectors (
 CREATE_FINISHED = "CREATE TABLE IF NOT EXISTS finished (last INTEGER NOT NULL)"
 OF_TEXTS = "FROM text_vectors WHERE model = ? AND text IN (SELECT value FROM json_each(?))"
 OF_UNUSED = "FROM text_vectors WHERE id NOT IN (SELECT id FROM used)"
-OF_UNFINISHED = f"{OF_UNUSED} AND id > (SELECT coalesce(max(last), 0) FROM finished)"
+IS_UNFINISHED = "id > (SELECT coalesce(max(last), 0) FROM finished)"
 
 
 class VectorCache:
@@ -78,7 +78,7 @@ class VectorCache:
             connection.executemany(
                 f"DELETE {OF_UNUSED} AND text = ?", ((text_digest(text),) for text in texts)
             )
-            connection.execute(f"DELETE {OF_UNFINISHED}")
+            connection.execute(f"DELETE {OF_UNUSED} AND {IS_UNFINISHED}")
             _finish(connection)
 
     def forget_the_rest(self) -> None:
