@@ -68,9 +68,10 @@ class VectorCache:
     def use(self, digests: Iterable[str]) -> None:
         """Count the vectors of texts as used, though they are not recalled."""
         with optional(), self._database.transaction() as connection:
-            parameters = self._model, json.dumps([*digests])
-            found = connection.execute(f"SELECT id {OF_TEXTS}", parameters).fetchall()
-            _use(connection, (row for (row,) in found))
+            connection.execute(
+                f"INSERT OR IGNORE INTO used SELECT id {OF_TEXTS}",
+                (self._model, json.dumps([*digests])),
+            )
 
     def forget(self, texts: Iterable[str]) -> None:
         """Delete vectors that this build did not use: of these texts, or of unfinished builds."""
