@@ -203,6 +203,8 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")  # survives a power cut
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+        for table in OLD:
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
         connection.execute(vectors.CREATE)
         connection.execute(vectors.CREATE_FINISHED)
         connection.execute(texts.CREATE)
@@ -212,8 +214,6 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute(texts.CREATE_NOTES)
         connection.execute(readings.CREATE)
         connection.execute(readings.CREATE_USES)
-        for table in OLD:
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
     except sqlite3.DatabaseError:
         connection.close()
         raise

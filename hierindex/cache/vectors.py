@@ -16,11 +16,13 @@ CREATE TABLE IF NOT EXISTS text_vectors (
     text TEXT NOT NULL, model TEXT NOT NULL, vector BLOB NOT NULL, UNIQUE (text, model)
 )
 """
-# The last vector when a build finished; ids grow, so those after it are of builds that have not.
+# The last vector when a build last finished. Vectors with higher ids are of builds that did not.
 CREATE_FINISHED = "CREATE TABLE IF NOT EXISTS finished (last INTEGER NOT NULL)"
+
 OF_TEXTS = "FROM text_vectors WHERE model = ? AND text IN (SELECT value FROM json_each(?))"
 OF_UNUSED = "FROM text_vectors WHERE id NOT IN (SELECT id FROM used)"
 IS_UNFINISHED = "id > (SELECT coalesce(max(last), 0) FROM finished)"
+AT_ONCE = 10_000  # texts of a statement
 
 
 class VectorCache:
@@ -47,31 +49,32 @@ class VectorCache:
     def recall(self, texts: Sequence[str]) -> dict[str, Floats1d]:
         """Return the cached vectors of texts by text, each (n_dims,) float32."""
         text_of = {text_digest(text): text for text in texts}
-        rows: list[tuple[int, str, bytes]] = []
+        rows: list[tuple[str, bytes]] = []
         with optional(), self._database.transaction() as connection:
+            self._use(connection, [*text_of])
             rows = connection.execute(
-                f"SELECT id, text, vector {OF_TEXTS}", (self._model, json.dumps([*text_of]))
+                f"SELECT text, vector {OF_TEXTS}", (self._model, json.dumps([*text_of]))
             ).fetchall()
-            _use(connection, (row for row, _, _ in rows))
-        return {text_of[digest]: np.frombuffer(v, dtype=np.float32) for _, digest, v in rows}
+        return {text_of[digest]: np.frombuffer(v, dtype=np.float32) for digest, v in rows}
 
     def keep(self, texts: Sequence[str], X: Floats2d) -> None:
         """Store the vectors of texts, (n_texts, n_dims)."""
-        insert = "INSERT OR REPLACE INTO text_vectors (text, model, vector) VALUES (?, ?, ?)"
-        rows = [
-            (text_digest(text), self._model, x.astype(np.float32).tobytes())
-            for text, x in zip(texts, X, strict=True)
-        ]
+        digests = [text_digest(text) for text in texts]
         with optional(), self._database.transaction(survives=False) as connection:
-            _use(connection, [connection.execute(insert, row).lastrowid for row in rows])
+            connection.executemany(
+                "INSERT INTO text_vectors (text, model, vector) VALUES (?, ?, ?)"
+                " ON CONFLICT (text, model) DO UPDATE SET vector = excluded.vector",
+                [
+                    (digest, self._model, x.astype(np.float32).tobytes())
+                    for digest, x in zip(digests, X, strict=True)
+                ],
+            )
+            self._use(connection, digests)
 
     def use(self, digests: Iterable[str]) -> None:
         """Count the vectors of texts as used, though they are not recalled."""
         with optional(), self._database.transaction() as connection:
-            connection.execute(
-                f"INSERT OR IGNORE INTO used SELECT id {OF_TEXTS}",
-                (self._model, json.dumps([*digests])),
-            )
+            self._use(connection, [*digests])
 
     def forget(self, texts: Iterable[str]) -> None:
         """Delete vectors that this build did not use: of these texts, or of unfinished builds."""
@@ -88,14 +91,17 @@ class VectorCache:
             connection.execute(f"DELETE {OF_UNUSED}")
             _finish(connection)
 
+    def _use(self, connection: sqlite3.Connection, digests: Sequence[str]) -> None:
+        for start in range(0, len(digests), AT_ONCE):
+            connection.execute(
+                f"INSERT OR IGNORE INTO used SELECT id {OF_TEXTS}",
+                (self._model, json.dumps(digests[start : start + AT_ONCE])),
+            )
+
 
 def text_digest(text: str) -> str:
     """Return the SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _use(connection: sqlite3.Connection, ids: Iterable[int | None]) -> None:
-    connection.executemany("INSERT OR IGNORE INTO used VALUES (?)", ((row,) for row in ids))
 
 
 def _finish(connection: sqlite3.Connection) -> None:

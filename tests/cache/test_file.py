@@ -1,3 +1,4 @@
+import re
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -169,6 +170,9 @@ def test_an_index_elsewhere_has_its_cache_here(tmp_path, monkeypatch):
     assert one.is_relative_to(tmp_path)
 
 
+STORED = re.compile(r"INSERT (?:OR REPLACE )?INTO (\w+)")
+
+
 def test_only_completions_wait_for_the_disk(tmp_path):
     statements = list[str]()
     with open_cache(str(tmp_path), "model") as cache:
@@ -181,6 +185,6 @@ def test_only_completions_wait_for_the_disk(tmp_path):
     for statement in statements:
         if statement.startswith("PRAGMA synchronous"):
             waits = statement.endswith("FULL")
-        elif statement.startswith("INSERT OR REPLACE INTO"):
-            found[statement.split()[4]] = waits
+        elif table := STORED.match(statement):
+            found[table[1]] = waits
     assert found == {"readings": False, "text_vectors": False, "texts": True}

@@ -3,10 +3,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.cache.file import cache_file, forget, open_cache
+from hierindex.cache.file import OLD, cache_file, forget, open_cache
 from hierindex.cache.vectors import text_digest
 
 X = np.eye(3, dtype=np.float32)
@@ -81,26 +82,47 @@ def test_what_an_unfinished_build_stores_after_a_deletion_is_forgotten(tmp_path)
         assert cache.recall(["unfinished"]) == {}
 
 
-def test_known_vectors_that_are_used_stay(tmp_path):
+def test_what_a_finished_build_used_stays(tmp_path):
     with kept_vectors(tmp_path) as cache:
-        cache.keep(["a", "b"], X[:2])
+        cache.keep(["a"], X[:1])
+        cache.forget_the_rest()
+    with kept_vectors(tmp_path) as cache:
+        cache.forget([])
+        assert cache.recall(["a"]).keys() == {"a"}
+
+
+def test_what_another_process_stores_again_is_still_used(tmp_path):
+    with kept_vectors(tmp_path) as one, kept_vectors(tmp_path) as other:
+        for cache in one, other:
+            assert cache.recall(["a"]) == {}
+        for cache in one, other:
+            cache.keep(["a"], X[:1])
+        one.forget_the_rest()
+        assert one.recall(["a"]).keys() == {"a"}
+
+
+def test_known_vectors_that_are_used_stay(tmp_path):
+    for model in "n", "m":
+        with kept_vectors(tmp_path, model) as cache:
+            cache.keep(["a", "b"], X[:2])
     with kept_vectors(tmp_path) as cache:
         cache.use([text_digest("a"), text_digest("never kept")])
         cache.forget_the_rest()
         assert cache.recall(["a", "b"]).keys() == {"a"}
+    with kept_vectors(tmp_path, "n") as cache:
+        assert cache.recall(["a", "b"]) == {}
 
 
-def test_tables_of_older_versions_are_dropped(tmp_path):
+@pytest.mark.parametrize("table", OLD)
+def test_tables_of_older_versions_are_dropped(tmp_path, table):
     with closing(sqlite3.connect(cache_file(str(tmp_path)))) as old:
-        old.execute("CREATE TABLE vectors (text TEXT, model TEXT, vector BLOB)")
-        old.execute("INSERT INTO vectors VALUES ('a', 'm', x'01020304')")
-        old.commit()
+        old.execute(f"CREATE TABLE {table} (text TEXT, model TEXT, vector BLOB)")
     with kept_vectors(tmp_path) as cache:
         cache.keep(["b"], X[:1])
+        assert cache.recall(["b"]).keys() == {"b"}
     with closing(sqlite3.connect(cache_file(str(tmp_path)))) as new:
-        tables = {name for (name,) in new.execute("SELECT name FROM sqlite_master")}
-    assert "text_vectors" in tables
-    assert "vectors" not in tables
+        tables = new.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    assert (table,) not in tables
 
 
 def test_texts_are_forgotten_of_every_model_and_their_bytes_are_gone(tmp_path):
