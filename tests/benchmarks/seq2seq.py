@@ -32,6 +32,13 @@ def extracts() -> list[str]:
     return [" ".join(rng.choice(WORDS, n)) for n in rng.permutation(LENGTHS)]
 
 
+def write_to_the_end(rewriter: Seq2SeqRewriter) -> None:
+    """Let the model write as many tokens as it may."""
+    settings = rewriter._model.generation_config
+    settings.forced_eos_token_id = None
+    settings.suppress_tokens = [*settings.suppress_tokens, settings.eos_token_id]
+
+
 def seconds(rewriter: Seq2SeqRewriter, texts: list[str], batch_size: int) -> float:
     """Of a text, where so many go in one call."""
     rewriter.batch_size = batch_size
@@ -53,8 +60,7 @@ def main(folder: str) -> None:
     print(f"{'beams':>5}{'a batch of':>12}{'s a text':>10}{'speed':>9}")
     for num_beams in BEAMS:
         rewriter = Seq2SeqRewriter(folder, num_beams=num_beams)
-        settings = rewriter._model.generation_config
-        settings.suppress_tokens = [*settings.suppress_tokens, settings.eos_token_id]  # to the end
+        write_to_the_end(rewriter)
         rewriter.rewrite(texts[:1], max_tokens=MAX_TOKENS)  # warm
         took = {}
         for size in BATCH_SIZES:
