@@ -16,6 +16,7 @@ from hierindex.embed.runtime import Precision
 from hierindex.errors import ModelError
 from hierindex.loading import loading, only_local
 
+CPU_BATCH, GPU_BATCH = 10, 128  # texts; 10 is LlamaIndex's default, 128 twice as fast on a GPU
 MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model
 M = TypeVar("M", BaseEmbedding, TorchCrossEncoder)
 CONFIG = "config.json"  # of a transformer
@@ -133,6 +134,7 @@ def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
         model = HuggingFaceEmbedding(
             model_name=source,
             device=device,
+            embed_batch_size=CPU_BATCH if device == "cpu" else GPU_BATCH,
             # By default, LlamaIndex creates a cache folder, and fails where it cannot.
             cache_folder=source if Path(source).is_dir() else None,
             trust_remote_code=False,

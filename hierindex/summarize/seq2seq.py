@@ -17,8 +17,8 @@ from hierindex.summarize.summary import Resources
 from hierindex.summarize.two_stage import Rewrite
 
 DEFAULT_SEQ2SEQ_MODEL = "facebook/bart-large-cnn"
-BATCH_SIZE = 8
 CPU_SEQUENCES = 4  # texts times beams per batch, measured with bart-large
+GPU_SEQUENCES = 64  # likewise; more is faster, but a card of 8 GB could not hold it
 MIN_RATIO = 0.8  # of the shortest text of a batch relative to the longest, to limit padding
 ONE_BEAM = {"early_stopping": None, "length_penalty": None}  # or transformers warns about them
 
@@ -35,8 +35,8 @@ class Seq2SeqRewriter:
     model_name : str
         A name on the hub or a local folder.
     batch_size : int, optional
-        Maximum number of texts in a batch, at least 1. By default 8 on an accelerator, and
-        `max(1, 4 // num_beams)` on a CPU.
+        Maximum number of texts in a batch, at least 1. By default `max(1, 64 // num_beams)` on an
+        accelerator, and `max(1, 4 // num_beams)` on a CPU.
     num_beams : int
         Number of beams, at least 1; 1 decodes greedily.
     device : str, optional
@@ -65,8 +65,8 @@ class Seq2SeqRewriter:
         self.name = model_name
         self.num_beams = num_beams
         self.device = device or accelerator() or "cpu"
-        at_once = max(1, CPU_SEQUENCES // num_beams) if self.device == "cpu" else BATCH_SIZE
-        self.batch_size = batch_size or at_once
+        sequences = CPU_SEQUENCES if self.device == "cpu" else GPU_SEQUENCES
+        self.batch_size = batch_size or max(1, sequences // num_beams)
         model, self._tokenizer = load_transformer(
             "AutoModelForSeq2SeqLM",
             model_name,

@@ -1,11 +1,11 @@
-"""What torch's device, a GPU if there is one, does a second: chunks embedded, extracts rewritten.
+"""What a GPU of NVIDIA does a second: chunks embedded, extracts rewritten.
 
 Embedding takes pieces of 1,000 characters of FILE as `hierindex build` does, on torch, in several
 batch sizes and types. `forward` is the model alone, on token ids that are already there. Rewriting
 takes extracts of 600 to 900 tokens to a bart-large of random weights, as `seq2seq.py` does.
 A limit is what the device could do if it did nothing else: the products of the model at the
 measured speed of large products, and the decoder's weights read once a step at the measured speed
-of a copy.
+of a copy. `alone` is the largest difference of a number in the vectors of 64 texts, one by one.
 
 Usage: python tests/benchmarks/gpu.py FILE [N_CHUNKS [N_EXTRACTS [MODEL]]]
 """
@@ -14,42 +14,37 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+from sentence_transformers import SentenceTransformer
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from seq2seq import LENGTHS, MAX_TOKENS, write_to_the_end
 from tiny_models import WORDS, save_bart
 
 from hierindex import Seq2SeqRewriter, load_embed_model
-from hierindex.device import accelerator
-from hierindex.embed import embedder
+from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL
 from hierindex.loading import quiet
 
-DEVICE = accelerator() or "cpu"
-SIZE = 8192 if DEVICE != "cpu" else 1024  # of the products that are measured
+DEVICE = "cuda"
+SIZE = 8192  # of the products that are measured
 ROUNDS = 3
-KINDS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-Seconds = float
+KINDS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def wait() -> None:
-    if DEVICE.startswith("cuda"):
-        torch.cuda.synchronize()
-
-
-def seconds(work: Callable[[], object], rounds: int = ROUNDS) -> Seconds:
-    """Of the median of some rounds, after one that does not count."""
+def seconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """Median seconds of some rounds, after one that does not count."""
     took = []
     for _ in range(rounds + 1):
-        wait()
+        torch.cuda.synchronize()
         start = time.perf_counter()
         work()
-        wait()
+        torch.cuda.synchronize()
         took.append(time.perf_counter() - start)
     return float(np.median(took[1:]))
 
@@ -76,70 +71,65 @@ def operations(model: torch.nn.Module, ids: torch.Tensor) -> float:
 
 
 def embedding(texts: list[str], name: str, rates: dict[str, float]) -> None:
-    print(f"\n{'embedding':<12}{'batch':>6}{'a call':>8}{'chunks/s':>10}{'least cosine':>14}  alone")
+    print(f"\n{'embedding':<12}{'batch':>6}{'chunks/s':>10}{'least cosine':>14}{'alone':>10}")
     exact = None
     for kind, dtype in KINDS.items():
         model = load_embed_model(name, device=DEVICE)
         assert isinstance(model, HuggingFaceEmbedding)
         model._model.to(dtype)
-        for batch_size, a_call in ((10, 128), (128, 128), (256, 1024), (1024, 8192)):
-            model.embed_batch_size, embedder.TEXTS_PER_CALL = batch_size, a_call
-            ours = embedder.Embedder(model)
-            X = ours.embed(texts)
+        embed = Embedder(model).embed
+        for model.embed_batch_size in (10, 32, 64, 128):
+            X = embed(texts)
             exact = X if exact is None else exact
-            took = seconds(lambda ours=ours: ours.embed(texts))
-            alone = np.concatenate([ours.embed([text]) for text in texts[:64]])
-            same = np.abs(alone - X[:64]).max()
+            rate = len(texts) / seconds(partial(embed, texts))
             cosine = (X * exact).sum(axis=1).min()
-            print(
-                f"{kind:<12}{batch_size:6}{a_call:8}{len(texts) / took:10.0f}{cosine:14.6f}"
-                f"  {same:.1e}",
-                flush=True,
-            )
-        bert = model._model[0].auto_model
-        inputs = model._model.tokenizer(texts[:1024], padding=True, truncation=True)
-        ids = torch.tensor(inputs["input_ids"], device=DEVICE)[:, : model.max_length]
-        mask = torch.tensor(inputs["attention_mask"], device=DEVICE)[:, : model.max_length]
-        with torch.inference_mode():
-            took = seconds(lambda: bert(input_ids=ids, attention_mask=mask))
-        limit = rates[kind] / (operations(bert, ids) / len(ids))
-        print(
-            f"{kind:<12}forward: {len(ids) / took:,.0f} chunks/s of {ids.shape[1]} tokens, limit "
-            f"{limit:,.0f}",
-            flush=True,
-        )
+            alone = np.concatenate([embed([text]) for text in texts[:64]])
+            off = np.abs(alone - X[:64]).max()
+            row = f"{kind:<12}{model.embed_batch_size:6}{rate:10.0f}{cosine:14.6f}{off:10.1e}"
+            print(row, flush=True)
+        forward(model._model, texts[:1024], kind, rates[kind])
     took = seconds(lambda: model._model.tokenizer(texts, padding=True, truncation=True))
     print(f"tokenizer alone: {len(texts) / took:,.0f} chunks/s")
+
+
+@torch.inference_mode()
+def forward(model: SentenceTransformer, texts: list[str], kind: str, rate: float) -> None:
+    inputs = model.tokenizer(
+        texts, padding=True, truncation=True, max_length=model.max_seq_length, return_tensors="pt"
+    ).to(DEVICE)
+    bert, ids = model[0].auto_model, inputs["input_ids"]
+    chunks = len(texts) / seconds(lambda: bert(**inputs))
+    limit = rate * len(texts) / operations(bert, ids)
+    size = f"{chunks:,.0f} chunks/s of {ids.shape[1]} tokens"
+    print(f"{kind:<12}forward: {size}, limit {limit:,.0f}", flush=True)
 
 
 def rewriting(number: int, folder: str, bytes_a_second: float) -> None:
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(WORDS, n)) for n in rng.choice(LENGTHS, number)]
     print(f"\n{number} extracts of {LENGTHS.min()} to {LENGTHS.max()} tokens, {MAX_TOKENS} written")
-    print(f"{'beams':>5}{'a batch of':>12}{'extracts/s':>12}{'tokens/s':>10}{'limit, extracts/s':>19}")
+    print(f"{'beams':>5}{'batch':>7}{'extracts/s':>12}{'limit':>8}{'peak, GiB':>11}")
     for num_beams in (1, 4):
         rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, device=DEVICE)
-        model = rewriter._model
         write_to_the_end(rewriter)
+        model = rewriter._model
         read = (*model.model.decoder.layers.parameters(), *model.lm_head.parameters())
         step = sum(p.numel() * p.element_size() for p in read) / bytes_a_second
-        for size in (8, 32, 128):
-            if size > number:
-                continue
-            rewriter.batch_size = size
-            took = seconds(lambda: rewriter.rewrite(texts, max_tokens=MAX_TOKENS), 1)
-            print(
-                f"{num_beams:5}{size:12}{number / took:12.2f}{number * MAX_TOKENS / took:10.0f}"
-                f"{size / (MAX_TOKENS * step):19.0f}",
-                flush=True,
+        for rewriter.batch_size in (8, 16, 32, 64, 128):
+            torch.cuda.reset_peak_memory_stats()
+            took = seconds(partial(rewriter.rewrite, texts, max_tokens=MAX_TOKENS), 1)
+            peak = torch.cuda.max_memory_allocated() / 2**30
+            limit = min(rewriter.batch_size, number) / (MAX_TOKENS * step)
+            row = (
+                f"{num_beams:5}{rewriter.batch_size:7}{number / took:12.2f}{limit:8.0f}{peak:11.1f}"
             )
+            print(f"{num_beams:5}{rewriter.batch_size:7}{rates}", flush=True)
 
 
 def main(file: Path, n_chunks: int = 4096, n_extracts: int = 128, name: str = "") -> None:
     text = file.read_text("utf-8")
     texts = [text[i : i + 1000] for i in range(0, len(text), 1000)][:n_chunks]
-    device = torch.cuda.get_device_name() if DEVICE.startswith("cuda") else DEVICE
-    print(f"{len(texts)} chunks; {device}, {torch.get_num_threads()} threads, torch {torch.__version__}")
+    print(f"{len(texts)} chunks; {torch.cuda.get_device_name()}, torch {torch.__version__}")
     rates = {kind: products(dtype) for kind, dtype in KINDS.items()}
     for kind, rate in rates.items():
         print(f"products in {kind}: {rate / 1e12:.1f} TFLOP/s")
@@ -153,8 +143,8 @@ def main(file: Path, n_chunks: int = 4096, n_extracts: int = 128, name: str = ""
 
 
 if __name__ == "__main__":
-    if DEVICE == "cpu":
-        sys.exit("torch finds no GPU; precision.py and seq2seq.py measure a CPU.")
+    if not torch.cuda.is_available():
+        sys.exit("torch finds no GPU of NVIDIA; precision.py and seq2seq.py measure a CPU.")
     if len(sys.argv) < 2 or not Path(sys.argv[1]).is_file():
         sys.exit(__doc__.split("\n\n")[-1].strip())
     _, file, *numbers = sys.argv
