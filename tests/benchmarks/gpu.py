@@ -120,9 +120,7 @@ def rewriting(number: int, folder: str, bytes_a_second: float) -> None:
             took = seconds(partial(rewriter.rewrite, texts, max_tokens=MAX_TOKENS), 1)
             peak = torch.cuda.max_memory_allocated() / 2**30
             limit = min(rewriter.batch_size, number) / (MAX_TOKENS * step)
-            row = (
-                f"{num_beams:5}{rewriter.batch_size:7}{number / took:12.2f}{limit:8.0f}{peak:11.1f}"
-            )
+            rates = f"{number / took:12.2f}{limit:8.0f}{peak:11.1f}"
             print(f"{num_beams:5}{rewriter.batch_size:7}{rates}", flush=True)
 
 

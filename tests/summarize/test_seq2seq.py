@@ -72,9 +72,12 @@ def test_a_rewrite_for_each_text_in_order(folder, batch_size):
     assert len(set(rewrites[: len(SENTENCES)])) == len(SENTENCES)
 
 
-@pytest.mark.parametrize(("num_beams", "batch_size"), [(1, 4), (2, 2), (4, 1), (5, 1)])
-def test_a_cpu_gets_four_sequences_at_once(folder, num_beams, batch_size):
-    assert Seq2SeqRewriter(folder, num_beams=num_beams, device="cpu").batch_size == batch_size
+@pytest.mark.parametrize(
+    ("device", "num_beams", "batch_size"),
+    [("cpu", 1, 4), ("cpu", 2, 2), ("cpu", 4, 1), ("cpu", 5, 1), ("meta", 1, 64), ("meta", 4, 16)],
+)
+def test_a_cpu_gets_four_sequences_at_once_and_a_gpu_64(folder, device, num_beams, batch_size):
+    assert Seq2SeqRewriter(folder, num_beams=num_beams, device=device).batch_size == batch_size
 
 
 def test_batches_are_of_about_one_length_the_longest_first(folder, monkeypatch):
