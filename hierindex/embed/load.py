@@ -16,7 +16,7 @@ from hierindex.embed.runtime import Precision
 from hierindex.errors import ModelError
 from hierindex.loading import loading, only_local
 
-CPU_BATCH, GPU_BATCH = 10, 128  # texts; 10 is LlamaIndex's default, 128 twice as fast on a GPU
+GPU_TOKENS = 32_768  # in a batch of full texts: 128 of the default model, measured on an H200
 MODULES = "modules.json"  # the file that makes a folder a sentence-transformers model
 M = TypeVar("M", BaseEmbedding, TorchCrossEncoder)
 CONFIG = "config.json"  # of a transformer
@@ -134,13 +134,14 @@ def _on_torch(name: str, source: str, device: str) -> BaseEmbedding:
         model = HuggingFaceEmbedding(
             model_name=source,
             device=device,
-            embed_batch_size=CPU_BATCH if device == "cpu" else GPU_BATCH,
             # By default, LlamaIndex creates a cache folder, and fails where it cannot.
             cache_folder=source if Path(source).is_dir() else None,
             trust_remote_code=False,
             local_files_only=only_local(source),
         )
     model.model_name = name
+    if device != "cpu":
+        model.embed_batch_size = max(model.embed_batch_size, GPU_TOKENS // model.max_length)
     return cast(BaseEmbedding, model)
 
 

@@ -1,11 +1,12 @@
-"""What a GPU of NVIDIA does a second: chunks embedded, extracts rewritten.
+"""What an NVIDIA GPU does a second: chunks embedded, extracts rewritten.
 
 Embedding takes pieces of 1,000 characters of FILE as `hierindex build` does, on torch, in several
 batch sizes and types. `forward` is the model alone, on token ids that are already there. Rewriting
 takes extracts of 600 to 900 tokens to a bart-large of random weights, as `seq2seq.py` does.
-A limit is what the device could do if it did nothing else: the products of the model at the
-measured speed of large products, and the decoder's weights read once a step at the measured speed
-of a copy. `alone` is the largest difference of a number in the vectors of 64 texts, one by one.
+A limit is what the GPU could do if it did nothing else: the products of the model at the measured
+speed of large products, and the decoder's weights read once a step at the measured speed of a
+copy. `alone` is the largest difference in any component between a text embedded alone and in a
+batch.
 
 Usage: python tests/benchmarks/gpu.py FILE [N_CHUNKS [N_EXTRACTS [MODEL]]]
 """
@@ -108,7 +109,8 @@ def rewriting(number: int, folder: str, bytes_a_second: float) -> None:
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(WORDS, n)) for n in rng.choice(LENGTHS, number)]
     print(f"\n{number} extracts of {LENGTHS.min()} to {LENGTHS.max()} tokens, {MAX_TOKENS} written")
-    print(f"{'beams':>5}{'batch':>7}{'extracts/s':>12}{'limit':>8}{'peak, GiB':>11}")
+    print(f"{'beams':>5}{'batch':>7}{'batches':>9}{'extracts/s':>12}{'limit':>8}", end="")
+    print(f"{'ms a step':>11}{'peak, GiB':>11}")
     for num_beams in (1, 4):
         rewriter = Seq2SeqRewriter(folder, num_beams=num_beams, device=DEVICE)
         write_to_the_end(rewriter)
@@ -119,15 +121,18 @@ def rewriting(number: int, folder: str, bytes_a_second: float) -> None:
             torch.cuda.reset_peak_memory_stats()
             took = seconds(partial(rewriter.rewrite, texts, max_tokens=MAX_TOKENS), 1)
             peak = torch.cuda.max_memory_allocated() / 2**30
-            limit = min(rewriter.batch_size, number) / (MAX_TOKENS * step)
-            rates = f"{number / took:12.2f}{limit:8.0f}{peak:11.1f}"
-            print(f"{num_beams:5}{rewriter.batch_size:7}{rates}", flush=True)
+            batches = len(rewriter._batches(texts))  # of similar length, so some are not full
+            n_steps = batches * MAX_TOKENS
+            row = f"{num_beams:5}{rewriter.batch_size:7}{batches:9}{number / took:12.2f}"
+            row += f"{number / n_steps / step:8.0f}{1000 * took / n_steps:11.1f}{peak:11.1f}"
+            print(row, flush=True)
 
 
 def main(file: Path, n_chunks: int = 4096, n_extracts: int = 128, name: str = "") -> None:
     text = file.read_text("utf-8")
     texts = [text[i : i + 1000] for i in range(0, len(text), 1000)][:n_chunks]
-    print(f"{len(texts)} chunks; {torch.cuda.get_device_name()}, torch {torch.__version__}")
+    device = f"{torch.cuda.get_device_name()}, {torch.get_num_threads()} threads of torch"
+    print(f"{len(texts)} chunks; {device} {torch.__version__}")
     rates = {kind: products(dtype) for kind, dtype in KINDS.items()}
     for kind, rate in rates.items():
         print(f"products in {kind}: {rate / 1e12:.1f} TFLOP/s")
@@ -142,7 +147,7 @@ def main(file: Path, n_chunks: int = 4096, n_extracts: int = 128, name: str = ""
 
 if __name__ == "__main__":
     if not torch.cuda.is_available():
-        sys.exit("torch finds no GPU of NVIDIA; precision.py and seq2seq.py measure a CPU.")
+        sys.exit("torch finds no NVIDIA GPU; precision.py and seq2seq.py measure a CPU.")
     if len(sys.argv) < 2 or not Path(sys.argv[1]).is_file():
         sys.exit(__doc__.split("\n\n")[-1].strip())
     _, file, *numbers = sys.argv

@@ -85,6 +85,7 @@ def test_a_model_that_cannot_be_exported_runs_on_torch(folder, own_cache, monkey
     for _ in range(2):
         model = load_embed_model(folder)
         assert isinstance(model, HuggingFaceEmbedding)
+        assert model.embed_batch_size == 10
         assert len(model.get_text_embedding("salt")) == 16
     assert len(tried) == 1
     (noted,) = own_cache.rglob(export._reason())

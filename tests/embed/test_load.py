@@ -78,7 +78,7 @@ def test_a_model_runs_on_torch_where_it_is_asked_to(folder, monkeypatch):
     assert load_embed_model(folder) == (folder, "meta")
     assert load_embed_model(folder, device="cuda:1") == (folder, "cuda:1")
     monkeypatch.undo()
-    assert load_embed_model(folder, device="meta").embed_batch_size == 128
+    assert load_embed_model(device="meta").embed_batch_size == 128
     assert isinstance(load_embed_model(device="cpu"), OpenVinoEmbedding)
 
 
