@@ -37,7 +37,10 @@ class Budget:
 
         A sentence of more than half of the budget may be alone, and then have more tokens.
         """
-        costs = self.count([f" {sentence.text}" for sentence in sentences])
+        texts = [f" {sentence.text}" for sentence in sentences]
+        distinct = [*dict.fromkeys(texts)]  # nodes may be in several groups
+        cost = dict(zip(distinct, self.count(distinct).tolist(), strict=True))
+        costs = np.array([cost[text] for text in texts], dtype=np.int64)
         long = np.flatnonzero(2 * costs > self.max_tokens)
         costs[long] = np.maximum(
             costs[long], self.count([sentences[i].text for i in long.tolist()])
