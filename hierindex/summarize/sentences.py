@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from unicodedata import category
 
@@ -101,7 +101,8 @@ def split_sentences(text: str, quotes: Sequence[Quote] = (), child: int = 0) -> 
     return [
         Sentence(text[at:to], at, to, quote, child)
         for quote in quotes
-        for at, to in _bounds(text[quote.at : quote.to], quote.at)
+        for start, end in _sentences(text[quote.at : quote.to])
+        for at, to in _pieces(text, quote.at + start, quote.at + end)
     ]
 
 
@@ -162,16 +163,6 @@ def stripped(text: str, at: int, to: int) -> tuple[int, int]:
     while to > at and text[to - 1].isspace():
         to -= 1
     return at, to
-
-
-@lru_cache(maxsize=2**13)  # a node of several groups is split for each
-def _bounds(text: str, start: int) -> list[tuple[int, int]]:
-    """Return the bounds of the stripped pieces of a text's sentences, counted from `start`."""
-    return [
-        (start + at, start + to)
-        for sentence in _sentences(text)
-        for at, to in _pieces(text, *sentence)
-    ]
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:

@@ -37,10 +37,7 @@ class Budget:
 
         A sentence of more than half of the budget may be alone, and then have more tokens.
         """
-        texts = [f" {sentence.text}" for sentence in sentences]
-        distinct = [*dict.fromkeys(texts)]  # nodes may be in several groups
-        cost = dict(zip(distinct, self.count(distinct).tolist(), strict=True))
-        costs = np.array([cost[text] for text in texts], dtype=np.int64)
+        costs = self.count([f" {sentence.text}" for sentence in sentences])
         long = np.flatnonzero(2 * costs > self.max_tokens)
         costs[long] = np.maximum(
             costs[long], self.count([sentences[i].text for i in long.tolist()])
