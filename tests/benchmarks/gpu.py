@@ -72,7 +72,8 @@ def operations(model: torch.nn.Module, ids: torch.Tensor) -> float:
 
 
 def embedding(texts: list[str], name: str, rates: dict[str, float]) -> None:
-    print(f"\n{'embedding':<12}{'batch':>6}{'chunks/s':>10}{'least cosine':>14}{'alone':>10}")
+    print(f"\n{'embedding':<12}{'batch':>6}{'chunks/s':>10}{'least cosine':>14}", end="")
+    print(f"{'alone':>10}{'peak, GiB':>11}")
     exact = None
     for kind, dtype in KINDS.items():
         model = load_embed_model(name, device=DEVICE)
@@ -80,14 +81,16 @@ def embedding(texts: list[str], name: str, rates: dict[str, float]) -> None:
         model._model.to(dtype)
         embed = Embedder(model).embed
         for model.embed_batch_size in (10, 32, 64, 128):
+            torch.cuda.reset_peak_memory_stats()
             X = embed(texts)
+            peak = torch.cuda.max_memory_allocated() / 2**30
             exact = X if exact is None else exact
             rate = len(texts) / seconds(partial(embed, texts))
             cosine = (X * exact).sum(axis=1).min()
             alone = np.concatenate([embed([text]) for text in texts[:64]])
             off = np.abs(alone - X[:64]).max()
             row = f"{kind:<12}{model.embed_batch_size:6}{rate:10.0f}{cosine:14.6f}{off:10.1e}"
-            print(row, flush=True)
+            print(f"{row}{peak:11.2f}", flush=True)
         forward(model._model, texts[:1024], kind, rates[kind])
     took = seconds(lambda: model._model.tokenizer(texts, padding=True, truncation=True))
     print(f"tokenizer alone: {len(texts) / took:,.0f} chunks/s")
