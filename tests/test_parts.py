@@ -4,6 +4,7 @@ import gc
 import random
 from dataclasses import replace
 from datetime import date
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -181,11 +182,11 @@ def test_leaves_are_not_in_memory_when_they_are_written(tmp_path):
         return type(each) is Draft and each.record.level == 0
 
     def finished(rows):
-        alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in rows)
+        alive.extend(sum(map(is_leaf, gc.get_objects())) for _ in islice(rows, 0, None, 10))
 
     with HierarchyStore(tmp_path).leaf_file() as waiting:
         hierarchy(RaptorHierarchy).grow([chunks], aside=Aside(finished, waiting, 5))
-    assert len(alive) > len(chunks)
+    assert len(alive) > len(chunks) / 10
     assert max(alive) < len(chunks) / 3
 
 

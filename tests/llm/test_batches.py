@@ -109,7 +109,8 @@ def test_any_model_of_openai_s_protocol_can_be_batched(make):
     "address", ["https://openrouter.ai/api/v1", "https://127.0.0.1/v1/", "https://127.0.0.1"]
 )
 def test_requests_have_the_paths_of_openai_at_any_address(address):
-    llm = with_client(OpenAILike(model="m", api_base=address, api_key="k", is_chat_model=True))
+    model = OpenAILike(model="m", api_base=address, api_key="k", is_chat_model=True, max_retries=0)
+    llm = with_client(model)
     notes = Noting(client_of(llm))
     assert notes.line(through(llm, notes).complete, "Hello.").url == "/v1/chat/completions"
 
