@@ -6,7 +6,7 @@ takes extracts of 600 to 900 tokens to a bart-large of random weights, as `seq2s
 A limit is what the GPU could do if it did nothing else: the products of the model at the measured
 speed of large products, and the decoder's weights read once a step at the measured speed of a
 copy. `alone` is the largest difference in any component between a text embedded alone and in a
-batch.
+batch, `peak` the most memory of the GPU in use, weights included.
 
 Usage: python tests/benchmarks/gpu.py FILE [N_CHUNKS [N_EXTRACTS [MODEL]]]
 """
