@@ -13,6 +13,7 @@ Usage: python tests/benchmarks/clustering_quality.py FOLDER   (of the evaluation
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,7 @@ from hierindex.core.mixture import Mixture, mixture
 from hierindex.core.optimal import Optimal
 from hierindex.core.rows import Rows
 from hierindex.core.segments import segment
+from hierindex.evaluate.trees import AS_PUBLISHED
 
 CAPS = Caps(max_tokens=3500, max_children=12)
 N_BOOK_CHUNKS = 2_000
@@ -85,8 +87,8 @@ def clusters(name: str, X, truth) -> None:
     n, k = len(X), len(np.unique(truth))
     methods: dict[str, Callable[[], tuple[np.ndarray, float]]] = {
         "hierindex": lambda: ours(X, Mixture()),
-        "hierindex, BIC twice": lambda: ours(X, Mixture(target_size=None)),
-        "hierindex, PCA, BIC twice": lambda: ours(X, Mixture("pca", target_size=None)),
+        "hierindex, BIC twice": lambda: ours(X, AS_PUBLISHED),
+        "hierindex, PCA, BIC twice": lambda: ours(X, replace(AS_PUBLISHED, reduction="pca")),
         "RAPTOR pack": lambda: packed(X),
         f"k-means, k = {k}": lambda: (KMeans(k, n_init=1, random_state=0).fit_predict(X), 1),
         f"equal cuts, k = {k}": lambda: (np.arange(n) * k // n, 1),
