@@ -33,6 +33,7 @@ from hierindex import (
     HierarchyStore,
     InputError,
     LLMRewriter,
+    Mixture,
     RaptorHierarchy,
     SemanticHierarchy,
     SourceError,
@@ -740,6 +741,19 @@ class EditedSplitter(TokenTextSplitter):
         for chunk in chunks:
             chunk.text = chunk.text.replace("  ", " ").upper()[:-1]
         return chunks
+
+
+def test_the_settings_of_clusters_are_remembered(folder, tmp_path):
+    model, uri = HashingEmbedding(), tmp_path / "index"
+    overlapping = RaptorHierarchy(model, mixture=Mixture(min_weight=0.1))
+    HierarchicalIndex.build(folder, uri, hierarchy=overlapping)
+    index = HierarchicalIndex.open(uri, model)
+    (folder / "new.txt").write_text(text_of("new"))
+    assert index.update().added == 1
+    (folder / "newer.txt").write_text(text_of("newer"))
+    with pytest.raises(InputError, match=r"built with mixture=.*'min_weight': 0\.1.* has .*0\.25"):
+        index.update(hierarchy=RaptorHierarchy(model))
+    assert index.update(hierarchy=overlapping).added == 1
 
 
 def test_a_splitter_of_other_settings_is_refused(tmp_path, folder):

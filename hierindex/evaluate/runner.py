@@ -104,7 +104,7 @@ def evaluate(
     require(counts, "budgets", "integers of at least 1", [*budgets])
     require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
     datasets = _read([data] if isinstance(data, str | Path | Dataset) else data)
-    asked = [_spread(dataset.part(part), limit) for dataset in datasets]
+    asked = [spread(dataset.part(part), limit) for dataset in datasets]
     model = embed_model or load_embed_model()
     rows, notes = list[Row](), [] if llm else [NO_LLM]
     with tempfile.TemporaryDirectory() if index is None else nullcontext(index) as folder:
@@ -128,7 +128,8 @@ def _read(data: Sequence[str | Path | Dataset]) -> list[Dataset]:
     return datasets
 
 
-def _spread(questions: list[Question], limit: int | None) -> list[Question]:
+def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
+    """Return at most so many questions, evenly spaced; all without a limit."""
     n = min(limit or len(questions), len(questions))
     return [questions[i * len(questions) // n] for i in range(n)]
 

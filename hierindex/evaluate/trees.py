@@ -47,7 +47,7 @@ class EvenRuns:
         return np.arange(self.rows - 1, len(rows) - 1, self.rows)
 
 
-AS_PUBLISHED = Mixture(target_size=None, min_weight=0.1)  # the number of groups by BIC
+AS_PUBLISHED = Mixture(target_size=None, min_weight=0.1)  # groups by BIC, RAPTOR's overlap
 HIERARCHIES: dict[str, Callable[..., Hierarchy]] = {
     OURS: SemanticHierarchy,
     "raptor": partial(RaptorHierarchy, mixture=AS_PUBLISHED),

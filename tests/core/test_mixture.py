@@ -13,7 +13,7 @@ from hierindex.core.membership import groups_of, strongest_parent
 from hierindex.core.mixture import MIN_UMAP_ROWS, Mixture, _strongest, mixture
 from hierindex.errors import InputError
 
-RAPTOR = Mixture(target_size=None)
+RAPTOR = Mixture(target_size=None, min_weight=0.1)
 
 
 def models() -> st.SearchStrategy[Mixture]:
