@@ -59,7 +59,7 @@ class HierarchicalIndex(RevisableTree):
         hierarchy: "Hierarchy | None" = None,
         splitter: "NodeParser | None" = None,
         chunk_size: int | None = None,
-        replace: bool = True,
+        replace: bool = False,
         progress: "Progress | None" = None,
         engine: "Engine | None" = None,
     ) -> Self:

@@ -11,7 +11,7 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 
 from hierindex import HierarchicalIndex, NodeRecord, RetrievedNode
 
-SUMMARIES = MetadataFilters(filters=[MetadataFilter(key="kind", value="extractive")])
+SUMMARIES = MetadataFilters(filters=[MetadataFilter(key="hierindex_kind", value="extractive")])
 WAYS: dict[str, dict[str, Any]] = {
     "the chunks in context, or an outline": {},
     "all levels": {"mode": "collapsed"},

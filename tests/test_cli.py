@@ -1170,8 +1170,7 @@ def test_where_is_asked_of_every_chunk_under_a_summary(hierindex, index) -> None
     ("conditions", "note"),
     [
         (["file_name=rain.txt"], "--where 'file_name=rain.txt'"),
-        (["metadata.file_name=rain.txt"], "--where 'metadata.file_name=rain.txt'"),
-        (["level=9", "documents=x"], "--where 'level=9' --where 'documents=x'"),
+        (["hierindex_level=9", "documents=x"], "--where 'hierindex_level=9' --where 'documents=x'"),
     ],
     ids=str,
 )

@@ -29,9 +29,9 @@ def to_langchain_documents(
     Returns
     -------
     list[Document]
-        Documents with the nodes' ids. Their JSON metadata are the node's, overridden by
-        `level`, `level_max`, `kind`, `grounding`, `n_tokens`, `documents`, `parents` (ids with
-        weights), `children` (ids), `citations` and `node_title`.
+        Documents with the nodes' ids. Their JSON metadata are the node's, and with the prefix
+        `hierindex_` its `title`, `level`, `level_max`, `kind`, `grounding`, `n_tokens`,
+        `documents`, `parents` (ids with weights), `children` (ids) and `citations`.
 
     Raises
     ------
@@ -64,8 +64,8 @@ def to_langchain_retriever(
     Returns
     -------
     HierarchyDocumentRetriever
-        Retrieves the documents of `to_langchain_documents` with two more metadata: `score`, and
-        `path`, the ids from the strongest parent up to the root.
+        Retrieves the documents of `to_langchain_documents`, with `hierindex_score` and
+        `hierindex_path`, the ids from the strongest parent up to the root, as more metadata.
 
     Raises
     ------

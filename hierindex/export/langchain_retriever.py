@@ -9,10 +9,16 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
+from pydantic import ConfigDict
 
+from hierindex.errors import InputError
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.store.description import describe
+from hierindex.store.filters import PREFIX
+
+Filter = MetadataFilters | dict[str, Any] | None
 
 
 def document_of(node: BaseNode, **more: Any) -> Document:
@@ -20,24 +26,73 @@ def document_of(node: BaseNode, **more: Any) -> Document:
     values = describe(node)
     keys = ("text", "id", "title", "metadata")
     text, node_id, title, metadata = (values.pop(key) for key in keys)
-    own = {**values, "node_title": title}  # `title` is the document's
-    return Document(text, id=node_id, metadata={**metadata, **own, **more})
+    own = {PREFIX + key: value for key, value in {**values, "title": title, **more}.items()}
+    return Document(text, id=node_id, metadata={**metadata, **own})
 
 
 class HierarchyDocumentRetriever(BaseRetriever):
-    """A LangChain retriever that wraps a `HierarchyRetriever`."""
+    """A LangChain retriever that wraps a `HierarchyRetriever`.
+
+    Parameters
+    ----------
+    retriever : HierarchyRetriever
+    k : int, optional
+        Maximum number of documents, instead of the retriever's `top_k`.
+    filter : MetadataFilters or dict, optional
+        What every document must pass besides the retriever's filters: a dict has values by
+        metadata key, each a value or a list of which one must match.
+
+    Notes
+    -----
+    `invoke` and `ainvoke` also take `k`, which comes before the retriever's, and `filter`, which
+    is added to its.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     retriever: HierarchyRetriever
+    k: int | None = None
+    filter: Filter = None
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: Filter = None,  # noqa: A002 - LangChain's name
     ) -> list[Document]:
-        return [_found(node) for node in self.retriever.retrieve(query)]
+        return [_found(node) for node in self._narrowed(k, filter).retrieve(query)]
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: Filter = None,  # noqa: A002
     ) -> list[Document]:
-        return [_found(node) for node in await self.retriever.aretrieve(query)]
+        return [_found(node) for node in await self._narrowed(k, filter).aretrieve(query)]
+
+    def _narrowed(self, k: int | None, also: Filter) -> HierarchyRetriever:
+        top_k = self.k if k is None else k
+        return self.retriever.narrowed(top_k, _filters(self.filter)).narrowed(None, _filters(also))
+
+
+def _filters(given: Filter) -> MetadataFilters | None:
+    """Return filters that match if each key has its value, or one of its values."""
+    if given is None or isinstance(given, MetadataFilters):
+        return given
+    parts = list[MetadataFilter | MetadataFilters]()
+    for key, value in given.items():
+        values = value if isinstance(value, list) else [value]
+        if not all(isinstance(each, str | int | float) for each in values):
+            raise InputError(
+                f"filter must have a string, a number or a list of them for {key!r}, got {value!r};"
+                " MetadataFilters have other conditions."
+            )
+        parts.append(MetadataFilter(key=key, value=values, operator=FilterOperator.ANY))
+    return MetadataFilters(filters=parts)
 
 
 def _found(found: NodeWithScore) -> Document:

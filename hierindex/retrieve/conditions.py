@@ -12,7 +12,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.errors import InputError
-from hierindex.store.keys import check_keys
+from hierindex.store.keys import with_known_keys
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
 
@@ -50,9 +50,7 @@ def filters_of(conditions: Sequence[str] | None) -> MetadataFilters | None:
 def known_filters(conditions: Sequence[str] | None, snapshot: Snapshot) -> MetadataFilters | None:
     """Return the filters of conditions; raise InputError if no chunk has one of their keys."""
     filters = filters_of(conditions)
-    if filters is not None:
-        wait_for(check_keys(snapshot, filters))
-    return filters
+    return filters and wait_for(with_known_keys(snapshot, filters, strict=True))
 
 
 def _filter(condition: str) -> MetadataFilter | MetadataFilters:

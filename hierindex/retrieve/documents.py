@@ -9,9 +9,10 @@ from hierindex.errors import InputError
 from hierindex.record import WHOLE_DOCUMENT, NodeRecord
 from hierindex.retrieve.copies import best_texts
 from hierindex.retrieve.question import Search, cuts, of_documents
+from hierindex.store.filters import PREFIX
 from hierindex.store.rows import documents_of
 
-WHOLE = MetadataFilter(key=WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
+WHOLE = MetadataFilter(key=PREFIX + WHOLE_DOCUMENT, value="", operator=FilterOperator.GT)
 
 
 async def best_of_documents(search: Search, n: int, *, n_documents: int) -> list[NodeWithScore]:

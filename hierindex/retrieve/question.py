@@ -20,6 +20,7 @@ from llama_index.core.vector_stores.types import (
 from hierindex.core.ranking import DENSE_SHARE
 from hierindex.record import LEVEL, LEVEL_MAX
 from hierindex.retrieve.context import COLUMNS, rank_in_context
+from hierindex.store.filters import DOCUMENTS, PREFIX
 from hierindex.store.nodes import node_of
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.search import united
@@ -151,13 +152,13 @@ def cuts(levels: Iterable[int]) -> MetadataFilters:
 
 
 def _cut(level: int) -> Part:
-    down_to = MetadataFilter(key=LEVEL, value=level, operator=FilterOperator.LTE)
+    down_to = MetadataFilter(key=PREFIX + LEVEL, value=level, operator=FilterOperator.LTE)
     if level == 0:
         return down_to  # every node reaches up to 0
-    up_to = MetadataFilter(key=LEVEL_MAX, value=level, operator=FilterOperator.GTE)
+    up_to = MetadataFilter(key=PREFIX + LEVEL_MAX, value=level, operator=FilterOperator.GTE)
     return MetadataFilters(filters=[down_to, up_to])
 
 
 def of_documents(documents: Sequence[str]) -> MetadataFilter:
     """Return a filter for the nodes with a source in one of these documents."""
-    return MetadataFilter(key="documents", value=list(documents), operator=FilterOperator.ANY)
+    return MetadataFilter(key=DOCUMENTS, value=list(documents), operator=FilterOperator.ANY)

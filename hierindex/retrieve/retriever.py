@@ -1,8 +1,9 @@
 """The retriever: its options, and the steps from a question to scored nodes."""
 
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -27,6 +28,7 @@ from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.generations import on_newest
+from hierindex.store.keys import with_known_keys
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -103,7 +105,8 @@ class HierarchyRetriever(BaseRetriever):
     Raises
     ------
     InputError
-        If options cannot be combined or a number is out of range.
+        If options cannot be combined or a number is out of range; while retrieving, if no chunk
+        has a key of the filters.
     ModelError
         If the cross-encoder cannot be loaded.
     LevelError
@@ -190,6 +193,15 @@ class HierarchyRetriever(BaseRetriever):
         self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank
         self.postprocessors = postprocessors
 
+    def narrowed(self, top_k: int | None = None, filters: MetadataFilters | None = None) -> Self:
+        """Return this retriever with another `top_k`, or with filters besides its own."""
+        require(top_k is None or is_whole(top_k, 1), "top_k", "an integer of at least 1", top_k)
+        narrow = copy(self)
+        narrow._top_k = top_k or self._top_k
+        if filters and filters.filters:
+            narrow.filters = MetadataFilters(filters=[f for f in (self.filters, filters) if f])
+        return narrow
+
     @on_newest
     async def check_budget(self) -> None:
         """Raise InputError if no node asked for fits a token budget below the default."""
@@ -235,12 +247,13 @@ class HierarchyRetriever(BaseRetriever):
         if snapshot.exists:
             built = await snapshot.record()
             check_same_model(self._embed_model, built.embed_model, built.embed_settings)
+        filters = self.filters and await with_known_keys(snapshot, self.filters, strict=True)
         return Search(
             snapshot,
             query_bundle.query_str,
             embedding,
             self._by,
-            self.filters,
+            filters,
             self.partial_summaries,
         )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from hierindex.retrieve.retriever_options import retriever_options
 from hierindex.retrieve.sources import SourcePassage, source_passages
 from hierindex.store.description import describe, overview
 from hierindex.store.generations import on_newest
+from hierindex.store.keys import with_known_keys
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
@@ -119,8 +121,10 @@ class StoredTree:
         """
         check_arguments(budget, question, filters)
         ids = ids_of(of)
-        passing = filters if filters and filters.filters else None
-        search = Search(self.store.snapshot(), "", [], filters=passing)
+        search = Search(self.store.snapshot(), "", [])
+        if filters and filters.filters:
+            known = wait_for(with_known_keys(search.snapshot, filters, strict=True))
+            search = replace(search, filters=known)
         if question is not None:
             retriever = HierarchyRetriever(self.store, self.embed_model, filters=filters)
             search = retriever.search(QueryBundle(question))

@@ -13,6 +13,7 @@ from hierindex.cache.vectors import text_digest
 from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
 from hierindex.store.generations import ADDED
+from hierindex.store.keys import with_known_keys
 from hierindex.store.nodes import node_of
 from hierindex.store.prefilter import SUMMARIES, prefilter
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
@@ -30,21 +31,21 @@ async def delete_document(table: Table, document: str) -> None:
     """Delete the chunks of a document and every summary derived from them."""
     contains = MetadataFilter(key=DOCUMENTS, value=[document], operator=FilterOperator.ANY)
     where = prefilter(MetadataFilters(filters=[contains]))
-    rows = (await (await table.snapshot()).select("id", DOCUMENTS, where=where)).to_pylist()
-    await delete_nodes(table, [row["id"] for row in rows if document in row[DOCUMENTS]], None)
+    rows = (await (await table.snapshot()).select("id", "documents", where=where)).to_pylist()
+    await delete_nodes(table, [row["id"] for row in rows if document in row["documents"]], None)
 
 
 async def delete_nodes(
     table: Table, node_ids: Collection[str] | None, filters: MetadataFilters | None
-) -> None:
+) -> int:
     """Delete nodes by ids, by filters or by both, together with their links and cache entries."""
     if not (await table.snapshot()).exists:
-        return
+        return 0
     async with table.turn("delete"):  # a later deletion must see the links that this one removes
         snapshot = await table.snapshot()
         going = await doomed(snapshot, node_ids, filters)
         if not going:
-            return
+            return 0
         gone = {node.node_id for node in going}
         texts = [node.get_content(MetadataMode.EMBED) for node in going]
         staying = set[str]()
@@ -54,6 +55,7 @@ async def delete_nodes(
         with table.named_refusals():
             await asyncio.to_thread(forget, table.uri, texts, staying)
         await _delete_rows(gone, snapshot, table)
+    return len(gone)
 
 
 async def doomed(
@@ -64,6 +66,8 @@ async def doomed(
     A deletion by filters alone also removes a summary that has lost a child and is derived from
     a document of a deleted chunk, because its text may contain that chunk.
     """
+    if filters is not None:
+        filters = await with_known_keys(snapshot, filters, strict=True)
     going = await snapshot.nodes(node_ids, filters, partial_summaries=True)
     if node_ids is not None:
         return going
@@ -72,7 +76,7 @@ async def doomed(
     rows = zip(columns["level"], columns["documents"], strict=True)
     documents = {document for level, of in rows if level == 0 for document in of}
     lost = await snapshot.rows(await incomplete(snapshot) - ids)
-    also = [node_of(row) for row in lost if not documents.isdisjoint(row[DOCUMENTS])]
+    also = [node_of(row) for row in lost if not documents.isdisjoint(row["documents"])]
     return [*going, *also]
 
 

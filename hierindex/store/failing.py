@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.store.filters import (
+    COLUMNS,
     NOT,
-    OF_NODE,
+    columns_of,
     conjuncts,
     filtered_by,
     holds,
@@ -20,7 +21,7 @@ from hierindex.store.schema import LOST_CHILD
 from hierindex.store.table_snapshot import TableSnapshot
 
 MOST_IDS = 1_000_000  # in the cached results of all filters
-FILTERED = ("documents", "metadata", "source", "parent_ids", *OF_NODE)  # columns that filters read
+FILTERED = ("documents", "metadata", "source", "parent_ids", *COLUMNS)  # columns that filters read
 
 
 class Outside(NamedTuple):
@@ -75,11 +76,11 @@ async def _residuals(
     """Group summaries by the filters on chunks that remain once their own columns are known."""
     if is_of_node(filters) is False:
         return [(filters, (await snapshot.parents_of_summaries()).keys())]
-    rows = (await snapshot.select(*OF_NODE, where=SUMMARIES)).to_pylist()
+    rows = (await snapshot.select(*COLUMNS, where=SUMMARIES)).to_pylist()
     remaining: dict[str, MetadataFilters | bool] = {}
     ids: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        rest = residual(filters, row)
+        rest = residual(filters, columns_of(row))
         key = repr(rest)
         remaining[key] = rest if isinstance(rest, bool) else MetadataFilters(filters=[rest])
         ids[key].add(row["id"])

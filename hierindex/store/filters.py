@@ -19,10 +19,12 @@ OPPOSITE = {Op.NE: Op.EQ, Op.NIN: Op.IN}
 NOT = FilterCondition.NOT
 Filter = MetadataFilter | MetadataFilters
 MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
-DOCUMENTS = "documents"
-METADATA = "metadata."  # prefix that marks a user's key
-OF_NODE = ("id", "kind", "level", "level_max", "grounding", "whole_document")
+PREFIX = "hierindex_"  # of our keys; every other one is a user's metadata
+COLUMNS = ("id", "kind", "level", "level_max", "grounding", "whole_document")
+OF_NODE = tuple(PREFIX + column for column in COLUMNS)
 """Keys that refer to the node itself; all others refer to the chunks under it."""
+DOCUMENTS = PREFIX + "documents"
+OURS = (DOCUMENTS, *OF_NODE)
 
 
 def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
@@ -30,25 +32,25 @@ def filters_of(query: VectorStoreQuery) -> MetadataFilters | None:
     filters: list[MetadataFilter | MetadataFilters] = []
     if query.filters is not None and query.filters.filters:
         filters.append(query.filters)
-    if query.node_ids:
-        filters.append(MetadataFilter(key="id", value=query.node_ids, operator=Op.IN))
-    if query.doc_ids:
+    if query.node_ids:  # [] is what VectorStoreIndex passes for all nodes
+        filters.append(MetadataFilter(key=PREFIX + "id", value=query.node_ids, operator=Op.IN))
+    if query.doc_ids is not None:
         filters.append(MetadataFilter(key=DOCUMENTS, value=query.doc_ids, operator=Op.ANY))
     return MetadataFilters(filters=filters) if filters else None
 
 
 def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row's values by filter key: its columns, its metadata and its document's.
-
-    Each metadata key is also available as `metadata.<key>`, for keys such as `level`.
-    """
+    """Return a row's values by filter key: its metadata, its document's, and its columns."""
     source = json.loads(row["source"])["metadata"] if row["source"] else {}
-    metadata = {**source, **json.loads(row["metadata"])}
-    unprefixed = {key: value for key, value in metadata.items() if not key.startswith(METADATA)}
-    prefixed = {METADATA + key: value for key, value in metadata.items()}
+    metadata = json.loads(row["metadata"])
+    return {**source, **metadata, DOCUMENTS: row["documents"], **columns_of(row)}
+
+
+def columns_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row's values of the keys `OF_NODE`."""
     grounding = row["grounding"] if row["grounding"] >= 0 else None
-    columns = {key: row[key] for key in OF_NODE} | {"grounding": grounding}
-    return {**unprefixed, **prefixed, DOCUMENTS: row[DOCUMENTS], **columns}
+    values = {**row, "grounding": grounding}
+    return {PREFIX + column: values[column] for column in COLUMNS}
 
 
 def check_depth(filters: Filter) -> None:
@@ -77,8 +79,38 @@ def keys(filters: Filter) -> set[str]:
     return {key for each in filters.filters for key in keys(each)}
 
 
+NOTHING = MetadataFilters(filters=[], condition=FilterCondition.OR)
+EVERYTHING = MetadataFilters(filters=[])
+
+
+def with_known(
+    filters: MetadataFilters, known: Mapping[str, str], instead: MetadataFilters = NOTHING
+) -> MetadataFilters:
+    """Rename the keys of filters; a condition on one that is not known matches nothing.
+
+    Parameters
+    ----------
+    filters : MetadataFilters
+    known : mapping of str to str
+        New keys by the old ones.
+    instead : MetadataFilters
+        What replaces a condition on an unknown key. Inside a NOT it is the opposite, so that the
+        NOT matches nothing, too.
+    """
+    if filters.condition is NOT:
+        instead = EVERYTHING if instead is NOTHING else NOTHING
+    parts: list[Filter] = []
+    for f in filters.filters:
+        if isinstance(f, MetadataFilters):
+            parts.append(with_known(f, known, instead))
+        else:
+            name = known.get(f.key)
+            parts.append(instead if name is None else f.model_copy(update={"key": name}))
+    return MetadataFilters(filters=parts, condition=filters.condition)
+
+
 def asks_for_member(f: MetadataFilter) -> bool:
-    """Return whether a filter is `=` or `in` on `documents`, which test for a common member."""
+    """Return whether a filter is `=` or `in` on documents, which test for a common member."""
     return f.key == DOCUMENTS and (
         f.operator is Op.IN or (f.operator is Op.EQ and not isinstance(f.value, list))
     )

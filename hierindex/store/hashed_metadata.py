@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
 
-from hierindex.store.filters import DOCUMENTS, METADATA
+from hierindex.store.filters import DOCUMENTS
 
 MOST_ITEMS = 64  # longest list whose items are hashed; a root may have every document
 
@@ -34,22 +34,9 @@ def row_digests(node_id: str, metadata: Mapping[str, Any], documents: Sequence[s
     documents : sequence of str
         Ids of the row's source documents.
     """
-    entries = {_user_key(key): value for key, value in metadata.items()}
-    entries[DOCUMENTS] = list(documents)
+    entries = {**metadata, DOCUMENTS: list(documents)}
     digests = {digest for item in entries.items() for digest in _entry_digests(*item)}
     return sorted({hash_entry("node", node_id), *digests})
-
-
-def _user_key(key: str) -> str:
-    """Return a user's key, prefixed where it could be taken for our own `documents`."""
-    return METADATA + key if key == DOCUMENTS or key.startswith(METADATA) else key
-
-
-def filter_key(key: str) -> str:
-    """Return the key to hash for a filter's key; the prefix `metadata.` marks a user's key."""
-    if not key.startswith(METADATA):
-        return key
-    return _user_key(key.removeprefix(METADATA))
 
 
 def _entry_digests(key: str, value: Any) -> Iterator[str]:

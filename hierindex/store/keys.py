@@ -1,56 +1,64 @@
 """The keys by which the metadata of an index can be filtered."""
 
 import re
+import warnings
 from collections import Counter
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.errors import InputError, nearest
 from hierindex.store.failing import FILTERED
-from hierindex.store.filters import DOCUMENTS, METADATA, OF_NODE, filtered_by, keys
+from hierindex.store.filters import DOCUMENTS, OURS, PREFIX, filtered_by, keys, with_known
 from hierindex.store.prefilter import CHUNKS
 from hierindex.store.table_snapshot import TableSnapshot
 
 MOST_LISTED = 20
-OURS = (DOCUMENTS, *OF_NODE)
 WORD = re.compile(r"[\w.-]+")
 
 
-async def check_keys(snapshot: TableSnapshot, filters: MetadataFilters) -> None:
-    """Raise InputError if no chunk has one of the keys of filters; name those that there are.
+async def with_known_keys(
+    snapshot: TableSnapshot, filters: MetadataFilters, *, strict: bool = False
+) -> MetadataFilters:
+    """Return filters that match nothing by a key that no chunk has, and warn of it.
 
-    Reads digests alone, and the metadata of all chunks for the message.
+    The key `documents` is ours unless a chunk has it in its metadata. Reads digests alone, and the
+    metadata of all chunks for the message of an error.
+
+    Raises
+    ------
+    InputError
+        If `strict`, and no chunk has one of the keys; it names those that there are.
     """
-    for key in sorted(keys(filters)):
-        if not await snapshot.has_key(key):
-            there = [*await metadata_keys(snapshot), *OURS]
-            listed, n_more = map(_quoted, there[:MOST_LISTED]), len(there) - MOST_LISTED
-            more = f" and {n_more} more" if n_more > 0 else ""
-            raise InputError(
-                f"No chunk has the key {key!r}{nearest(key, map(_quoted, there))}; there are "
-                f"{', '.join(listed)}{more}."
-            )
+    asked = keys(filters)
+    known = {key: key for key in asked if key in OURS or await snapshot.has_key(key)}
+    unprefixed = DOCUMENTS.removeprefix(PREFIX)
+    if unprefixed in asked:
+        known.setdefault(unprefixed, DOCUMENTS)
+    for key in sorted(asked - known.keys()) if snapshot.exists else ():
+        if strict:
+            raise InputError(_unknown(key, [*await metadata_keys(snapshot), *OURS]))
+        warnings.warn(f"The filter on {key!r} matches nothing: no node has this key.", stacklevel=2)
+    return with_known(filters, known)
 
 
 async def metadata_keys(snapshot: TableSnapshot) -> list[str]:
-    """Return the keys of the chunks' metadata, the most common first.
-
-    One that could be taken for a key of ours has the prefix `metadata.`.
-    """
+    """Return the keys of the chunks' metadata, the most common first."""
     counts = Counter[str]()
     for row in (await snapshot.select(*FILTERED, where=CHUNKS)).to_pylist():
         values = filtered_by(row).items()
-        counts.update(key for key, value in values if value is not None and _is_plain(key))
+        counts.update(key for key, value in values if value is not None and key not in OURS)
     return sorted(counts, key=lambda key: (-counts[key], key))
+
+
+def _unknown(key: str, there: list[str]) -> str:
+    """Return the message of an error on a key, given those that there are."""
+    listed, n_more = map(_quoted, there[:MOST_LISTED]), len(there) - MOST_LISTED
+    more = f" and {n_more} more" if n_more > 0 else ""
+    ours = PREFIX + key
+    near = nearest(ours if ours in OURS else key, map(_quoted, there))
+    return f"No chunk has the key {key!r}{near}; there are {', '.join(listed)}{more}."
 
 
 def _quoted(key: str) -> str:
     """Return a key, in quotes unless it is one word."""
     return key if WORD.fullmatch(key) else repr(key)
-
-
-def _is_plain(key: str) -> bool:
-    """Return whether a key is a user's, with the prefix only if it needs one."""
-    user_key = key.removeprefix(METADATA)
-    needs_prefix = user_key in OURS or user_key.startswith(METADATA)
-    return key.startswith(METADATA) == needs_prefix

@@ -1,6 +1,6 @@
 """Rows that pass metadata filters: chunks by their metadata, summaries by their chunks.
 
-A filter on the node itself (`level`, `kind`, ...) is evaluated on its row. Any other filter is
+A filter on the node itself (`hierindex_level`, ...) is evaluated on its row. Any other filter is
 evaluated on chunks: a summary passes if every chunk under it does, so that no summary reveals
 an excluded chunk. The merged metadata of a summary are not used, as their lists are truncated.
 """
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
+from hierindex.record import LEVEL
 from hierindex.store.failing import FILTERED, outside
 from hierindex.store.filters import (
+    PREFIX,
     Filter,
     check_depth,
     conjuncts,
@@ -21,6 +23,7 @@ from hierindex.store.filters import (
     is_of_node,
     keys,
 )
+from hierindex.store.keys import with_known_keys
 from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, prefilter
 from hierindex.store.table_snapshot import TableSnapshot
 
@@ -81,7 +84,7 @@ async def passing(
     partial: bool = False,
     highest_of: frozenset[str] | None = None,
 ) -> Passing:
-    """Find the rows of a snapshot that pass filters.
+    """Find the rows of a snapshot that pass filters; warn of keys that no chunk has.
 
     Parameters
     ----------
@@ -108,6 +111,7 @@ async def passing(
     if filters is None:
         return Passing()
     check_depth(filters)
+    filters = await with_known_keys(snapshot, filters)
     of_row = prefilter(filters)
     if is_of_node(filters):
         return Passing(filters, of_row)
@@ -122,6 +126,6 @@ async def passing(
 
 
 def _has_level(of_node: Sequence[Filter], levels: Iterable[int]) -> bool:
-    """Return whether the filters on `level` alone admit a level above the chunks."""
-    of_level = MetadataFilters(filters=[f for f in of_node if keys(f) == {"level"}])
-    return any(level > 0 and holds(of_level, {"level": level}) for level in levels)
+    """Return whether the filters on the level alone admit a level above the chunks."""
+    of_level = MetadataFilters(filters=[f for f in of_node if keys(f) == {PREFIX + LEVEL}])
+    return any(level > 0 and holds(of_level, {PREFIX + LEVEL: level}) for level in levels)

@@ -18,8 +18,8 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.record import GROUNDING
-from hierindex.store.filters import DOCUMENTS, OPPOSITE, asks_for_member
-from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry, hash_text
+from hierindex.store.filters import DOCUMENTS, OPPOSITE, PREFIX, asks_for_member
+from hierindex.store.hashed_metadata import has_any, hash_entry, hash_text
 
 if TYPE_CHECKING:
     from lancedb.expr import Expr
@@ -145,15 +145,16 @@ def prefilter(filters: MetadataFilters | None) -> Prefilter:
 
 
 def _of_one(f: MetadataFilter) -> Prefilter:
-    if f.key in TYPE_OF:
-        return _scalar(f)
-    return _grounded(f) if f.key == GROUNDING else _keyed(f)
+    column = f.key.removeprefix(PREFIX)
+    if column == f.key or column not in (*TYPE_OF, GROUNDING):
+        return _keyed(f)
+    return _grounded(f) if column == GROUNDING else _scalar(f, column)
 
 
-def _scalar(f: MetadataFilter) -> Prefilter:
+def _scalar(f: MetadataFilter, column: str) -> Prefilter:
     from lancedb.expr import col, lit
 
-    kind = TYPE_OF[f.key]
+    kind = TYPE_OF[column]
     values: list[Any] = f.value if isinstance(f.value, list) else [f.value]
     if not values or any(type(value) is not kind for value in values):
         return ANYTHING
@@ -163,11 +164,11 @@ def _scalar(f: MetadataFilter) -> Prefilter:
         return ANYTHING
     match f.operator:
         case Op.IN:
-            return _typed(col(f.key).isin(values))
+            return _typed(col(column).isin(values))
         case Op.NIN:
-            return _typed(~col(f.key).isin(values))
+            return _typed(~col(column).isin(values))
         case operator if operator in COMPARED and not isinstance(f.value, list):
-            return _typed(getattr(col(f.key), COMPARED[operator])(lit(values[0])))
+            return _typed(getattr(col(column), COMPARED[operator])(lit(values[0])))
     return ANYTHING
 
 
@@ -189,7 +190,7 @@ def _keyed(f: MetadataFilter) -> Prefilter:
         return ~_keyed(f.model_copy(update={"operator": OPPOSITE[f.operator]}))
     if asks_for_member(f):
         f = f.model_copy(update={"operator": Op.ANY})
-    key = filter_key(f.key)
+    key = f.key
     many: list[Any] = f.value if isinstance(f.value, list) else [f.value]
     values = [value for value in many if not _is_nan(value)]
     as_is = [hash_entry("is", key, value) for value in values]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.record import LEVEL, NodeRecord
-from hierindex.store.filters import OF_NODE
 from hierindex.store.generations import ADDED, details_of, is_missing, published
-from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry
+from hierindex.store.hashed_metadata import has_any, hash_entry
 from hierindex.store.nodes import to_nodes
 from hierindex.store.prefilter import CHUNKS, END_CHUNKS, ROOTS, SUMMARIES, Prefilter, by_ids
 from hierindex.store.schema import NODE_COLUMNS, check_dimension
@@ -241,9 +240,12 @@ class TableSnapshot:
         return frozenset(counts.field("values").filter(several).to_pylist())
 
     async def has_key(self, key: str) -> bool:
-        """Return whether any chunk has a value for the key of a filter; reads digests alone."""
-        has = CHUNKS & Prefilter(has_any([hash_entry("has", filter_key(key))]))
-        return key in OF_NODE or await self.count(has) > 0
+        """Return whether any chunk's metadata have a value for a key; reads digests alone."""
+        found: set[str] = self.known.setdefault("keys", set())
+        if key not in found:
+            has = CHUNKS & Prefilter(has_any([hash_entry("has", key)]))
+            found |= {key} if await self.count(has) else set()
+        return key in found
 
     @once
     async def highest_level(self) -> int:

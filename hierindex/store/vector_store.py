@@ -1,6 +1,6 @@
 """The LlamaIndex vector store of a tree."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.store.all_documents import all_documents
 from hierindex.store.connection import TABLE
-from hierindex.store.deletion import delete_document, delete_nodes
+from hierindex.store.deletion import delete_document, delete_nodes, doomed
 from hierindex.store.generation_store import GenerationStore
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import to_table
@@ -61,10 +61,13 @@ class HierarchyStore(GenerationStore):
 
     Filters test the metadata of each chunk and of its document. A summary passes if every
     chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one
-    passing chunk is enough. The keys `id`, `kind`, `level`, `level_max` (a node belongs to every
-    cut from `level` to `level_max`) and `grounding` refer to the node itself, `documents` to a
-    chunk's documents, and `whole_document` to the document whose chunks are exactly those under a
-    node. Prefix metadata keys of these names, as in `metadata.level`.
+    passing chunk is enough. Keys that begin with `hierindex_` are not metadata: `hierindex_id`,
+    `hierindex_kind`, `hierindex_level`, `hierindex_level_max` (a node belongs to every cut from
+    its level to this one) and `hierindex_grounding` refer to the node itself,
+    `hierindex_documents` to a chunk's documents, and `hierindex_whole_document` to the document
+    whose chunks are exactly those under a node. `documents` is short for `hierindex_documents`
+    unless a chunk has metadata of that name. A condition on a key that no node has matches
+    nothing, also if it is negated, and a warning names the key.
 
     Every write publishes a new generation in one step, after its rows and indices are written.
     Each call reads the generation that is the newest when it begins; use `snapshot` to share one
@@ -108,6 +111,7 @@ class HierarchyStore(GenerationStore):
         FormatError
             If another version of hierindex wrote the table.
         """
+        _check_options("add", kwargs)
         if nodes:
             documents = await all_documents(nodes, self.asnapshot)
             await self._table.upsert(to_table(nodes, documents))
@@ -121,33 +125,45 @@ class HierarchyStore(GenerationStore):
         Links to the deleted nodes are removed. A node that lost a parent or a child is marked in
         the column `stale` until it is written again; `HierarchicalIndex.info` counts these nodes.
         """
+        _check_options("delete", delete_kwargs)
         await delete_document(self._table, ref_doc_id)
 
     delete = blocking(adelete)
 
-    async def adelete_nodes(
+    async def adelete_nodes(  # type: ignore[override]  # LlamaIndex's returns None
         self,
         /,
         node_ids: list[str] | None = None,
         filters: MetadataFilters | None = None,
+        *,
+        dry_run: bool = False,
         **delete_kwargs: Any,
-    ) -> None:
+    ) -> int:
         """Delete the nodes that match the given ids and filters, and the links to them.
 
         A deletion by filters includes every summary with a passing chunk under it, so that no
         remaining text reveals a deleted one. A deletion by ids keeps the summaries of a chunk and
         marks them as stale.
 
+        Returns
+        -------
+        int
+            The number of nodes that were deleted, or with `dry_run`, that would be.
+
         Raises
         ------
         InputError
-            If neither ids nor filters are given; `clear` deletes everything.
+            If neither ids nor filters are given; `clear` deletes everything. If no chunk has a
+            key of the filters.
         """
+        _check_options("delete_nodes", delete_kwargs, "dry_run")
         if node_ids is None and not (filters and filters.filters):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
-        await delete_nodes(self._table, node_ids, filters)
+        if dry_run:
+            return len(await doomed(await self.asnapshot(), node_ids, filters))
+        return await delete_nodes(self._table, node_ids, filters)
 
-    delete_nodes = blocking(adelete_nodes)
+    delete_nodes = blocking(adelete_nodes)  # type: ignore[arg-type]  # LlamaIndex's returns None
 
     async def aclear(self) -> None:
         """Drop the table and delete its cache."""
@@ -167,6 +183,7 @@ class HierarchyStore(GenerationStore):
 
         `kwargs` may contain `partial_summaries`; see the class.
         """
+        _check_options("get_nodes", kwargs, "partial_summaries")
         return list(await (await self.asnapshot()).nodes(node_ids, filters, **kwargs))
 
     get_nodes = blocking(aget_nodes)
@@ -185,14 +202,22 @@ class HierarchyStore(GenerationStore):
         **kwargs
             `partial_summaries`, see the class; `mmr_prefetch_k`, the number of candidates for mmr,
             or `mmr_prefetch_factor` (default: 4), that number divided by `similarity_top_k`.
-            Others are ignored.
 
         Raises
         ------
         InputError
-            If the mode is not supported, its embedding or words are missing, or the embedding is
-            not finite or has another dimension than the table's.
+            If there is another option, the mode is not supported, its embedding or words are
+            missing, or the embedding is not finite or has another dimension than the table's.
         """
+        options = "partial_summaries", "mmr_prefetch_k", "mmr_prefetch_factor"
+        _check_options("query", kwargs, *options)
         return await (await self.asnapshot()).query(query, **kwargs)
 
     query = blocking(aquery)
+
+
+def _check_options(method: str, given: Mapping[str, Any], *known: str) -> None:
+    """Raise InputError if a method is given an option that it does not have."""
+    for name in given.keys() - {*known}:
+        has = f"its options are {', '.join(known)}" if known else "it has none"
+        raise InputError(f"HierarchyStore.{method} has no option {name!r}; {has}.")

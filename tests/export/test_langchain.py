@@ -11,15 +11,20 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from llama_index.core.schema import Document as LlamaIndexDocument
+from pydantic import ValidationError
 
 import hierindex
 from hierindex import (
+    HierarchicalIndex,
     InputError,
     LevelError,
+    SemanticHierarchy,
     to_langchain_documents,
     to_langchain_retriever,
     to_tree,
 )
+from hierindex.export.langchain_retriever import HierarchyDocumentRetriever
 
 QUESTION = "Who met a willow, a compass and a violin, the candle of a1?"
 
@@ -31,7 +36,7 @@ def test_documents_are_the_nodes(any_index) -> None:
     for document, node in zip(documents, nodes, strict=True):
         user = node.pop("metadata")
         assert document.page_content == node.pop("text")
-        own = {"node_title" if k == "title" else k: v for k, v in node.items() if k != "id"}
+        own = {f"hierindex_{key}": value for key, value in node.items() if key != "id"}
         assert document.metadata == {**user, **own}
         assert document.metadata["author"]
         assert json.loads(json.dumps(document.metadata)) == document.metadata
@@ -43,7 +48,8 @@ def test_a_level_is_a_cut(any_index) -> None:
         documents = to_langchain_documents(any_index, level["level"])
         assert len(documents) == level["nodes"]
         for document in documents:
-            assert document.metadata["level"] <= level["level"] <= document.metadata["level_max"]
+            low, high = (document.metadata[f"hierindex_{key}"] for key in ("level", "level_max"))
+            assert low <= level["level"] <= high
     with pytest.raises(LevelError, match="has levels 0 to"):
         to_langchain_documents(any_index, 9)
 
@@ -53,8 +59,50 @@ def test_retriever_finds_what_ours_finds(any_index) -> None:
     found = any_index.as_retriever(level=1, top_k=3).retrieve(QUESTION)
     for documents in (retriever.invoke(QUESTION), asyncio.run(retriever.ainvoke(QUESTION))):
         assert [document.id for document in documents] == [node.node.node_id for node in found]
-        assert [document.metadata["score"] for document in documents] == [n.score for n in found]
-        assert [document.metadata["path"] for document in documents] == [n.path for n in found]
+        told = [document.metadata for document in documents]
+        assert [each["hierindex_score"] for each in told] == [n.score for n in found]
+        assert [each["hierindex_path"] for each in told] == [n.path for n in found]
+
+
+def test_a_users_key_is_not_replaced_by_ours(tmp_path) -> None:
+    own = dict.fromkeys(("level", "kind", "documents", "score", "path", "title"), "mine")
+    document = LlamaIndexDocument(text="Ada met a kettle.", metadata=own, doc_id="a")
+    index = HierarchicalIndex.build(
+        document, tmp_path, hierarchy=SemanticHierarchy(HashingEmbedding())
+    )
+    (found,) = to_langchain_retriever(index).invoke("a kettle")
+    assert found.metadata.items() >= own.items()
+
+
+def test_k_and_filter_of_a_question_and_of_the_retriever(any_index) -> None:
+    retriever = to_langchain_retriever(any_index, level=0, top_k=3)
+    ours = retriever.retriever
+    (author, *_) = {d.metadata["author"] for d in to_langchain_documents(any_index, 0)}
+    assert len(retriever.invoke(QUESTION, k=1)) == 1
+    assert len(HierarchyDocumentRetriever(retriever=ours, k=2).invoke(QUESTION)) == 2
+    own = HierarchyDocumentRetriever(retriever=ours, k=9, filter={"author": author})
+    for documents in (
+        retriever.invoke(QUESTION, k=9, filter={"author": [author, "Nobody"]}),
+        asyncio.run(retriever.ainvoke(QUESTION, k=9, filter={"author": author})),
+        own.invoke(QUESTION),
+    ):
+        assert {document.metadata["author"] for document in documents} == {author}
+    assert own.invoke(QUESTION, filter={"author": "Nobody"}) == []  # both filters hold
+    assert len(retriever.invoke(QUESTION)) == 3
+
+
+def test_what_is_not_an_option_is_refused_by_name(any_index) -> None:
+    retriever = to_langchain_retriever(any_index)
+    with pytest.raises(TypeError, match="search_kwargs"):
+        retriever.invoke(QUESTION, search_kwargs={"k": 1})
+    with pytest.raises(ValidationError, match="search_kwargs"):
+        HierarchyDocumentRetriever(retriever=retriever.retriever, search_kwargs={"k": 1})
+    with pytest.raises(InputError, match="top_k must be an integer of at least 1, got 0"):
+        retriever.invoke(QUESTION, k=0)
+    with pytest.raises(InputError, match=r"'author', got \{'\$ne': 'Ada'\}"):
+        retriever.invoke(QUESTION, filter={"author": {"$ne": "Ada"}})
+    with pytest.raises(InputError, match="No chunk has the key 'autor'; the nearest is author"):
+        retriever.invoke(QUESTION, filter={"autor": "Ada"})
 
 
 def test_async_is_async(index, monkeypatch) -> None:
@@ -89,7 +137,7 @@ def test_chain(any_index) -> None:
 
     def cited(documents: list[Document]) -> str:
         return "\n".join(
-            f"{document.page_content} [{document.metadata['citations'][0]['document']}]"
+            f"{document.page_content} [{document.metadata['hierindex_citations'][0]['document']}]"
             for document in documents
         )
 

@@ -491,7 +491,7 @@ class TestSummariesStandIn:
         assert len(prompts) > 2
 
     def test_never_when_filters_were_given(self, store, embed_model):
-        filters = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
+        filters = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=0)])
         options = {"mode": "collapsed", "filters": filters}
         response, prompts = self.ask(store, embed_model, 450, **options)
         assert {record(n.node).level for n in response.source_nodes} == {0}

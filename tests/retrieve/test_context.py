@@ -13,7 +13,7 @@ from hierindex.store.rows import as_table, row_of
 from hierindex.threads import wait_for
 
 VECTOR = HashingEmbedding().get_query_embedding("the lantern of b3 met a falcon")
-LEAVES = MetadataFilters(filters=[MetadataFilter(key="level", value=0)])
+LEAVES = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=0)])
 
 
 def search(store, top_k):

@@ -174,7 +174,7 @@ def test_filters(index, nodes, budget, of):
 
 
 def test_a_filter_on_levels(index, nodes):
-    one = MetadataFilters(filters=[MetadataFilter(key="level", value=1)])
+    one = MetadataFilters(filters=[MetadataFilter(key="hierindex_level", value=1)])
     found = index.outline(PLENTY, filters=one)
     assert found
     assert {record(each.node).level for each in found} == {1}

@@ -111,7 +111,7 @@ def test_collapsed_sees_all_levels_best_first(store, nodes, embed_model):
     question = embed_model.get_query_embedding(QUESTION)
     cosine = {n.node_id: np.dot(n.embedding, question) for n in nodes}
     for level in range(highest(nodes) + 1):
-        options = {"mode": "collapsed", "filters": where(level=level), **ALL}
+        options = {"mode": "collapsed", "filters": where(hierindex_level=level), **ALL}
         found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
         assert sorted(ids(found)) == sorted(n.node_id for n in nodes if record(n).level == level)
         scores = [n.score for n in found]
@@ -206,10 +206,10 @@ def test_what_does_not_go_together_is_refused_at_once(tmp_path, embed_model, opt
 
 FILTERS = {
     "one author": where(author="Ada"),
-    "either author": where(FilterCondition.OR, author="Bo", level=3),
+    "either author": where(FilterCondition.OR, author="Bo", hierindex_level=3),
     "not an author": where(FilterCondition.NOT, author="Ada"),
-    "a kind": where(kind="extractive"),
-    "another level": where(level=0),
+    "a kind": where(hierindex_kind="extractive"),
+    "another level": where(hierindex_level=0),
     "documents": MetadataFilters(
         filters=[
             MetadataFilter(key="documents", value=["b.txt", "c.txt"], operator=FilterOperator.ANY)
@@ -303,7 +303,7 @@ def test_a_budget_bounds_what_is_retrieved(store, embed_model):
 
 
 def test_several_levels_are_the_union_of_their_cuts(store, nodes, embed_model):
-    filters = where(FilterCondition.OR, kind="extractive", level=0)
+    filters = where(FilterCondition.OR, hierindex_kind="extractive", hierindex_level=0)
     for levels in ([0, 1], [2], (1, 2)):
         options = {"level": levels, "filters": filters, "top_k": 5}
         found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)

@@ -14,8 +14,10 @@ from store.oracle import Oracle, seen
 
 from hierindex.errors import InputError
 from hierindex.record import NodeRecord
-from hierindex.store.filters import MOST_DEEP, filters_of, holds
+from hierindex.store.filters import MOST_DEEP, OURS, filters_of, holds
 from hierindex.store.vector_store import HierarchyStore
+
+pytestmark = pytest.mark.filterwarnings("ignore:The filter on .* matches nothing")
 
 Op = FilterOperator
 AND, OR, NOT = FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT
@@ -39,7 +41,8 @@ ODD = [
     "\n",
     "1",
 ]
-KEYS = ["id", "level", "level_max", "kind", "documents", "author", "n", "tags", "missing", SQL]
+OWN = ["id", "level", "level_max", "kind", "documents"]
+KEYS = [*(f"hierindex_{key}" for key in OWN), "documents", "author", "n", "tags", "missing", SQL]
 NUMBERS = [0, 1, 2, -1, 1.0, 1.5, 2**31 - 1, 2**31, -(2**31), 2**40, 2**63]
 
 
@@ -110,13 +113,13 @@ single = st.builds(
 on_columns = st.one_of(
     st.builds(
         MetadataFilter,
-        key=st.sampled_from(["level", "level_max"]),
+        key=st.sampled_from(["hierindex_level", "hierindex_level_max"]),
         value=st.integers(-1, 4) | st.lists(st.integers(-1, 4), min_size=1, max_size=3),
         operator=st.sampled_from([Op.EQ, Op.NE, Op.LT, Op.LTE, Op.GT, Op.GTE, Op.IN, Op.NIN]),
     ),
     st.builds(
         MetadataFilter,
-        key=st.sampled_from(["id", "kind"]),
+        key=st.sampled_from(["hierindex_id", "hierindex_kind"]),
         value=texts | st.lists(texts, min_size=1, max_size=3) | st.sampled_from(["chunk", "empty"]),
         operator=st.sampled_from([Op.EQ, Op.NE, Op.LT, Op.LTE, Op.GT, Op.GTE, Op.IN, Op.NIN]),
     ),
@@ -149,7 +152,7 @@ def test_an_expression_finds_what_python_finds(store, filters):
     assert found(store, filters) == expected(filters)
 
 
-@pytest.mark.parametrize("key", ["id", "level", "author", "documents"])
+@pytest.mark.parametrize("key", [*(f"hierindex_{key}" for key in OWN), "author", "documents"])
 @pytest.mark.parametrize("value", [*ODD, "1 OR 1=1", "level", None, *NUMBERS, ODD, [1, 2], [1.5]])
 def test_no_value_of_any_type_is_read_as_a_query(store, key, value):
     for operator in (Op.EQ, Op.NIN, Op.LT):
@@ -161,8 +164,39 @@ def test_no_value_of_any_type_is_read_as_a_query(store, key, value):
 @pytest.mark.parametrize("key", ["level) OR (1=1", "id'", "vector", "metadata.x", "", "n\0l"])
 def test_no_key_is_read_as_a_query(store, key):
     assert found(store, all_of(f(key, "x"))) == set()
-    chunks = {node.node_id for node in NODES if seen(node)["level"] == 0}
-    assert found(store, all_of(f(key, "x", Op.NE))) == chunks
+    assert found(store, any_of(f(key, "x"), f("hierindex_level", 0))) == found(
+        store, all_of(f("hierindex_level", 0))
+    )
+
+
+UNKNOWN = {
+    "!=": f("missing", "x", Op.NE),
+    "nin": f("missing", ["x"], Op.NIN),
+    "is_empty": f("missing", None, Op.IS_EMPTY),
+    "inside a NOT": not_(f("missing", "x")),
+    "inside two": not_(not_(f("missing", "x"))),
+    "beside another in a NOT": not_(f("n", 77), f("missing", "x")),
+    "with another": all_of(f("n", 77, Op.NE), f("missing", "x", Op.NE)),
+}
+
+
+@pytest.mark.parametrize("one", UNKNOWN.values(), ids=UNKNOWN)
+def test_a_condition_on_a_key_that_no_node_has_matches_nothing(store, one):
+    with pytest.warns(UserWarning, match="The filter on 'missing' matches nothing"):
+        assert found(store, all_of(one)) == set()
+    before = len(store.get_nodes())
+    for dry_run in (True, False):
+        with pytest.raises(InputError, match="No chunk has the key 'missing'"):
+            store.delete_nodes(filters=all_of(one), dry_run=dry_run)
+    assert len(store.get_nodes()) == before
+
+
+@pytest.mark.parametrize("one", UNKNOWN.values(), ids=UNKNOWN)
+def test_the_other_alternatives_are_found(store, one):
+    with pytest.warns(UserWarning, match="matches nothing"):
+        assert found(store, any_of(one, f("hierindex_level", 0))) == expected(
+            all_of(f("hierindex_level", 0))
+        )
 
 
 LEAF = {"n": 2, "f": 2.0, "s": "Müller & Söhne", "tags": ["a", "b"], "flag": True, "none": None}
@@ -329,20 +363,35 @@ def test_values_of_the_right_type_pass_as_in_llama_index(filters, condition):
     assert holds(filters, metadata) == theirs("id")
 
 
-@pytest.mark.parametrize("operator", [Op.EQ, Op.NE, Op.LT, Op.GTE])
-def test_a_key_that_a_plain_nodes_metadata_shares_with_a_column(tmp_path, operator):
-    """Whichever of the two is meant, every method means the same."""
+@pytest.mark.parametrize("key", [key.removeprefix("hierindex_") for key in OURS])
+def test_a_name_in_a_filter_is_the_users_metadata(tmp_path, key):
+    """Whatever hierindex calls its own columns."""
     store = HierarchyStore(tmp_path)
-    for key in ("level", "kind", "id"):
-        store.clear()
-        plain = [
-            TextNode(id_=str(i), text="", embedding=[1.0, i], metadata={key: value})
-            for i, value in enumerate([0, 3, "chunk", "report"])
+    store.add(
+        [
+            TextNode(id_=f"n{i}", text="", embedding=[1.0, i], metadata=metadata)
+            for i, metadata in enumerate(({key: "public"}, {key: "confidential"}, {}))
         ]
-        store.add(plain)
-        for value in (0, 3, "chunk", "report", "1"):
-            filters = all_of(f(key, value, operator))
-            assert found(store, filters) == {n.node_id for n in store.get_nodes(filters=filters)}
+    )
+    public, other = all_of(f(key, "public")), all_of(f(key, "confidential", Op.NE))
+    for filters, ids in ((public, {"n0"}), (other, {"n0", "n2"})):
+        assert found(store, filters) == {n.node_id for n in store.get_nodes(filters=filters)} == ids
+    not_public = all_of(f(key, "public", Op.NE))
+    assert store.delete_nodes(filters=not_public, dry_run=True) == 2
+    assert len(store.get_nodes()) == 3
+    assert store.delete_nodes(filters=not_public) == 2
+    assert {n.node_id for n in store.get_nodes()} == {"n0"}
+
+
+def test_documents_are_ours_unless_a_user_has_such_a_key(tmp_path):
+    store = HierarchyStore(tmp_path)
+    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id="a.txt")}
+    store.add([TextNode(id_="x", text="", embedding=[1.0, 0.0], relationships=source)])
+    short, own = all_of(f("documents", "a.txt")), all_of(f("hierindex_documents", "a.txt"))
+    assert found(store, short) == found(store, own) == {"x"}
+    store.add([TextNode(id_="y", text="", embedding=[1.0, 0.0], metadata={"documents": "a.txt"})])
+    assert found(store, short) == {"y"}
+    assert found(store, own) == {"x"}
 
 
 @pytest.mark.parametrize(
@@ -358,16 +407,20 @@ def test_doc_ids_of_a_query(store, document):
     def of(node):
         return NodeRecord.from_metadata(node.metadata).documents or (node.ref_doc_id,)
 
-    chunks = [node for node in NODES if seen(node)["level"] == 0]
+    chunks = [node for node in NODES if seen(node)["hierindex_level"] == 0]
     assert found(store, doc_ids=[document]) == {n.node_id for n in chunks if document in of(n)}
 
 
+def test_no_documents_are_not_all(store):
+    assert found(store, doc_ids=[]) == set()
+
+
 def test_ids_documents_and_filters_of_a_query_all_hold(store):
-    node = next(node for node in NODES if seen(node)["level"] == 0)
-    own = {"node_ids": [node.node_id, "x"], "doc_ids": seen(node)["documents"][:1]}
+    node = next(node for node in NODES if seen(node)["hierindex_level"] == 0)
+    own = {"node_ids": [node.node_id, "x"], "doc_ids": seen(node)["hierindex_documents"][:1]}
     level = 0
-    assert found(store, all_of(f("level", level)), **own) == {node.node_id}
-    assert found(store, all_of(f("level", level + 1)), **own) == set()
+    assert found(store, all_of(f("hierindex_level", level)), **own) == {node.node_id}
+    assert found(store, all_of(f("hierindex_level", level + 1)), **own) == set()
 
 
 @pytest.mark.parametrize(
@@ -384,12 +437,12 @@ def test_what_filters_see_of_a_node():
     made = TextNode(id_="n", text="", metadata={"author": "Ada"} | record.to_metadata())
     told = seen(made)
     own = {"id": "n", "level": 1, "level_max": 2, "kind": "extractive", "documents": ["a", "b"]}
-    assert {key: told[key] for key in own} == own
-    assert told["author"] == told["metadata.author"] == "Ada"
+    assert {key: told[f"hierindex_{key}"] for key in own} == own
+    assert told["author"] == "Ada"
 
 
 @pytest.mark.parametrize("join", [all_of, any_of, not_])
-@pytest.mark.parametrize("key", ["author", "level"])
+@pytest.mark.parametrize("key", ["author", "hierindex_level"])
 def test_deeply_nested_filters(tmp_path, join, key):
     store, nested = HierarchyStore(tmp_path), f("author", "Ada")
     store.add([TextNode(text="a", embedding=[1.0], metadata={"author": "Ada"})])

@@ -7,7 +7,8 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex import SemanticHierarchy
 from hierindex.errors import InputError
-from hierindex.store.keys import MOST_LISTED, check_keys, metadata_keys
+from hierindex.store.filters import OURS
+from hierindex.store.keys import MOST_LISTED, metadata_keys, with_known_keys
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -30,7 +31,7 @@ def store_of(folder, *chunks: TextNode) -> HierarchyStore:
 def check(store: HierarchyStore, *keys: str) -> None:
     filters = [MetadataFilter(key=key, value=1, operator="!=") for key in keys]
     nested = MetadataFilters(filters=[MetadataFilters(filters=filters)])
-    wait_for(check_keys(store.snapshot(), nested))
+    wait_for(with_known_keys(store.snapshot(), nested, strict=True))
 
 
 def refusal(store: HierarchyStore, *keys: str) -> str:
@@ -47,18 +48,25 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
         chunk(2, "b", author="Bo"),
     )
     found = wait_for(metadata_keys(store.snapshot()))
-    assert found == ["author", "shelf", "metadata.level", "metadata.metadata.x"]
-    check(store, *found, "metadata.author", "documents", "id", "kind", "level", "whole_document")
+    assert found == ["author", "shelf", "level", "metadata.x"]
+    check(store, *found, *OURS, "documents")
     assert refusal(store, "autor", "zzz") == (
         "No chunk has the key 'autor'; the nearest is author; there are author, shelf, "
-        "metadata.level, metadata.metadata.x, documents, id, kind, level, level_max, grounding, "
-        "whole_document."
+        "level, metadata.x, hierindex_documents, hierindex_id, hierindex_kind, hierindex_level, "
+        "hierindex_level_max, hierindex_grounding, hierindex_whole_document."
     )
     assert "'zzz'; there are author" in refusal(store, "zzz", "author")
     store_of(tmp_path, chunk(3, "c", **{"two words": 1}))
-    assert ", 'two words', documents, " in refusal(store, "zzz")
-    for absent in ("nothing", "metadata.id", "metadata.shelv"):
+    assert ", 'two words', hierindex_documents, " in refusal(store, "zzz")
+    for absent in ("nothing", "metadata.author", "shelv"):
         assert f"'{absent}'" in refusal(store, absent)
+
+
+@pytest.mark.parametrize("ours", OURS)
+def test_the_nearest_of_our_name_is_our_key(tmp_path, ours):
+    store = store_of(tmp_path, chunk(0, "a", author="Ada"))
+    if ours != "hierindex_documents":  # which needs no prefix
+        assert f"; the nearest is {ours};" in refusal(store, ours.removeprefix("hierindex_"))
 
 
 def test_a_key_that_only_summaries_have_is_of_no_use(tmp_path) -> None:
@@ -82,6 +90,6 @@ def test_keys_are_those_that_a_deletion_and_an_edit_left(tmp_path) -> None:
     check(store, "author", "year")
     store.delete("b")
     check(store, "author")
-    assert "'year'; there are author, documents" in refusal(store, "year")
+    assert "'year'; there are author, hierindex_documents" in refusal(store, "year")
     store_of(tmp_path, chunk(0, "c", year=2001))
     check(store, "year")

@@ -20,8 +20,8 @@ from hierindex.store import scan
 
 FILTERS = [
     None,
-    MetadataFilter(key="level", value=0),
-    MetadataFilter(key="level", value=99),
+    MetadataFilter(key="hierindex_level", value=0),
+    MetadataFilter(key="hierindex_level", value=99),
     MetadataFilter(key="author", value="Ada"),
     MetadataFilter(key="author", value="a", operator=FilterOperator.TEXT_MATCH_INSENSITIVE),
 ]
@@ -84,7 +84,7 @@ def test_of_equal_vectors_the_first_rows_are_found(tmp_path: Path) -> None:
 def test_many_conditions_are_not_all_remembered(store, monkeypatch) -> None:
     monkeypatch.setattr(scan, "MOST_KNOWN", 3)
     for i in range(9):
-        each = MetadataFilter(key="level", value=i, operator=FilterOperator.LTE)
+        each = MetadataFilter(key="hierindex_level", value=i, operator=FilterOperator.LTE)
         assert found(store, "harbour", 5, each)[0]
         assert len(store.snapshot().known["meeting"]) <= 3
 

@@ -8,6 +8,7 @@ import pytest
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
+from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import Document, TextNode
 from llama_index.core.vector_stores.types import (
     FilterCondition,
@@ -240,7 +241,7 @@ NOTHING = {
     "columns": lambda store: columns_of(store, "id", "level") == {"id": [], "level": []},
     "exists": lambda store: store.snapshot().exists is False,
     "delete": lambda store: store.delete("a.txt") is None,
-    "delete_nodes": lambda store: store.delete_nodes(["a"]) is None,
+    "delete_nodes": lambda store: store.delete_nodes(["a"]) == 0,
     "clear": lambda store: store.clear() is None,
     "add nothing": lambda store: store.add([]) == [],
 }
@@ -251,6 +252,25 @@ NOTHING = {
 def test_where_nothing_was_written_nothing_is_found_and_made(tmp_path, ask, folder):
     assert ask(HierarchyStore(tmp_path / folder))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_llama_index_passes_on_is_an_option_or_refused_by_name(store):
+    store.add(nodes := tree())
+    index = VectorStoreIndex.from_vector_store(store, embed_model=HashingEmbedding())
+    known = {"partial_summaries": True, "mmr_prefetch_k": 5}
+    assert index.as_retriever(vector_store_kwargs=known).retrieve("kettle")
+    with pytest.raises(InputError, match=r"HierarchyStore.query has no option 'where';"):
+        index.as_retriever(vector_store_kwargs={"where": "author = 'Ada'"}).retrieve("kettle")
+    calls = {
+        "add": lambda: store.add(nodes, mode="overwrite"),
+        "delete": lambda: store.delete(nodes[0].ref_doc_id or "a", where="x"),
+        "delete_nodes": lambda: store.delete_nodes([nodes[0].node_id], where="x"),
+        "get_nodes": lambda: store.get_nodes(where="x"),
+    }
+    for name, call in calls.items():
+        with pytest.raises(InputError, match=f"HierarchyStore.{name} has no option '"):
+            call()
+    assert len(store.get_nodes()) == len(nodes)
 
 
 def test_what_is_not_there_is_asked_for_in_a_sentence(tmp_path):
@@ -279,7 +299,7 @@ def test_scores_are_cosines_best_first(tmp_path_factory, seed, n_dims, scale):
 def test_the_best_of_those_that_pass_are_found(store, top_k):
     X = [(1.0, i / 10) for i in range(10)]
     store.add([node(str(i), embedding=x, odd=i % 2) for i, x in enumerate(X)])
-    for filters in (where("odd", 1), where("id", ["1", "3", "5", "7", "9"], FilterOperator.IN)):
+    for filters in (where("odd", 1), where("hierindex_id", [*"13579"], FilterOperator.IN)):
         query = VectorStoreQuery([1.0, 0.0], similarity_top_k=top_k, filters=filters)
         assert store.query(query).ids == ["1", "3", "5", "7", "9"][:top_k]
 
@@ -503,7 +523,9 @@ def test_a_cancelled_write_holds_up_no_other(tmp_path):
     asyncio.run(cancelled())
 
 
-@pytest.mark.parametrize("key", ["id", "kind", "whole_document", "author"])
+@pytest.mark.parametrize(
+    "key", ["hierindex_id", "hierindex_kind", "hierindex_whole_document", "author"]
+)
 def test_half_of_a_surrogate_pair_is_nowhere(tmp_path, key):
     (store := HierarchyStore(tmp_path)).add(tree())
     filters = MetadataFilters(filters=[MetadataFilter(key=key, value="\ud800")])

@@ -28,6 +28,7 @@ from hierindex.serve.mcp.replies import (
     place_of,
     url_of,
 )
+from hierindex.store.filters import PREFIX
 from hierindex.store.generations import on_newest
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
@@ -179,7 +180,7 @@ async def _node_or_document(snapshot: Snapshot, text: str) -> str:
 
 async def _node(snapshot: Snapshot, name: str) -> BaseNode:
     """Return the node of an id, or the one that is the whole of a document."""
-    whole = MetadataFilter(key=WHOLE_DOCUMENT, value=name)
+    whole = MetadataFilter(key=PREFIX + WHOLE_DOCUMENT, value=name)
     nodes = await snapshot.nodes([name]) or await snapshot.nodes(
         filters=MetadataFilters(filters=[whole])
     )
