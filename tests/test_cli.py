@@ -1137,10 +1137,10 @@ def test_the_default_says_what_it_searched_and_why(hierindex, index, question, s
 @pytest.mark.parametrize(
     ("conditions", "there"),
     [
-        (["level=0"], {0}),
-        (["level>0"], {1, 2, 3}),
-        (["level != 0", "level<=1"], {1}),
-        (["kind ~ EXTRACT"], {1, 2, 3}),
+        (["hierindex_level=0"], {0}),
+        (["hierindex_level>0"], {1, 2, 3}),
+        (["hierindex_level != 0", "hierindex_level<=1"], {1}),
+        (["hierindex_kind ~ EXTRACT"], {1, 2, 3}),
         (["documents=nowhere.txt"], set()),
     ],
 )
@@ -1198,8 +1198,14 @@ def test_an_unknown_key_is_an_error_that_lists_the_keys(hierindex, index, comman
     assert (status, out) == (2, "")
     assert err == (
         "hierindex: No chunk has the key 'file_nam'; the nearest is file_name; there are "
-        "file_name, file_path, folder, last_modified_date, documents, id, kind, level, level_max, "
-        "grounding, whole_document.\n"
+        "file_name, file_path, folder, last_modified_date, hierindex_documents, hierindex_id, "
+        "hierindex_kind, hierindex_level, hierindex_level_max, hierindex_grounding, "
+        "hierindex_whole_document.\n"
+    )
+    status, out, err = hierindex(*command.split(), "--index", index, "--where", "level=1")
+    assert (status, out) == (2, "")
+    assert err.startswith(
+        "hierindex: No chunk has the key 'level'; the nearest is hierindex_level;"
     )
 
 
@@ -1514,7 +1520,7 @@ def test_a_chat_goes_on_with_the_tree_that_is_built_meanwhile(
 
     def lines():
         yield from (STORM, "/sources")
-        HierarchicalIndex.build(new, index, chunk_size=64)
+        HierarchicalIndex.build(new, index, chunk_size=64, replace=True)
         yield from ("Where did the heron stand?", "/sources", "/quit")
 
     typed = lines()

@@ -798,13 +798,13 @@ class TestReplace:
             ),
         ):
             with pytest.raises(InputError, match=said):
-                HierarchicalIndex.build(folder, index.store.uri, hierarchy=other, replace=False)
+                HierarchicalIndex.build(folder, index.store.uri, hierarchy=other)
         assert as_plain(index) == before
-        HierarchicalIndex.build(folder, index.store.uri, hierarchy=hierarchy_of())
+        HierarchicalIndex.build(folder, index.store.uri, hierarchy=hierarchy_of(), replace=True)
         assert index.info()["method"] == "semantic"
 
     def test_most_documents_must_not_go_by_a_slip(self, index, folder):
-        given = {"hierarchy": hierarchy_of(DocumentHierarchy), "replace": False}
+        given = {"hierarchy": hierarchy_of(DocumentHierarchy)}
         with pytest.raises(InputError, match=r"would remove 2 of the 3 documents .* --replace"):
             HierarchicalIndex.build(folder / "deep", index.store.uri, **given)
         for name in ("a.txt", "b.txt"):

@@ -91,6 +91,6 @@ def test_a_model_is_loaded_once_and_another_one_after_a_rebuild_with_it(built, m
             client.reply("search", query=QUESTION)
         assert loaded == ["hashing"]
         other = SemanticHierarchy(embed_model=HashingEmbedding(model_name="other"))
-        HierarchicalIndex.build(documents(), built.store.uri, hierarchy=other)
+        HierarchicalIndex.build(documents(), built.store.uri, hierarchy=other, replace=True)
         assert client.reply("search", query=QUESTION)["generation"] == 2
         assert loaded == ["hashing", "other"]
