@@ -1,0 +1,108 @@
+"""Metadata of users by the names that hierindex has for its own columns, at every door."""
+
+import sys
+from functools import partial
+
+import httpx
+import pytest
+from agent import agent
+from llama_index.core import Document
+from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+
+from hierindex import HierarchicalIndex, InputError, to_langchain_retriever
+from hierindex.cli.app import main
+from hierindex.serve.mcp.reader import Reader
+from hierindex.serve.mcp.server import server_of
+from hierindex.store.filters import OURS
+
+KEYS = [key.removeprefix("hierindex_") for key in OURS]
+QUESTION = "Why was the bridge closed?"
+LOCKED, OPEN = "the keeper lost its key", "its deck was rotten"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory) -> HierarchicalIndex:
+    documents = [
+        Document(
+            text=f"The bridge was closed because {why}.",
+            id_=f"{value}.txt",
+            metadata=dict.fromkeys(KEYS, value),
+        )
+        for value, why in (("public", OPEN), ("confidential", LOCKED))
+    ]
+    return HierarchicalIndex.build(documents, tmp_path_factory.mktemp("keys") / "index")
+
+
+@pytest.fixture(scope="module")
+def doors(index):
+    """What each door finds of a condition, as text."""
+    with (
+        index.serve(port=0) as server,
+        agent(server_of(lambda: Reader(index.store, index.embed_model))) as agents,
+    ):
+
+        def http(path: str, condition: str) -> str:
+            asked = {"question": QUESTION, "where": [condition]}
+            return httpx.post(f"{server.url}{path}", json=asked).text
+
+        yield {
+            "retrieve": partial(http, "retrieve"),
+            "query": partial(http, "query"),
+            "outline": partial(http, "outline"),
+            "agent's search": lambda condition: agents.said(
+                "search", query=QUESTION, where=[condition]
+            ),
+            "agent's outline": lambda condition: agents.said("outline", where=[condition]),
+        }
+
+
+def test_a_condition_is_on_the_users_key(doors) -> None:
+    conditions = [f"{key}{sign}" for key in KEYS for sign in ("=public", "!=confidential")]
+    for condition in (*conditions, "hierindex_documents=public.txt"):
+        for name, door in doors.items():
+            found = door(condition)
+            assert OPEN in found, (name, condition)
+            assert LOCKED not in found, (name, condition)
+
+
+def test_of_commands(index, capsys, monkeypatch) -> None:
+    for condition in ("kind=public", "level!=confidential", "hierindex_documents=public.txt"):
+        for command in (("query", QUESTION), ("outline",)):
+            flags = ("--index", index.store.uri, "--json", "--where", condition)
+            monkeypatch.setattr(sys, "argv", ["hierindex", *command, *flags])
+            main()
+            found = capsys.readouterr().out
+            assert OPEN in found
+            assert LOCKED not in found
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_in_python(index, key) -> None:
+    public = MetadataFilters(filters=[MetadataFilter(key=key, value="public")])
+    langchain = to_langchain_retriever(index)
+    for found in (
+        index.as_retriever(filters=public).retrieve(QUESTION),
+        index.outline(filters=public),
+        langchain.invoke(QUESTION, filter={key: "public"}),
+    ):
+        assert [each.id_ if hasattr(each, "id_") else each.id for each in found]
+        assert all(LOCKED not in str(each) for each in found)
+    assert all(
+        each.metadata[key] in ("public", "confidential") for each in langchain.invoke(QUESTION)
+    )
+
+
+@pytest.mark.parametrize("condition", ["knd", "not knd"])
+def test_a_key_that_no_chunk_has_is_refused(index, condition) -> None:
+    unknown = MetadataFilters(
+        filters=[
+            MetadataFilter(key="knd", value="x", operator="==" if condition == "knd" else "!=")
+        ]
+    )
+    for ask in (
+        partial(index.as_retriever(filters=unknown).retrieve, QUESTION),
+        partial(index.as_query_engine(filters=unknown).query, QUESTION),
+        partial(index.outline, filters=unknown),
+    ):
+        with pytest.raises(InputError, match="No chunk has the key 'knd'; the nearest is kind;"):
+            ask()
