@@ -70,7 +70,8 @@ def test_of_commands(index, capsys, monkeypatch) -> None:
         for command in (("query", QUESTION), ("outline",)):
             flags = ("--index", index.store.uri, "--json", "--where", condition)
             monkeypatch.setattr(sys, "argv", ["hierindex", *command, *flags])
-            main()
+            with pytest.raises(SystemExit, match="0"):
+                main()
             found = capsys.readouterr().out
             assert OPEN in found
             assert LOCKED not in found
