@@ -13,10 +13,12 @@ from functools import partial
 from pathlib import Path
 from shutil import copytree
 
+import llama_index.core
 import pytest
 from batch_service import BatchServer
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, TextNode
-from llama_index.core.utils import get_tokenizer
+from llama_index.core.utils import get_tokenizer, globals_helper
 from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
 from pdfs import Typed, typed
 from processes import started
@@ -88,6 +90,30 @@ def built(tmp_path_factory) -> Path:
 def index(hierindex, folder, built, tmp_path) -> Path:
     """As `hierindex build letters --index index --chunk-size 64` makes it."""
     return copytree(built, tmp_path / "index")
+
+
+@pytest.fixture
+def hard_linked(monkeypatch, tmp_path) -> None:
+    """NLTK's data as uv installs it, with a second link to every file."""
+    data = copytree(
+        Path(llama_index.core.__file__).parent / "_static/nltk_cache", tmp_path / "data"
+    )
+    copytree(data, tmp_path / "uv", copy_function=os.link)
+    monkeypatch.setenv("NLTK_DATA", str(data))
+    monkeypatch.setattr("nltk.data.path", [])
+    monkeypatch.setattr(globals_helper, "_punkt_tokenizer", None)
+    monkeypatch.setattr(globals_helper, "_stopwords", None)
+
+
+@pytest.mark.usefixtures("hard_linked")
+def test_an_environment_of_uv(hierindex, folder) -> None:
+    text = "Mr. A. Bell came at 5 p.m. from St. Ives. " * 20
+    (folder / "bell.txt").write_text(text)
+    args = ("--index", "W", "--chunk-size", 64)
+    assert hierindex("build", folder, *args)[0] == 0
+    assert hierindex("query", "What did the storm break?", *args[:2])[0] == 0
+    with pytest.raises(PermissionError, match="multiply-linked"):
+        SentenceSplitter(chunk_size=64, chunk_overlap=0).split_text(text)
 
 
 @pytest.mark.parametrize("method", ["semantic", "raptor", "document"])

@@ -35,8 +35,8 @@ class PlacedSentenceSplitter(SentenceSplitter):
     """LlamaIndex's sentence splitter, at headings, without overlap and with exact offsets.
 
     A chunk ends where a section of the document ends. Only a section of less than a quarter of
-    `chunk_size` shares its chunk with those that follow below the same heading. A document
-    without headings has LlamaIndex's chunks.
+    `chunk_size` shares its chunk with those that follow below the same heading. Within a section,
+    LlamaIndex makes chunks of the sentences that `chunking_tokenizer_fn` finds.
 
     LlamaIndex allows for overlap when it locates chunks, so it places repeated text too early,
     and it gives the chunks of a document's part offsets within that part.
