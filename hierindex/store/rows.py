@@ -48,11 +48,8 @@ MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
 LINKS = PARENT, CHILD, PREVIOUS, NEXT
-TEMPLATES = {
-    "text_template": {"metadata_str": "metadata", "content": "text"},
-    "metadata_template": {"key": "key", "value": "value"},
-}
-"""Templates of a node, with examples of what they are formatted with."""
+TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": ["key", "value"]}
+"""Templates of a node, and what they are formatted with."""
 
 
 def to_table(
@@ -131,15 +128,14 @@ def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> Row:
 
 def check_templates(node: BaseNode) -> None:
     """Raise InputError if a node's text and metadata cannot be formatted by its templates."""
-    for name, values in TEMPLATES.items():
+    for name, fields in TEMPLATES.items():
         template = getattr(node, name, "")
         try:
-            template.format(**values)
+            template.format(**dict.fromkeys(fields, "text"))
         except (ValueError, LookupError, AttributeError) as error:
-            fields = " and ".join(f"{{{value}}}" for value in values)
             raise InputError(
                 f"{name} of node {node.node_id!r} cannot be formatted, got {template!r}; use only "
-                f"{fields}, and double all other braces."
+                f"{{{'} and {'.join(fields)}}}, and double all other braces."
             ) from error
 
 
