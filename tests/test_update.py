@@ -38,6 +38,7 @@ from hierindex import (
     SemanticHierarchy,
     SourceError,
     TwoStageSummarizer,
+    sentence_splitter,
 )
 from hierindex.cache.file import cache_file
 from hierindex.cache.vectors import text_digest
@@ -891,6 +892,14 @@ class TestPipelines:
             assert index.verify().ok
             index.update(hierarchy=hierarchy_of())
             assert len(index.info()["roots"]) == 1
+
+    def test_chunks_without_a_tree_are_added_without_a_warning(self, tmp_path):
+        model, store = HashingEmbedding(), HierarchyStore(tmp_path)
+        for name in "ab":
+            IngestionPipeline(
+                transformations=[sentence_splitter(model), model], vector_store=store
+            ).run(documents=documents({name: text_of(name)}))
+        assert len(HierarchicalIndex.open(tmp_path, model).info()["roots"]) > 1
 
     def test_what_a_pipeline_added_is_grown_again_after_a_deletion(self, tmp_path):
         index = built(documents({"x": text_of("x"), "y": text_of("y")}), tmp_path)

@@ -14,7 +14,7 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
-from hierindex.record import record_keys
+from hierindex.record import fields_in
 from hierindex.store.all_documents import all_documents
 from hierindex.store.connection import TABLE
 from hierindex.store.deletion import delete_document, delete_nodes
@@ -116,7 +116,8 @@ class HierarchyStore(GenerationStore):
         if nodes:
             documents = await all_documents(nodes, self.asnapshot)
             await self._table.upsert(to_table(nodes, documents))
-        if any(record_keys(node.metadata) and node.parent_node is None for node in nodes):
+        grown = [node for node in nodes if fields_in(node.metadata).get("method")]
+        if any(node.parent_node is None for node in grown):
             roots = await (await self.asnapshot()).roots()
             if {*roots} - {node.node_id for node in nodes}:
                 warnings.warn(

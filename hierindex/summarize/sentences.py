@@ -101,7 +101,7 @@ def split_sentences(text: str, quotes: Sequence[Quote] = (), child: int = 0) -> 
     return [
         Sentence(text[at:to], at, to, quote, child)
         for quote in quotes
-        for start, end in sentence_bounds(text[quote.at : quote.to])
+        for start, end in _sentences(text[quote.at : quote.to])
         for at, to in _pieces(text, quote.at + start, quote.at + end)
     ]
 
@@ -165,17 +165,14 @@ def stripped(text: str, at: int, to: int) -> tuple[int, int]:
     return at, to
 
 
-def sentence_bounds(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the sentences, including blanks at their ends.
-
-    Code is split into paragraphs and tables into rows.
-    """
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of the sentences, including blanks at their ends."""
     for at, to, is_prose in split_blocks(text):
         yield from bounds_in_prose(text, at, to) if is_prose else [(at, to)]
 
 
 def bounds_in_prose(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the sentences of `text[at:to]`, which is read as one paragraph."""
+    """Yield the bounds of the sentences of `text[at:to]`, which is taken for one paragraph."""
     return _joined(text, _parts(text, *stripped(text, at, to)))
 
 
