@@ -14,9 +14,9 @@ from pathlib import Path
 from shutil import copytree
 
 import llama_index.core
+import nltk
 import pytest
 from batch_service import BatchServer
-from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, TextNode
 from llama_index.core.utils import get_tokenizer, globals_helper
 from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
@@ -93,27 +93,24 @@ def index(hierindex, folder, built, tmp_path) -> Path:
 
 
 @pytest.fixture
-def hard_linked(monkeypatch, tmp_path) -> None:
+def hard_linked(monkeypatch, tmp_path) -> str:
     """NLTK's data as uv installs it, with a second link to every file."""
-    data = copytree(
-        Path(llama_index.core.__file__).parent / "_static/nltk_cache", tmp_path / "data"
-    )
+    static = Path(llama_index.core.__file__).parent / "_static"
+    data = copytree(static / "nltk_cache", tmp_path / "data")
     copytree(data, tmp_path / "uv", copy_function=os.link)
     monkeypatch.setenv("NLTK_DATA", str(data))
     monkeypatch.setattr("nltk.data.path", [])
     monkeypatch.setattr(globals_helper, "_punkt_tokenizer", None)
-    monkeypatch.setattr(globals_helper, "_stopwords", None)
+    return str(data)
 
 
-@pytest.mark.usefixtures("hard_linked")
-def test_an_environment_of_uv(hierindex, folder) -> None:
-    text = "Mr. A. Bell came at 5 p.m. from St. Ives. " * 20
-    (folder / "bell.txt").write_text(text)
+def test_an_environment_of_uv(hierindex, folder, hard_linked) -> None:
+    (folder / "bell.txt").write_text("Mr. A. Bell came at 5 p.m. from St. Ives. " * 20)
     args = ("--index", "W", "--chunk-size", 64)
     assert hierindex("build", folder, *args)[0] == 0
     assert hierindex("query", "What did the storm break?", *args[:2])[0] == 0
     with pytest.raises(PermissionError, match="multiply-linked"):
-        SentenceSplitter(chunk_size=64, chunk_overlap=0).split_text(text)
+        nltk.data.find("corpora/stopwords/english", [hard_linked]).open()
 
 
 @pytest.mark.parametrize("method", ["semantic", "raptor", "document"])
