@@ -8,7 +8,7 @@ INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Pyt
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo picture docs notebooks test types test-core test-rest test-browser test-ray test-package test-slow format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
+.PHONY: demo picture docs notebooks test types test-core test-rest test-browser test-ray test-package test-slow search format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -34,8 +34,9 @@ test: $(TESTABLE)  ## everything that CI checks
 types: $(TESTABLE)
 	$(BIN)/mypy
 
-test-core: $(TESTABLE)  ## apart, as tracing branches makes all else slow
-	$(BIN)/pytest --cov -q tests/core hierindex/core
+test-core: $(TESTABLE)  ## every branch is covered by a test that names its case, not by a random example
+	$(BIN)/pytest --cov -q -m 'not slow and not hypothesis' tests/core hierindex/core
+	$(BIN)/pytest -q -m 'not slow and hypothesis' tests/core
 
 test-rest: $(TESTABLE)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal --ignore=tests/core --ignore=hierindex/core
@@ -59,6 +60,9 @@ test-package: $(TESTABLE)  ## the wheel in a fresh environment
 
 test-slow: $(TESTABLE) $(DOCUMENTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
 	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=thorough
+
+search: $(TESTABLE)  ## properties on other random examples each time; what it finds becomes a test
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m hypothesis --hypothesis-profile=search
 
 bench: $(READY)  ## prints times and ratios: make bench CORPUS=folder
 	@test -n "$(CORPUS)" || { echo "Name a folder of documents: make bench CORPUS=folder"; exit 2; }

@@ -23,15 +23,19 @@ import hierindex
 # New objects until garbage is collected, as in the command line: a tenth of the time.
 gc.set_threshold(100_000)
 
-# On a busy machine the first text takes seconds to draw; CI draws the same examples each time.
+# Everybody has the same examples, every time; `make search` looks for others.
 settings.register_profile(
     "quick",
     max_examples=12,
-    deadline=None,
+    derandomize=True,
+    database=None,
+    deadline=None,  # on a busy machine, the first text takes seconds to draw
     suppress_health_check=[HealthCheck.too_slow],
-    derandomize="CI" in os.environ,
 )
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=200)
+settings.register_profile(
+    "search", settings.get_profile("thorough"), derandomize=False, print_blob=True
+)
 settings.load_profile("quick")
 
 CORPORA = Path(

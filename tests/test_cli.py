@@ -13,10 +13,12 @@ from functools import partial
 from pathlib import Path
 from shutil import copytree
 
+import llama_index.core
+import nltk
 import pytest
 from batch_service import BatchServer
 from llama_index.core.schema import Document, TextNode
-from llama_index.core.utils import get_tokenizer
+from llama_index.core.utils import get_tokenizer, globals_helper
 from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
 from pdfs import Typed, typed
 from processes import started
@@ -88,6 +90,27 @@ def built(tmp_path_factory) -> Path:
 def index(hierindex, folder, built, tmp_path) -> Path:
     """As `hierindex build letters --index index --chunk-size 64` makes it."""
     return copytree(built, tmp_path / "index")
+
+
+@pytest.fixture
+def hard_linked(monkeypatch, tmp_path) -> str:
+    """NLTK's data as uv installs it, with a second link to every file."""
+    static = Path(llama_index.core.__file__).parent / "_static"
+    data = copytree(static / "nltk_cache", tmp_path / "data")
+    copytree(data, tmp_path / "uv", copy_function=os.link)
+    monkeypatch.setenv("NLTK_DATA", str(data))
+    monkeypatch.setattr("nltk.data.path", [])
+    monkeypatch.setattr(globals_helper, "_punkt_tokenizer", None)
+    return str(data)
+
+
+def test_an_environment_of_uv(hierindex, folder, hard_linked) -> None:
+    (folder / "bell.txt").write_text("Mr. A. Bell came at 5 p.m. from St. Ives. " * 20)
+    args = ("--index", "W", "--chunk-size", 64)
+    assert hierindex("build", folder, *args)[0] == 0
+    assert hierindex("query", "What did the storm break?", *args[:2])[0] == 0
+    with pytest.raises(PermissionError, match="multiply-linked"):
+        nltk.data.find("corpora/stopwords/english", [hard_linked]).open()
 
 
 @pytest.mark.parametrize("method", ["semantic", "raptor", "document"])

@@ -38,6 +38,7 @@ from hierindex import (
     SemanticHierarchy,
     SourceError,
     TwoStageSummarizer,
+    sentence_splitter,
 )
 from hierindex.cache.file import cache_file
 from hierindex.cache.vectors import text_digest
@@ -862,10 +863,14 @@ class TestPipelines:
         now = {"a": text_of("a"), "b": text_of("other"), "c": text_of("c"), "e": text_of("e")}
         if strategy == DocstoreStrategy.DUPLICATES_ONLY:
             del now["b"]
-        pipeline.run(documents=documents(now))
+        with pytest.warns(UserWarning, match="hierindex update") as told:
+            pipeline.run(documents=documents(now))
         index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
         before = index.info()
         assert len(before["roots"]) > 1
+        (warning,) = told
+        assert f"now has {len(before['roots'])} roots" in str(warning.message)
+        assert f"`hierindex update --index {tmp_path}`" in str(warning.message)
         index.embed_model.batches.clear()
         report = index.update(hierarchy=hierarchy_of())
         info = index.info()
@@ -881,16 +886,26 @@ class TestPipelines:
     def test_what_a_pipeline_adds_is_grown_again_each_time(self, tmp_path):
         index = built(documents({"x": text_of("x"), "y": text_of("y")}), tmp_path)
         for name in "ab":
-            self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
+            with pytest.warns(UserWarning, match="now has 2 roots"):
+                self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
             assert len(index.info()["roots"]) == 2
             assert index.verify().ok
             index.update(hierarchy=hierarchy_of())
             assert len(index.info()["roots"]) == 1
 
+    def test_chunks_without_a_tree_are_added_without_a_warning(self, tmp_path):
+        model, store = HashingEmbedding(), HierarchyStore(tmp_path)
+        for name in "ab":
+            IngestionPipeline(
+                transformations=[sentence_splitter(model), model], vector_store=store
+            ).run(documents=documents({name: text_of(name)}))
+        assert len(HierarchicalIndex.open(tmp_path, model).info()["roots"]) > 1
+
     def test_what_a_pipeline_added_is_grown_again_after_a_deletion(self, tmp_path):
         index = built(documents({"x": text_of("x"), "y": text_of("y")}), tmp_path)
         for name in "ab":
-            self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
+            with pytest.warns(UserWarning, match="roots"):
+                self.pipeline(tmp_path).run(documents=documents({name: text_of(name)}))
         index.store.delete("a")
         assert (len(index.info()["roots"]), index.info()["stale"]) == (2, 0)
         assert index.verify().ok
@@ -908,8 +923,9 @@ class TestPipelines:
 
     def test_the_method_is_taken_from_the_nodes(self, tmp_path):
         pipeline = self.pipeline(tmp_path)
-        for name in "ab":
-            pipeline.run(documents=documents({name: text_of(name)}))
+        pipeline.run(documents=documents({"a": text_of("a")}))
+        with pytest.warns(UserWarning, match="now has 2 roots"):
+            pipeline.run(documents=documents({"b": text_of("b")}))
         index = HierarchicalIndex.open(tmp_path, HashingEmbedding(model_name="known"))
         index.regrow()
         assert (index.info()["method"], len(index.info()["roots"])) == ("semantic", 1)

@@ -50,6 +50,12 @@ def fingerprint(embed_model: BaseEmbedding) -> str | None:
         return None
 
 
+def folder_state(name: str) -> str:
+    """Return the files of a model's folder with their sizes and times; empty for another name."""
+    files = [(path, path.stat()) for path in (sorted(Path(name).rglob("*")) if name else ())]
+    return "".join(f"{path} {stat.st_size} {stat.st_mtime_ns}\n" for path, stat in files)
+
+
 def identity(embed_model: BaseEmbedding) -> str:
     """Return the settings that distinguish models of one name, as JSON; empty if unknown.
 

@@ -4,8 +4,10 @@ import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from uuid import uuid4
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr, ValidationError
@@ -16,13 +18,15 @@ from llama_index.core.schema import BaseNode, TransformComponent
 from hierindex.cache.file import Cache, open_cache
 from hierindex.core.bounds import Caps
 from hierindex.core.groupers import ByMixture
+from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
 from hierindex.core.tree import Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
-from hierindex.embed.model_identity import fingerprint
+from hierindex.embed.model_identity import fingerprint, folder_state
 from hierindex.embed.runtime import Precision
 from hierindex.errors import InputError
+from hierindex.hierarchy.code_digest import code_digest
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.expected import Expected, expected_trees
 from hierindex.hierarchy.grower import Grower
@@ -231,12 +235,21 @@ class Hierarchy(TransformComponent):
         return expected_trees(chunks, self._recipe(), self._summarizer)
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
-        """Return everything that determines the tree; models by name, no addresses, no keys."""
+        """Return everything that determines the tree; models by name, no addresses, no keys.
+
+        A pipeline caches the tree by it. `shaped_by` is a digest of what `from_dict` cannot
+        restore: weights, the code of rules and the version of hierindex. It changes with each call
+        if the weights are unknown.
+        """
+        model, writer = self.embedder.embed_model, self.summarizer_name
+        weights = fingerprint(model) or folder_state(model.model_name) or uuid4().hex
+        code = code_digest([getattr(self, "rule", None), sorted(self.metadata_rules.items())])
         return {
             **super().to_dict(**kwargs),
             "embed_model": self.embedder.name,
             "summarizer": self._summarizer.to_dict(),
             "metadata_rules": sorted(self.metadata_rules),
+            "shaped_by": digest(version("hierindex"), weights, folder_state(writer), code),
         }
 
     @classmethod
@@ -262,7 +275,7 @@ class Hierarchy(TransformComponent):
         if missing := set(rules) - set(metadata_rules or {}):
             raise InputError(f"Pass metadata_rules= with rules for {sorted(missing)}.")
         name, described = data.pop("embed_model", None), data.pop("summarizer", {})
-        data.pop("class_name", None)
+        data = {k: v for k, v in data.items() if k not in ("class_name", "shaped_by")}
         if summarizer is None:
             summarizer = summarizer_from_dict(described, llm)
         return cls(embed_model or name, summarizer, metadata_rules=metadata_rules or {}, **data)

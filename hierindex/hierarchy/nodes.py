@@ -34,7 +34,7 @@ from hierindex.record import (
     record_keys,
 )
 from hierindex.store.nodes import bare_node, record_of
-from hierindex.store.rows import Row, placed_row
+from hierindex.store.rows import Row, check_templates, placed_row
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Summary
 
@@ -101,8 +101,8 @@ def make_leaves(nodes: Sequence[BaseNode], namespace: str = "") -> list[Draft]:
     Raises
     ------
     InputError
-        If a node is not a text node, is a summary, or uses a metadata key that hierindex
-        writes; names the node.
+        If a node is not a text node, is a summary, has a template that cannot be formatted, or
+        uses a metadata key that hierindex writes; names the node.
     """
     for node in nodes:
         _check(node)
@@ -125,6 +125,7 @@ def _check(node: BaseNode) -> None:
         raise InputError(
             f"Node {node.node_id} is a summary of an earlier hierarchy; pass only chunks."
         )
+    check_templates(node)
     if taken := set(RECORD_KEYS) & node.metadata.keys() - set(record_keys(node.metadata)):
         raise InputError(
             f"Metadata key {min(taken)!r} of node {node.node_id} is reserved for hierindex; "

@@ -47,6 +47,7 @@ def settings_of(
         "splitter": _plain(splitter),
         "llm": _served(hierarchy.summarizer),
     }
+    del settings["shaped_by"]  # an update may run another version, or in another precision
     plain: dict[str, Any] = json.loads(json.dumps(settings, default=repr))
     return plain
 

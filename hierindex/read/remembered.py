@@ -16,7 +16,8 @@ from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
 
 LIBRARIES = (
     "hierindex beautifulsoup4 charset-normalizer docutils llama-index-core lxml mammoth "
-    "markdown-it-py markdownify nltk olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml"
+    "markdown-it-py markdownify olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
+    "sentencex"
 ).split()
 """Distributions whose versions may change what is read, and where it is split."""
 
@@ -100,8 +101,9 @@ def _is_place(value: object) -> bool:
 def _made_by() -> str:
     """Identify the code that reads and splits."""
     # The sources tell versions of an editable install apart.
-    sources = (path.read_text("utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
-    return digest(*map(_version, LIBRARIES), *sources)
+    package = Path(__file__).parents[1]
+    files = sorted(path for room in ("read", "summarize") for path in (package / room).glob("*.py"))
+    return digest(*map(_version, LIBRARIES), *(path.read_text("utf-8") for path in files))
 
 
 def _version(name: str) -> str:

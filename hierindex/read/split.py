@@ -23,6 +23,7 @@ from hierindex.read.remembered import split_once
 from hierindex.read.sections import Sections, headings_of, split_at_headings
 from hierindex.read.sentences import split_stretches
 from hierindex.record import PAGE, SECTION, TITLE, NodeRecord, shared_section
+from hierindex.store.rows import check_templates
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 SHORT = 8  # characters
@@ -35,8 +36,8 @@ class PlacedSentenceSplitter(SentenceSplitter):
     """LlamaIndex's sentence splitter, at headings, without overlap and with exact offsets.
 
     A chunk ends where a section of the document ends. Only a section of less than a quarter of
-    `chunk_size` shares its chunk with those that follow below the same heading. A document
-    without headings has LlamaIndex's chunks.
+    `chunk_size` shares its chunk with those that follow below the same heading. Within a section,
+    LlamaIndex makes chunks of the sentences that `chunking_tokenizer_fn` finds.
 
     LlamaIndex allows for overlap when it locates chunks, so it places repeated text too early,
     and it gives the chunks of a document's part offsets within that part.
@@ -191,9 +192,15 @@ def split_documents(
 
     Only the splitter of `sentence_splitter` ends chunks where sections end, and has what it split
     before recalled by `memory`.
+
+    Raises
+    ------
+    InputError
+        If a template of a document cannot be formatted; names the document.
     """
     chunks: list[BaseNode] = []
     for i, document in enumerate(documents, start=1):
+        check_templates(document)
         if isinstance(splitter, PlacedSentenceSplitter):
             chunks += splitter([document], memory=memory)
             if memory is not None:

@@ -48,6 +48,8 @@ MADE_BY = ("quotes", "method", "embed_model", "embed_settings", "summarizer")
 SOURCE, PARENT = NodeRelationship.SOURCE, NodeRelationship.PARENT
 PREVIOUS, NEXT, CHILD = NodeRelationship.PREVIOUS, NodeRelationship.NEXT, NodeRelationship.CHILD
 LINKS = PARENT, CHILD, PREVIOUS, NEXT
+TEMPLATES = {"text_template": ["metadata_str", "content"], "metadata_template": ["key", "value"]}
+"""Templates of a node, and what they are formatted with."""
 
 
 def to_table(
@@ -64,7 +66,7 @@ def to_table(
     Raises
     ------
     InputError
-        If a node's metadata are not JSON, or its text is not Unicode; see also `as_table`.
+        If a node cannot be written, see `row_of` and `as_table`.
     """
     rows = {node.node_id: row_of(node, documents.get(node.node_id)) for node in nodes}
     return as_table(list(rows.values()))
@@ -111,8 +113,9 @@ def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> Row:
     Raises
     ------
     InputError
-        If its metadata are not JSON or its text is not Unicode.
+        If its metadata are not JSON, its text is not Unicode or a template cannot be formatted.
     """
+    check_templates(node)
     record = NO_RECORD | fields_in(node.metadata)
     keys = record_keys(node.metadata)
     links = _links(node)
@@ -121,6 +124,19 @@ def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> Row:
     metadata = {k: v for k, v in node.metadata.items() if k not in keys}
     row = _row(node, metadata, record, links[CHILD], links, node.embedding)
     return row if keys else row | {"grounding": -1.0, "record": ""}
+
+
+def check_templates(node: BaseNode) -> None:
+    """Raise InputError if a node's text and metadata cannot be formatted by its templates."""
+    for name, fields in TEMPLATES.items():
+        template = getattr(node, name, "")
+        try:
+            template.format(**dict.fromkeys(fields, "text"))
+        except (ValueError, LookupError, AttributeError) as error:
+            raise InputError(
+                f"{name} of node {node.node_id!r} cannot be formatted, got {template!r}; use only "
+                f"{{{'} and {'.join(fields)}}}, and double all other braces."
+            ) from error
 
 
 def placed_row(
@@ -139,7 +155,7 @@ def placed_row(
     Raises
     ------
     InputError
-        See `row_of`.
+        If its metadata are not JSON or its text is not Unicode.
     """
     links = {**_links(node), PARENT: {}, CHILD: {}}
     return _row(node, node.metadata, vars(record), children, links, vector)

@@ -1,6 +1,11 @@
 """The LlamaIndex vector store of a tree."""
 
+<<<<<<< HEAD
 from collections.abc import Mapping, Sequence
+=======
+import warnings
+from collections.abc import Sequence
+>>>>>>> reading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,7 @@ from llama_index.core.vector_stores.types import (
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
+from hierindex.record import fields_in
 from hierindex.store.all_documents import all_documents
 from hierindex.store.connection import TABLE
 from hierindex.store.deletion import delete_document, delete_nodes, doomed
@@ -103,6 +109,9 @@ class HierarchyStore(GenerationStore):
     async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
 
+        Warns if they are of a tree and other nodes have no parent either, as after a pipeline
+        with a docstore has passed on only the documents that changed.
+
         Raises
         ------
         InputError
@@ -115,6 +124,16 @@ class HierarchyStore(GenerationStore):
         if nodes:
             documents = await all_documents(nodes, self.asnapshot)
             await self._table.upsert(to_table(nodes, documents))
+        grown = [node for node in nodes if fields_in(node.metadata).get("method")]
+        if any(node.parent_node is None for node in grown):
+            roots = await (await self.asnapshot()).roots()
+            if {*roots} - {node.node_id for node in nodes}:
+                warnings.warn(
+                    f"{self.uri!r} now has {len(roots)} roots, as a tree was added beside another; "
+                    f"to grow one tree again, run `hierindex update --index {self.uri}` or call "
+                    f"HierarchicalIndex.open({self.uri!r}).regrow().",
+                    stacklevel=2,
+                )
         return [node.node_id for node in nodes]
 
     add = blocking(async_add)

@@ -167,8 +167,13 @@ def stripped(text: str, at: int, to: int) -> tuple[int, int]:
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield the bounds of the sentences, including blanks at their ends."""
-    for at, to, prose in split_blocks(text):
-        yield from _joined(text, _parts(text, *stripped(text, at, to))) if prose else [(at, to)]
+    for at, to, is_prose in split_blocks(text):
+        yield from bounds_in_prose(text, at, to) if is_prose else [(at, to)]
+
+
+def bounds_in_prose(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of the sentences of `text[at:to]`, which is taken for one paragraph."""
+    return _joined(text, _parts(text, *stripped(text, at, to)))
 
 
 def _parts(text: str, at: int, to: int) -> Iterator[tuple[int, int]]:

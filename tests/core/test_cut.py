@@ -83,6 +83,18 @@ def test_a_small_table_loses_no_more_than_stated(problem, cells, n_steps):
         assert best <= value[base].sum() + rate * unused + 1e-9
 
 
+def test_a_search_for_the_rate_that_ends_early_still_finds_the_best_cut_of_few_rows(monkeypatch):
+    monkeypatch.setattr(cut, "N_STEPS", 1)
+    tree = Forest(np.full(4, -1), np.zeros(4, np.int64))
+    n_tokens, value = np.array([1, 4, 9, 3]), np.array([9.0, 4.0, 3.0, 3.0])
+    assert select_cut(tree, n_tokens, value, 5).tolist() == [0, 1]
+
+
+def test_a_row_and_one_above_it_are_not_both_selected_with_a_row_of_no_value_between():
+    tree = Forest(np.array([1, 2, -1]), np.array([0, 1, 2]))
+    assert select_cut(tree, np.array([1, 1, 2]), np.array([2.0, 0.0, 3.0]), 3).tolist() == [2]
+
+
 @given(problems(max_rows=40), st.integers(0, 40))
 def test_the_margin_has_the_relaxation_and_as_many_rows_as_asked(problem, n):
     forest, n_tokens, value, budget = problem
@@ -171,6 +183,22 @@ def test_detail_where_it_matters():
     assert select_cut(tree, n_tokens, value, 240).tolist() == [0, 1, 5]
     assert select_cut(tree, n_tokens, value, 80).tolist() == [4, 5]
     assert select_cut(tree, n_tokens, value, 40).tolist() == [6]
+
+
+def test_the_margin_has_what_is_decided_last():
+    """The relaxation takes the first row; the second is worth less, and the third least."""
+    tree = Forest(np.full(3, -1), np.zeros(3, np.int64))
+    n_tokens, value = np.array([2, 2, 2]), np.array([9.0, 5.0, 1.0])
+    margins = [select_margin(tree, n_tokens, value, 3, n).tolist() for n in range(4)]
+    assert margins[0] == [0]
+    assert margins[2] == [0, 1]
+    assert margins[3] == [0, 1, 2]
+
+
+def test_the_highest_marked_row_may_be_the_row_itself():
+    tree = Forest(np.array([2, 2, 3, -1]), np.array([0, 0, 1, 2]))
+    assert tree.highest(np.array([True, False, True, False])).tolist() == [2, 2, 2, -1]
+    assert tree.highest(np.array([True, False, False, False])).tolist() == [0, -1, -1, -1]
 
 
 def test_a_budget_for_everything_selects_the_text():

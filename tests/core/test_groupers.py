@@ -202,7 +202,7 @@ def test_a_row_over_the_token_cap_stays_alone_up_to_the_top(hierarchy, expected)
     ] == expected
 
 
-@pytest.mark.parametrize("hierarchy", [*PER_DOCUMENT, "semantic", "raptor"])
+@pytest.mark.parametrize("hierarchy", [*PER_DOCUMENT, "semantic", "raptor", "raptor in pools"])
 def test_nothing_grows_where_every_pair_is_over_the_token_cap(hierarchy):
     n_tokens = np.full(14, ROOMY.max_tokens // 2 + 1)
     rows = Rows(unit_vectors("blobs", 14, 4), n_tokens, np.zeros(14, dtype=np.int64))

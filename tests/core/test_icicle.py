@@ -103,3 +103,31 @@ def test_few_rows(n):
     icicle = Icicle(Forest(np.full(n, -1), np.zeros(n, np.int64)), np.zeros(n, np.int64))
     assert icicle.span(None) == (0, n)
     assert icicle.cells(None, 0, 1, 9).tolist() == icicle.children(None).tolist() == [*range(n)]
+
+
+@pytest.fixture
+def six():
+    """A root over a chunk and over a summary of two, beside a summary of nothing."""
+    parent, level = np.array([4, 3, 3, 4, -1, -1]), np.array([0, 0, 0, 1, 2, 1])
+    return Icicle(Forest(parent, level), np.array([2, 1, 0, 0, 0, 1]))
+
+
+def test_a_tree_is_walked_in_reading_order(six):
+    assert six.row.tolist() == [4, 3, 2, 1, 0, 5]
+    assert [six.position(row) for row in range(6)] == [4, 3, 2, 1, 0, 5]
+    assert [six.children(of).tolist() for of in (None, 0, 1, 4)] == [[0, 5], [1, 4], [2, 3], []]
+    assert (six.path(3), six.path(0)) == ([0, 1], [])
+
+
+def test_widths_are_the_text_below(six):
+    assert [six.span(of) for of in (None, 0, 1, 4, 5)] == [(0, 3), (0, 3), (0, 2), (2, 3), (3, 3)]
+
+
+def test_the_broadest_cells_of_a_part_come_first(six):
+    assert six.cells(None, 0, 3, 9).tolist() == [0, 1, 4, 2, 3]
+    assert six.cells(None, 0, 3, 2).tolist() == [0, 1]
+    assert six.cells(1, 1, 3, 9).tolist() == [1, 3]
+
+
+def test_neighbours_are_of_the_same_level(six):
+    assert [six.neighbours(of) for of in (0, 1, 3)] == [(None, None), (None, 5), (2, 4)]

@@ -103,6 +103,17 @@ def test_every_row_has_a_place_on_the_plane(X):
     assert np.array_equal(Z, plane_coordinates(X))
 
 
+def test_few_rows_are_placed_by_their_principal_components():
+    Z = plane_coordinates(np.array([[1.0, 0, 0], [0, 1, 0], [0, 0.6, 0.8]]))
+    distances = np.linalg.norm(Z[:, None] - Z, axis=2)[[0, 0, 1], [1, 2, 2]]
+    assert distances / distances[0] == pytest.approx([1, 1, 0.4**0.5])
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_equal_rows_have_one_place(n):
+    assert plane_coordinates(np.ones((n, 1))).tolist() == [[0.0, 0.0]] * n
+
+
 def test_the_plane_keeps_neighbours():
     X, blob = unit_vectors("blobs", 200, 16), np.arange(200) % 4
     Z = plane_coordinates(X)

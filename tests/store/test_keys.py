@@ -56,7 +56,8 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
         "hierindex_level_max, hierindex_grounding, hierindex_whole_document."
     )
     assert "'zzz'; there are author" in refusal(store, "zzz", "author")
-    store_of(tmp_path, chunk(3, "c", **{"two words": 1}))
+    with pytest.warns(UserWarning, match="now has 2 roots"):
+        store_of(tmp_path, chunk(3, "c", **{"two words": 1}))
     assert ", 'two words', hierindex_documents, " in refusal(store, "zzz")
     for absent in ("nothing", "metadata.author", "shelv"):
         assert f"'{absent}'" in refusal(store, absent)
@@ -91,5 +92,6 @@ def test_keys_are_those_that_a_deletion_and_an_edit_left(tmp_path) -> None:
     store.delete("b")
     check(store, "author")
     assert "'year'; there are author, hierindex_documents" in refusal(store, "year")
-    store_of(tmp_path, chunk(0, "c", year=2001))
+    with pytest.warns(UserWarning, match="now has 2 roots"):
+        store_of(tmp_path, chunk(0, "c", year=2001))
     check(store, "year")

@@ -1,11 +1,14 @@
 import json
+import re
 from datetime import date
 
 import numpy as np
 import pytest
+from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import (
+    Document,
     MetadataMode,
     NodeRelationship,
     ObjectType,
@@ -14,6 +17,7 @@ from llama_index.core.schema import (
 )
 from store.trees import HIERARCHIES, tree
 
+from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import InputError
 from hierindex.record import RECORD_KEYS, NodeRecord, Quote, Span, record_keys, user_metadata
 from hierindex.store.nodes import EMBEDDED, embedded_text, record_of, to_nodes
@@ -73,6 +77,12 @@ records = st.builds(
 )
 
 
+templates = st.lists(
+    st.sampled_from(["{content}", "{metadata_str}", "{{", "}}"])
+    | st.text(st.characters(exclude_characters="{}", codec="utf-8"))
+).map("".join)
+
+
 @st.composite
 def nodes(draw):
     node = TextNode(
@@ -83,7 +93,7 @@ def nodes(draw):
         relationships=draw(relationships),
         excluded_embed_metadata_keys=draw(st.lists(st.text(), max_size=2)),
         excluded_llm_metadata_keys=draw(st.lists(st.text(), max_size=2)),
-        text_template=draw(st.text()),
+        text_template=draw(templates),
         metadata_separator=draw(st.text()),
         start_char_idx=draw(st.none() | st.integers(0)),
     )
@@ -191,6 +201,35 @@ def test_what_cannot_be_written_is_named(options):
     node = TextNode(**{"id_": "n", "text": "", "embedding": [1.0], **options})
     with pytest.raises(InputError, match="Metadata of node 'n' must be JSON and its text Unicode"):
         row_of(node)
+
+
+@pytest.mark.parametrize(
+    "templates",
+    [
+        {"text_template": "{"},
+        {"text_template": "{content} in {}"},
+        {"text_template": "{content.size}"},
+        {"metadata_template": "{key}: {values}"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda node, folder: HierarchyStore(folder).add([node]),
+        lambda node, folder: SemanticHierarchy(HashingEmbedding())([node]),
+        lambda node, folder: HierarchicalIndex.build(
+            [Document(**node.to_dict())], folder, hierarchy=SemanticHierarchy(HashingEmbedding())
+        ),
+    ],
+    ids=["store", "hierarchy", "index"],
+)
+def test_a_template_that_cannot_be_formatted_is_named(tmp_path, door, templates):
+    ((name, template),) = templates.items()
+    node = TextNode(id_="n", text="It is so.", embedding=[1.0], metadata={"a": 1}, **templates)
+    said = rf"{name} of node 'n' cannot be formatted, got {re.escape(repr(template))}; use only {{"
+    with pytest.raises(InputError, match=said):
+        door(node, tmp_path / "index")
 
 
 def test_rows_without_vectors_are_nodes_without_embeddings():

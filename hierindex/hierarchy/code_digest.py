@@ -1,0 +1,42 @@
+"""Digests of users' functions, equal in every process while code and values are equal."""
+
+from types import CodeType, FunctionType
+from typing import Any
+from uuid import uuid4
+
+from hierindex.core.identity import digest
+
+
+def code_digest(thing: Any, inside: tuple[Any, ...] = ()) -> str:
+    """Return a digest of a function's name, code, defaults and closure, or an object's values.
+
+    A class has its methods. The code of functions that are called is left out. The digest of what
+    cannot be pickled differs each time.
+
+    >>> code_digest(lambda x: x + 1) == code_digest(lambda x: x + 2)
+    False
+    """
+    parts: Any
+    match thing:
+        case None | bool() | int() | float() | str() | bytes():
+            return f"{type(thing).__name__} {thing!r}"
+        case set() | frozenset():  # whose order differs from process to process
+            return digest(*sorted(code_digest(each, inside) for each in thing))
+        case _ if any(each is thing for each in inside):  # it contains itself
+            return "..."
+        case tuple() | list():
+            parts = thing
+        case CodeType():
+            parts = thing.co_code, thing.co_names, thing.co_consts
+        case FunctionType(__code__=code, __defaults__=defaults, __kwdefaults__=named):
+            closure = [cell.cell_contents for cell in thing.__closure__ or ()]
+            parts = thing.__module__, thing.__qualname__, code, defaults, named, closure
+        case type(__mro__=kinds):
+            values = [value for kind in kinds for value in vars(kind).values()]
+            parts = str(thing), [value for value in values if isinstance(value, FunctionType)]
+        case _:
+            try:
+                parts = getattr(thing, "__module__", ""), *thing.__reduce_ex__(2)
+            except TypeError:
+                return uuid4().hex
+    return digest(*(code_digest(part, (*inside, thing)) for part in parts))
