@@ -1,11 +1,7 @@
 """The LlamaIndex vector store of a tree."""
 
-<<<<<<< HEAD
-from collections.abc import Mapping, Sequence
-=======
 import warnings
-from collections.abc import Sequence
->>>>>>> reading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
