@@ -32,7 +32,7 @@ END = re.compile(  # the marks of many scripts, with closing marks and notes; Th
 )
 LINK = re.compile(r"!?\[[^\]]*\]\([^)\s]*\)|<?\w+://\S+")
 LEADER = re.compile(  # dots, to a page or a price
-    r"(?<!\.)(?:\.{4,}|\.?(?:\s\.){4,})\s*(\S*)$", re.MULTILINE
+    r"(?<!\.)(?<!\.\s)(?:\.{4,}|\.?(?:\s\.){4,})\s*(\S*)$", re.MULTILINE
 )
 LOWER = re.compile(r"(?<!\w)[^\W\d_A-Z]\w{3}")  # a word that is not small only in a title
 COLUMNS = re.compile(r"\s{2,}"), re.compile(r"\s+")
