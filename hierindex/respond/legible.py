@@ -215,13 +215,11 @@ def _says(text: str, after: str, *, is_part: bool) -> bool:
     """
     n_words = len(tokens(LINK.sub("", ITEM.sub("", text, count=1))))
     is_layout = LAYOUT.fullmatch(text) or any(map(RULE.fullmatch, text.split("\n")))
-    if text.endswith(ANNOUNCES) or is_layout:
+    is_short = n_words < (MIN_TOKENS if END.search(text) else 2 - is_part)
+    if is_short or is_layout or text.endswith(ANNOUNCES):
         return False
-    if is_part:
-        return n_words > 0
     is_above = _is_stub(text) and (ITEM.match(after) or not _is_stub(after or text))
-    is_short = n_words < (MIN_TOKENS if END.search(text) else 2)
-    return not (is_short or is_above or MARKED.match(text) or " | " in text)
+    return is_part or not (is_above or MARKED.match(text) or " | " in text)
 
 
 def _is_stub(text: str) -> bool:

@@ -175,6 +175,7 @@ def test_a_piece_of_code_that_is_too_long_for_a_sentence_is_not_quoted():
         "The pump\n========",
         "The pumps of the harbour .......... 3",
         "The parts are:",
+        "1. **Pump size**.",
         "Home | Valves | Pumps of all kinds.",
         "|---|---|",
         "\\centering\n\\label{pump}",
