@@ -22,7 +22,7 @@ from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.retrieved import is_outline
 from hierindex.store.rows import matched_words
 from hierindex.summarize.extractive import fitting_sentences
-from hierindex.summarize.sentences import Sentence, telling
+from hierindex.summarize.sentences import Sentence
 from hierindex.summarize.summary import Budget
 
 MOST_EMBEDDED = 12  # sentences; each takes about as long as a search
@@ -46,7 +46,7 @@ def extract(
     pool = Pool.of((_text(node), NodeRecord.from_metadata(node.metadata).quotes) for node in nodes)
     n_tokens = budget.costs(pool.sentences)
     if not (pool.own & (n_tokens <= budget.max_tokens)).any():
-        pool = pool.in_pieces(fitting_sentences(telling(pool.sentences), budget))
+        pool = pool.in_pieces(fitting_sentences(pool.sentences, budget))
         n_tokens = budget.costs(pool.sentences)
     if not pool.sentences:
         return NOTHING

@@ -43,8 +43,8 @@ NO_ANSWER = no_answer()
 class ExtractiveSynthesizer(BaseSynthesizer):
     """A response synthesizer that quotes the passages that answer the question.
 
-    An answer is one to three passages, each followed by its number in brackets: consecutive whole
-    sentences as they stand in a document, with what they cannot be read without, such as the
+    An answer is one to three passages, each followed by its number in brackets: consecutive
+    sentences or lines as they stand in a document, with what they need to be read, such as the
     speaker, the head of a table, or the sentence that "this" refers to. Sentences are scored by
     embeddings, by the words of the question in and around them, by whether they have the number,
     time or name that is asked for, and by the rank of their node. The document with the best

@@ -12,7 +12,7 @@ from hierindex.core.stop_words import STOP_WORDS
 from hierindex.embed.embedder import Embedder
 from hierindex.record import NodeRecord
 from hierindex.respond.evidence import words_of
-from hierindex.respond.legible import LABEL, Pool
+from hierindex.respond.legible import END, LABEL, Pool
 from hierindex.respond.quoted import Extract, Passage, citation_of
 from hierindex.respond.runs import passages_of, select_runs
 from hierindex.retrieve.retrieved import RetrievedNode
@@ -128,12 +128,12 @@ def _parts(node: NodeWithScore, budget: Budget) -> str:
 
 
 def _told(text: str) -> int:
-    """Return how many words of a sentence tell something; -1 if it is a question.
+    """Return how many words of a sentence tell something; -1 if it asks or does not end.
 
     >>> [_told(text) for text in ("Ada Bo: Good morning, all.", "Why?", "Ada: The pump failed.")]
     [1, -1, 2]
     """
-    if text.rstrip(CLOSING).endswith(ASKS):
+    if text.rstrip(CLOSING).endswith(ASKS) or not END.search(text):
         return -1
     label = LABEL.match(text)
     words = words_of(text[label.end() - 1 :] if label else text)

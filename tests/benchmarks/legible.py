@@ -23,8 +23,8 @@ from facts import SETS, WRITTEN, index_of, questions_of, within
 from hierindex import HierarchicalIndex
 from hierindex.evaluate import Question, read_dataset
 from hierindex.read.documents import read_documents
+from hierindex.respond.legible import END
 from hierindex.summarize.markup_blocks import is_code
-from hierindex.summarize.whole_sentences import END
 
 MOST = 120
 AROUND = 300  # characters of the document before and after a passage

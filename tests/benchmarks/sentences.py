@@ -21,7 +21,6 @@ from pathlib import Path
 
 from hierindex import read_documents
 from hierindex.summarize.sentences import split_sentences
-from hierindex.summarize.whole_sentences import is_sentence
 
 JUDGED = Path(__file__).with_suffix(".json")
 
@@ -42,11 +41,9 @@ def judged(folders: list[str]) -> Iterator[tuple[str, str, set[int]]]:
 def main(*folders: str) -> None:
     """Print a table."""
     counts: dict[str, Counter[str]] = {}
-    whole = Counter[bool]()
     for suffix, text, expected in judged(list(folders)):
         sentences = split_sentences(text)
         found = {sentence.at for sentence in sentences[1:]}
-        whole.update(is_sentence(sentence.text) for sentence in sentences)
         for key in (suffix, "all"):
             counts.setdefault(key, Counter()).update(
                 paragraphs=1, judged=len(expected), found=len(found), both=len(found & expected)
@@ -55,7 +52,6 @@ def main(*folders: str) -> None:
     for key, n in counts.items():
         shares = f"{n['both'] / max(1, n['found']):.3f} | {n['both'] / max(1, n['judged']):.3f}"
         print(f"| {key} | {n['paragraphs']} | {n['judged']} | {shares} |")
-    print(f"\n{whole[True]} of {whole.total()} parts can be quoted, by `is_sentence`")
 
 
 if __name__ == "__main__":

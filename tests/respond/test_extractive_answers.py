@@ -8,9 +8,10 @@ from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import Settings
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from store.trees import HIERARCHIES, NOUNS, documents, record, tree
 
+from hierindex import HierarchicalIndex
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.load import load_embed_model
 from hierindex.errors import InputError
@@ -414,3 +415,43 @@ def test_a_question_is_about_the_whole_as_it_is_for_the_retriever(monkeypatch, q
     is_whole, score = about_the_whole(vector, model)
     assert bool(central) == is_whole == (score >= THRESHOLD)
     assert not is_whole or response.metadata["score"] == 1
+
+
+NOTES = {
+    "wifi": "wifi guest network: fjord-guest, password herring7\nprinter: in the hall",
+    "stores": "# Stores\n\n- tinned herring under the bench\n- oatmeal in the blue tin",
+    "crew": "| name | role |\n|---|---|\n| Ada Lunde | skipper |\n| Cato Rist | cook |",
+    "fees": "FEES\n\nDinghy, per night ..... 90\nCrane lift ..... 1,200\nStorage ..... 650",
+    "phones": "Harbour office\nKai 4\nTel. 12 34 56 78\n\nFerry desk\nBrygge 1\nTel. 87 65 43 21",
+    "log": "02:11 gate: badge 4471 refused\n06:30 boiler: limit reached, burner off",
+    "pier": "The pier was built in 1900 by a man from Vik. Nobody knows who paid for it.",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("What is the password of the guest wifi?", "herring7"),
+        ("Where is the oatmeal?", "- oatmeal in the blue tin"),
+        ("tinned herring under the bench", "- tinned herring under the bench"),
+        ("Who is the cook?", "| Cato Rist | cook |"),
+        ("What does a crane lift cost?", "Crane lift ..... 1,200"),
+        (
+            "What is the telephone number of the ferry desk?",
+            "Ferry desk\nBrygge 1\nTel. 87 65 43 21",
+        ),
+        ("Which badge was refused at the gate?", "badge 4471 refused"),
+        ("Who built the pier?", "a man from Vik"),
+    ],
+)
+def test_lines_of_notes_answer_although_they_are_no_sentences(notes, question, line):
+    answer = notes.ask(question)
+    assert line in answer.answer
+    assert not answer.refused
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("notes")
+    documents = [Document(text=text, id_=f"{name}.md") for name, text in NOTES.items()]
+    return HierarchicalIndex.build(documents, folder / "index")
