@@ -115,9 +115,9 @@ def service_of(llm: LLM) -> Service:
 
 
 def _first_served(llm: LLM) -> Served:
-    copy: Any = without_retries(llm, inf).model_copy()
+    copy: Any = without_retries(llm, inf)
     make_client(copy, "_get_client")
-    copy.__class__ = _served_class(type(llm))
+    copy.__class__ = _served_class(copy.__class__)
     copy.request_service = Service(llm.metadata.model_name, timeout=_timeout(llm), wait=WAIT)
     copy.request_records, copy.loop_clients = (), WeakKeyDictionary()
     return cast(Served, copy)
