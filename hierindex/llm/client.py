@@ -34,7 +34,8 @@ def load_llm(
     timeout : float
         Seconds per request.
     completion_tokens : int, optional
-        Maximum tokens of an answer, reasoning included; by default the caller chooses.
+        Maximum tokens of an answer, reasoning included; by default the caller chooses. The model's
+        window is taken to be at least twice as large.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def load_llm(
         api_base=base_url,
         api_key=os.environ.get(KEY, "none"),
         is_chat_model=True,
-        context_window=CONTEXT_WINDOW,
+        context_window=max(CONTEXT_WINDOW, 2 * (completion_tokens or 0)),
         timeout=timeout,
         max_tokens=completion_tokens,
         max_retries=0,

@@ -174,3 +174,17 @@ def test_a_thought_alone_is_an_error_that_says_how_to_mend_it(index, mode, said)
             index.ask(QUESTION, llm=llm_of(server), response_mode=mode, top_k=2, show=show)
         assert re.match(told.replace(" .* ", ".*"), str(caught.value))
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("mode", sorted(NEED_LLM))
+@pytest.mark.parametrize("usage", [False, True])
+def test_an_answer_that_is_cut_off_says_so(index, mode, usage):
+    told = {"additional_kwargs": {"stream_options": {"include_usage": usage}}}
+    for finish, cut_off in (("length", True), ("stop", None)):
+        fault = Fault(text="The lantern met a", finish_reason=finish)
+        for show in (None, print):
+            with serve(faults=lambda number, fault=fault: fault) as server:
+                llm = llm_of(server, **told)
+                asked = {"response_mode": mode, "top_k": 2, "show": show}
+                answer = index.ask(QUESTION, llm=llm, **asked)
+            assert answer.cut_off == answer.to_json().get("cut_off") == cut_off
