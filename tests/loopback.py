@@ -107,10 +107,25 @@ def prompt_in(body: dict[str, Any]) -> str:
     return "\n\n".join(part if isinstance(part, str) else part.get("text", "") for part in parts)
 
 
+def words(text: str) -> list[str]:
+    """Return the words of a text, each with the blank before it."""
+    return re.split("(?= )", text)
+
+
+def as_text(piece: str) -> dict[str, Any]:
+    """Return a message whose content is a text."""
+    return {"content": piece}
+
+
 def answers_to(
-    request: Request, text: str, finish_reason: str, tokens: Tokens
+    request: Request,
+    text: str,
+    finish_reason: str,
+    tokens: Tokens,
+    cut: Callable[[str], list[str]] = words,
+    message: Callable[[str], dict[str, Any]] = as_text,
 ) -> list[dict[str, Any]]:
-    """Return the whole answer; or of a stream an event per word, then the usage if asked for.
+    """Return the whole answer; or of a stream an event per piece, then the usage if asked for.
 
     The answer to a request with tools is a call of the first one with the text as its arguments.
     """
@@ -118,10 +133,10 @@ def answers_to(
     said = "delta" if stream else "message"
     tools = request.body.get("tools")
     choices: list[dict[str, Any]] = [
-        {said: _called(tools[0], piece) if tools else {"role": "assistant", "content": piece}}
+        {said: _called(tools[0], piece) if tools else {"role": "assistant"} | message(piece)}
         if chat
         else {"text": piece}
-        for piece in (re.split("(?= )", text) if stream else [text])
+        for piece in (cut(text) if stream else [text])
     ]
     for choice in choices:
         choice |= {"index": 0, "finish_reason": finish_reason if choice is choices[-1] else None}
@@ -176,7 +191,10 @@ class Handler(BaseHTTPRequestHandler):
         # Noted before it is sent, so that a client that has it finds it in the log.
         self.server.outcomes[number] = Outcome(fault, tokens if whole else None)
         try:
-            self._answer(request, fault, answers_to(request, text, fault.finish_reason, tokens))
+            form = self.server.cut, self.server.message
+            self._answer(
+                request, fault, answers_to(request, text, fault.finish_reason, tokens, *form)
+            )
         except ConnectionError:
             self.server.outcomes[number] = Outcome(fault)
             raise
@@ -245,7 +263,8 @@ class LoopbackServer(ThreadingHTTPServer):
     """Serves chat and text completions, streamed or whole, while its `with` block lasts.
 
     `reply` gets the prompt; `faults` gets the request's number, its index in `requests` and
-    in `outcomes`. A prompt of more than `window` tokens, as `count` counts them, is an error.
+    in `outcomes`. `cut` gives the pieces of a streamed text, and `message` the message that a text
+    or a piece becomes. A prompt of more than `window` tokens, as `count` counts them, is an error.
     A request is in flight from its arrival until its answer is about to be sent or its client
     goes away.
     """
@@ -261,10 +280,13 @@ class LoopbackServer(ThreadingHTTPServer):
         latency: float = 0.0,  # seconds
         window: int | None = None,
         count: Callable[[str], int] = count_words,
+        cut: Callable[[str], list[str]] = words,
+        message: Callable[[str], dict[str, Any]] = as_text,
     ):
         super().__init__(("127.0.0.1", 0), self.handler)
         self.reply, self.faults, self.latency = reply, faults, latency
         self.window, self.count = window, count
+        self.cut, self.message = cut, message
         self.base_url = f"http://127.0.0.1:{self.server_port}/v1"
         self.requests: list[Request] = []
         self.outcomes: list[Outcome] = []  # one without a fault: not yet known

@@ -701,6 +701,35 @@ def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index) -> None:
     assert [line.split()[2] for line in others] == [each[:12] for each in order if each != cited]
 
 
+CUT = "The answer is cut off at the model's limit of tokens; raise --llm-completion-tokens."
+
+
+@pytest.mark.parametrize("way", ["query", "query --stream", "compare --response-mode compact"])
+def test_an_answer_that_is_cut_off_says_so(hierindex, index, way) -> None:
+    command, *flags = way.split()
+    asked = (command, "What did the keeper write?", "--index", index, *flags)
+    asked = (*asked, "--llm-completion-tokens", 8000)
+    for finish, is_cut in (("length", True), ("stop", False)):
+        fault = Fault(text="The keeper wrote that", finish_reason=finish)
+        with LoopbackServer(faults=lambda number, fault=fault: fault) as server:
+            status, out, err = hierindex(*asked, *llm_at(server))
+            assert server.requests[0].body["max_tokens"] == 8000
+            assert (status, err, CUT in out) == (0, "", is_cut)
+            if "--stream" not in way:
+                told = json.loads(hierindex(*asked, *llm_at(server), "--json")[1])
+                assert told.get("modes", [told])[0].get("cut_off", False) == is_cut
+
+
+def test_a_thought_without_an_answer_is_an_error(hierindex, index) -> None:
+    fault = Fault(text="<think>The keeper wrote", finish_reason="length")
+    asked = ("query", "What did the keeper write?", "--index", index)
+    for flags in ((), ("--stream",), ("--json",)):
+        with LoopbackServer(faults=lambda number: fault) as server:
+            status, out, err = hierindex(*asked, *flags, *llm_at(server))
+        assert (status, out) == (1, "")
+        assert re.fullmatch(r"hierindex: LLM 'm' [^\n]+ reasoning [^\n]+ raise llm_c[^\n]+\n", err)
+
+
 def test_what_cannot_be_streamed_is_printed_at_once(hierindex, index) -> None:
     question = ("query", "What did the storm break?", "--index", index)
     assert hierindex(*question, "--stream") == hierindex(*question)
@@ -1470,6 +1499,14 @@ def test_a_chat_with_a_model_knows_what_was_said_before(chat, terminal) -> None:
     assert second != first
     assert why.startswith(f"The question was searched for as: What did the calm mend?{SHOWN}\n")
     assert "\nSearched the chunks by context: " in why
+
+
+def test_a_chat_says_that_an_answer_is_cut_off(chat) -> None:
+    for finish, n in (("length", 2), ("stop", 0)):
+        fault = Fault(text="The storm broke", finish_reason=finish)
+        with LoopbackServer(faults=lambda number, fault=fault: fault) as server:
+            status, out, err = chat(STORM, STORM, flags=llm_at(server))
+        assert (status, err, out.count(f"\n\n{CUT}\n")) == (0, "", n)
 
 
 def test_the_level_of_a_chat_can_be_changed(chat) -> None:

@@ -11,6 +11,7 @@ from hierindex.cli.text import bold, place, places, table, usage_of
 from hierindex.summarize.markup_blocks import split_blocks
 
 NOTHING = "The answer is empty."
+CUT_OFF = "The answer is cut off at the model's limit of tokens; raise --llm-completion-tokens."
 HANG = 2  # columns by which further lines of a node are indented
 
 
@@ -33,8 +34,13 @@ def replied(answer: dict[str, Any]) -> str:
 
 
 def places_cited(answer: dict[str, Any]) -> str:
-    """Format the citations of an answer by their numbers."""
-    return "\n".join(f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1))
+    """Format the citations of an answer by their numbers, after a note if it is cut off."""
+    cited = "\n".join(f"[{i}] {_cited(c)}" for i, c in enumerate(answer["citations"], start=1))
+    return "\n\n".join(filter(None, [_cut_off(answer), cited]))
+
+
+def _cut_off(answer: dict[str, Any]) -> str:
+    return wrapped(CUT_OFF) if "cut_off" in answer else ""
 
 
 def _missing(answer: dict[str, Any]) -> str:
@@ -81,7 +87,7 @@ def compared(comparison: dict[str, Any]) -> str:
     for attempt in comparison["modes"]:
         mode, usage = attempt["mode"], attempt.get("usage")
         text = attempt["error"] if usage is None else _text_of(attempt)
-        answers.append(f"{mode}\n{text}")
+        answers += filter(None, [f"{mode}\n{text}", _cut_off(attempt)])
         if usage is None:
             rows.append((mode, "failed", None, None, None))
             continue

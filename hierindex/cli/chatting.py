@@ -122,7 +122,7 @@ class Chat:
         self._last = turn, self._asked
         if streams:
             print_piece("\n\n")
-        if not streams or turn.answer.citations:
+        if not streams or turn.answer.citations or turn.answer.cut_off:
             print_result(turn.answer.to_json(), False, places_cited if streams else replied)
             typer.echo()
         note_if_empty(turn.answer.sources, self._where)

@@ -78,7 +78,8 @@ LANGUAGE_MODEL = {
     "llm_completion_tokens": Flag(
         int,
         "N",
-        "Maximum tokens of an answer, reasoning included; by default as the summary needs.",
+        "Maximum tokens of a summary or an answer, reasoning included; by default what a summary "
+        "needs, and the server's limit for answers.",
         1000,
     ),
     "max_llm_tokens": Flag(int, "N", "Token limit of the build; none by default.", 500_000),

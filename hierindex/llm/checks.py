@@ -10,6 +10,8 @@ from hierindex.errors import ModelError
 if TYPE_CHECKING:
     from hierindex.llm.record import Call
 
+CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # OpenAI, Anthropic, Google
+
 
 class UnusableError(Exception):
     """An answer that cannot be used; `again` is whether another attempt may help."""

@@ -12,6 +12,7 @@ from llama_index.core.llms import LLM, CustomLLM
 
 from hierindex.errors import ModelError
 from hierindex.llm.failures import service_errors
+from hierindex.llm.readable import reading_class
 
 KEY = "HIERINDEX_LLM_API_KEY"  # not OpenAI's variable, whose key must not reach other servers
 CONTEXT_WINDOW = 8192
@@ -33,7 +34,8 @@ def load_llm(
     timeout : float
         Seconds per request.
     completion_tokens : int, optional
-        Maximum tokens of an answer, reasoning included; by default the caller chooses.
+        Maximum tokens of an answer, reasoning included; by default the caller chooses. The model's
+        window is taken to be at least twice as large.
 
     Returns
     -------
@@ -54,7 +56,7 @@ def load_llm(
         api_base=base_url,
         api_key=os.environ.get(KEY, "none"),
         is_chat_model=True,
-        context_window=CONTEXT_WINDOW,
+        context_window=max(CONTEXT_WINDOW, 2 * (completion_tokens or 0)),
         timeout=timeout,
         max_tokens=completion_tokens,
         max_retries=0,
@@ -79,20 +81,19 @@ def make_client(llm: LLM, how: Literal["_get_client", "_get_aclient"]) -> None:
 
 
 def without_retries(llm: LLM, timeout: float) -> LLM:
-    """Return the model, or a copy whose client does not retry and has at most this timeout.
+    """Return a copy of a model whose client does not retry and has at most this timeout.
 
-    A client's own retries are not counted as requests.
+    A client's own retries are not counted as requests. Replies are read as `Reading` does.
     """
     changes: dict[str, Any] = {}
     if getattr(llm, "max_retries", 0):
         changes["max_retries"] = 0
     if (getattr(llm, "timeout", None) or 0) > timeout:
         changes["timeout"] = timeout
-    if not changes:
-        return llm
     copy = llm.model_copy(update=changes)
+    copy.__class__ = reading_class(type(llm))
     for name, client in (copy.__pydantic_private__ or {}).items():
-        if hasattr(client, "with_options"):  # an OpenAI client that exists already
+        if changes and hasattr(client, "with_options"):  # an OpenAI client that exists already
             setattr(copy, name, client.with_options(**changes))
     return copy
 

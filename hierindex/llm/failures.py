@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Literal
+from textwrap import shorten
+from typing import Any, Literal
 
 import httpx
 
@@ -40,8 +41,12 @@ FILTERED = frozenset({"content_filter", "content_policy_violation"})
 TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length", "tokens_exceeded"})
 TOO_LONG_MESSAGE = re.compile(
     r"(?i)context.{,20}(?:length|window|size)|(?:prompt|input|request).{,20}too (?:long|large)"
-    r"|too many (?:input )?tokens|reduce the length"
+    r"|too many (?:input )?tokens|reduce the length|exceeds? the max.{,20}tokens"
 )
+KEYS = ("authorization", "api-key", "x-api-key")  # headers
+LEAST_KEY = 8  # characters; "Bearer" and "none" are no keys
+MASKED = re.compile(r"\bsk-\S+|\S*\*{3}\S*")  # a key that a service repeats in part
+MOST_SAID = 300  # characters of a service's reason
 
 
 @dataclass(frozen=True)
@@ -95,23 +100,23 @@ def failure_of(error: Exception) -> Failure:
     """Classify a client's error."""
     if not isinstance(error, service_errors()):
         return Failure("again", f"it sent no completion ({type(error).__name__}: {_said(error)})")
-    status, code = _status(error), _code(error)
+    status, code, said = _status(error), _code(error), _reason(error)
+    if status != 429 and (code in TOO_LONG or TOO_LONG_MESSAGE.search(f"{error} {said}")):
+        return Failure("length", f"the prompt is too long for it{said and f' ({said})'}")
     if status is None:
         if reason := refusal(error):
             return Failure("gone", reason)
         timed_out = isinstance(error, TimeoutError) or "timed out" in str(error).lower()
-        return Failure("again", "the service did not answer in time" if timed_out else _said(error))
-    if status in (400, 413, 422) and (code in TOO_LONG or TOO_LONG_MESSAGE.search(str(error))):
-        return Failure("length", "the prompt is too long for it")
+        told = f"the service answered with an error: {said}" if said else _said(error)
+        return Failure("again", "the service did not answer in time" if timed_out else told)
     if code in FILTERED:
         return Failure("text", "the service refuses this text")
     if reason := refusal(error):
         return Failure("final", reason)
     pause = _retry_after(error)
     busy = status == 429 or (status == 503 and pause)
-    return Failure(
-        "busy" if busy else "again", f"the service answered with HTTP status {status}", pause
-    )
+    told = f"the service answered with HTTP status {status}{said and f': {said}'}"
+    return Failure("busy" if busy else "again", told, pause)
 
 
 def service_errors() -> tuple[type[Exception], ...]:
@@ -139,8 +144,9 @@ def refusal(error: Exception) -> str | None:
         return "the quota is used up"
     if status in TRY_AGAIN or status >= 500:
         return None
-    meaning = MEANING.get(status, "the request was rejected")
-    return f"the service answered with HTTP status {status}, {meaning}"
+    meaning, said = MEANING.get(status, "the request was rejected"), _reason(error)
+    told = f": {said}" if said and status != 401 else ""  # which may repeat the key
+    return f"the service answered with HTTP status {status}, {meaning}{told}"
 
 
 def is_refused(error: Exception) -> bool:
@@ -153,6 +159,34 @@ def refuses_all(error: BaseException | None) -> bool:
     """Return whether an error concerns the service and not the text of the request."""
     status = _status(error) if error is not None else None
     return error is not None and (status is None or status in MEANING or _code(error) in USED_UP)
+
+
+def reason_in(body: Any) -> str:
+    """Return the reason in the body of an error; empty if there is none, or a web page.
+
+    >>> reason_in({"error": {"message": "No such model."}}), reason_in({"detail": "Busy."})
+    ('No such model.', 'Busy.')
+    >>> reason_in({"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs"}]})
+    'temperature: Extra inputs'
+    """
+    if isinstance(body, list):
+        return reason_in(body[0]) if body else ""
+    if isinstance(body, dict):
+        if body.get("loc") and body.get("msg"):  # of FastAPI
+            return f"{body['loc'][-1]}: {body['msg']}"
+        told = (reason_in(body.get(key)) for key in ("message", "error", "detail", "msg"))
+        return next(filter(None, told), "")
+    return body if isinstance(body, str) and not body.lstrip().startswith("<") else ""
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason that a service gives, on one line and without the key."""
+    said = reason_in(getattr(error, "body", None))
+    headers = getattr(getattr(error, "request", None), "headers", {}) if said else {}
+    for key in " ".join(headers.get(name, "") for name in KEYS).split():
+        said = said.replace(key, "[key]") if len(key) >= LEAST_KEY else said
+    said = MASKED.sub("[key]", without_password(said))
+    return shorten(said, MOST_SAID, placeholder="...").rstrip(".")
 
 
 def _said(error: Exception) -> str:

@@ -39,7 +39,7 @@ class Call:
         """Make the call of a prompt; for a stream, the response is its last chunk."""
         if response is None:
             return cls(prompt, "", 0, 0, None, fault)
-        completion, counts = _text(response), _tokens(response)
+        completion, counts = text_of(response), _tokens(response)
         if not any(counts):
             counts = len(get_tokenizer()(prompt)), len(get_tokenizer()(completion))
         return cls(prompt, completion, *counts, finish_reason(response), fault)
@@ -57,9 +57,15 @@ class Request:
     prompt: str
     sent: float = 0.0  # by time.monotonic
     response: Any = None
+    finish: str | None = None  # of a stream, whose last chunk may be its usage
     goes_on: bool = False  # a stream with more chunks
     refused: bool = False  # rejected with an HTTP status, at no cost
     call: Call | None = None
+
+    def heard(self, chunk: Response) -> Any:
+        """Note a chunk of the response, and return it."""
+        self.response, self.finish = chunk, finish_reason(chunk) or self.finish
+        return chunk
 
 
 @dataclass
@@ -126,7 +132,8 @@ def _tokens(response: Response) -> tuple[int, int]:
     return n_prompt or 0, n_completion or 0
 
 
-def _text(response: Response) -> str:
+def text_of(response: Response) -> str:
+    """Return the text of a response, or else the arguments of its tool calls."""
     if isinstance(response, CompletionResponse):
         return response.text or ""
     called = (b for b in response.message.blocks if isinstance(b, ToolCallBlock))

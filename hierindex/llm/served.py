@@ -18,7 +18,7 @@ from hierindex.llm.attempts import WAIT
 from hierindex.llm.client import for_another_loop, lacks_async, make_client, without_retries
 from hierindex.llm.limits import AdaptiveLimit
 from hierindex.llm.record import Call, Calls, prompt_of
-from hierindex.llm.service import Service, unchecked
+from hierindex.llm.service import Service
 from hierindex.threads import in_daemon_thread
 
 
@@ -46,7 +46,8 @@ class Served(BaseModel):
         if self.request_service.is_asking:
             return await send()
         prompt = prompt_of(*args, **options)
-        return await self.request_service.aask(prompt, send, self._note, unchecked)
+        service = self.request_service
+        return await service.aask(prompt, send, self._note, partial(service.answer, prompt))
 
     async def _astream(self, method: str, /, *args: Any, **options: Any) -> Any:
         send = partial(getattr(super(Served, self._of_loop()), method), *args, **options)
@@ -115,9 +116,9 @@ def service_of(llm: LLM) -> Service:
 
 
 def _first_served(llm: LLM) -> Served:
-    copy: Any = without_retries(llm, inf).model_copy()
+    copy: Any = without_retries(llm, inf)
     make_client(copy, "_get_client")
-    copy.__class__ = _served_class(type(llm))
+    copy.__class__ = _served_class(copy.__class__)
     copy.request_service = Service(llm.metadata.model_name, timeout=_timeout(llm), wait=WAIT)
     copy.request_records, copy.loop_clients = (), WeakKeyDictionary()
     return cast(Served, copy)

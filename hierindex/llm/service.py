@@ -17,7 +17,7 @@ from tenacity.wait import wait_base
 
 from hierindex.errors import HierindexError
 from hierindex.llm.attempts import LATER, WAIT, Attempts, was_busy
-from hierindex.llm.checks import UnusableError
+from hierindex.llm.checks import CUT, UnusableError, finish_reason
 from hierindex.llm.client import TIMEOUT
 from hierindex.llm.failures import (
     BusyError,
@@ -29,11 +29,17 @@ from hierindex.llm.failures import (
     request_errors,
 )
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
-from hierindex.llm.record import Call, Request, Response
+from hierindex.llm.record import Call, Request, Response, text_of
+from hierindex.llm.thoughts import Stream, answer_in, with_answer
 from hierindex.threads import in_daemon_thread, is_given_up, run_apart, started
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
 MAX_BUSY = 60.0  # seconds for which a service may reject all requests, or one prompt
+
+NO_ANSWER = (
+    "it used its tokens on reasoning and wrote no answer; raise llm_completion_tokens "
+    "(--llm-completion-tokens, in Python max_tokens of the model)"
+)
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -82,21 +88,22 @@ class Service:
         return _asking.get() is self
 
     def ask(self, prompt: str, send: Callable[[], R], note: Note) -> R:
-        """Return the response to a request, with retries; record every attempt.
+        """Return the response to a request without thoughts, with retries; record every attempt.
 
         Raises
         ------
         RequestError
-            If this prompt gets no answer.
+            If this prompt gets no answer, or thoughts alone.
         ModelError
             If no prompt will get an answer.
         """
-        return run_apart(self.aask(prompt, partial(in_daemon_thread, send), note, unchecked))
+        check: Callable[[R], R] = partial(self.answer, prompt)
+        return run_apart(self.aask(prompt, partial(in_daemon_thread, send), note, check))
 
     async def aask(
         self, prompt: str, send: Callable[[], Awaitable[R]], note: Note, check: Callable[[R], T]
     ) -> T:
-        """Return the checked response as `ask` does.
+        """Return the checked response as `ask` does; the check gets it with its thoughts.
 
         Raises
         ------
@@ -142,6 +149,19 @@ class Service:
                 self.has_answered = True
                 return result
 
+    def answer(self, prompt: str, response: R) -> R:
+        """Return a whole response without thoughts.
+
+        Raises
+        ------
+        RequestError
+            If it has thoughts alone, or was cut off before it said anything.
+        """
+        said = text_of(response)
+        if (answer := answer_in(said, prompt)) != said:
+            response = with_answer(response, answer)
+        return self._checked(response, said, finish_reason(response))
+
     def stream(self, prompt: str, send: Callable[[], Iterator[R]], note: Note) -> Iterator[R]:
         """Yield the chunks of a response as `ask` does; errors after the first are not retried."""
 
@@ -158,12 +178,13 @@ class Service:
             _asking.set(self)  # in the context of its thread
             return next(pieces, None)
 
+        stream = Stream(prompt)
         with self._watched(request, note):
-            request.response = piece
             while piece is not None:
-                request.response = piece
-                yield piece
+                yield stream.read(request.heard(piece), piece.delta or "")
                 piece = started(following).result(self.timeout)
+            if request.response is not None:
+                yield self._checked(stream.end(request.response), stream.reply, request.finish)
 
     async def astream(
         self, prompt: str, send: Callable[[], Awaitable[AsyncIterator[R]]], note: Note
@@ -176,12 +197,19 @@ class Service:
 
         begun = await self._sent(prompt, begin, note, unchecked, is_stream=True)
         request, (pieces, piece) = begun
+        stream = Stream(prompt)
         with self._watched(request, note):
-            request.response = piece
             while piece is not None:
-                request.response = piece
-                yield piece
+                yield stream.read(request.heard(piece), piece.delta or "")
                 piece = await self._bounded(lambda: anext(pieces, None))
+            if request.response is not None:
+                yield self._checked(stream.end(request.response), stream.reply, request.finish)
+
+    def _checked(self, answer: R, said: str, finish: str | None) -> R:
+        """Raise RequestError if nothing is left of what was said, or of what was cut off."""
+        if (said.strip() or finish in CUT) and not text_of(answer).strip():
+            raise RequestError(f"LLM {self.name!r}", Failure("text", NO_ANSWER))
+        return answer
 
     async def _sent(
         self,
@@ -235,7 +263,9 @@ class Service:
                 self.limit.answered()
                 self.has_answered = True
             if not request.goes_on:
-                request.call = Call.of(request.prompt, request.response, fault)
+                call = Call.of(request.prompt, request.response, fault)
+                finish = call.finish_reason or request.finish
+                request.call = replace(call, finish_reason=finish)
                 note(request.call)
 
     def _named(self, failure: Failure, request: Request) -> HierindexError:

@@ -18,7 +18,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from hierindex.embed.failures import named_errors
 from hierindex.errors import HierindexError, InputError
-from hierindex.llm.checks import check_said
+from hierindex.llm.checks import CUT, check_said
 from hierindex.llm.record import Call, Calls
 from hierindex.llm.usage import Usage
 from hierindex.record import NodeRecord
@@ -84,8 +84,9 @@ class Answer:
     quoted words of the question that an extractive answer has not. If it is refused, `unknown`
     has the names of files in the question that no document has, each with the ids of documents
     with similar names. `summaries` are the ids of summaries that a language model read instead
-    of their children, which are among the sources. `calls` are the prompts sent to a language
-    model, with its answers.
+    of their children, which are among the sources. `cut_off` is True if the model reached its limit
+    of tokens, so that the answer is incomplete, and None otherwise. `calls` are the prompts sent
+    to a language model, with its answers.
     """
 
     answer: str
@@ -101,6 +102,7 @@ class Answer:
     missing: list[str] = field(default_factory=list)
     unknown: dict[str, list[str]] = field(default_factory=dict)
     summaries: list[str] = field(default_factory=list)
+    cut_off: Literal[True] | None = None
     calls: SkipJsonSchema[list[Call]] = field(default_factory=list, repr=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -194,6 +196,7 @@ def answered(
         missing=metadata.get(MISSING, []),
         unknown=_unknown_names(found, store) if isinstance(store, HierarchyStore) else {},
         summaries=metadata.get(SUMMARIES, []),
+        cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
         calls=calls.made,
     )
 

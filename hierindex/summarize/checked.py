@@ -6,17 +6,12 @@ from collections.abc import Callable
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.llm.checks import UnusableError, finish_reason
+from hierindex.llm.checks import CUT, UnusableError, finish_reason
+from hierindex.llm.thoughts import TAG, answer_in
 from hierindex.summarize.titled import untitled
 
 FAR_OVER = 4  # times max_tokens; a shorter summary over the budget is trimmed instead
-CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # OpenAI, Anthropic, Google
 FILTERED = frozenset({"content_filter", "refusal", "SAFETY"})
-THOUGHT = re.compile(r"(?is)\A\s*<(think|thinking|reasoning)>.*?</\1>")
-UNOPENED = re.compile(  # the chat template has opened the thought
-    r"(?is)\A(?:(?!<(?:think|thinking|reasoning)>).)*</(?:think|thinking|reasoning)>"
-)
-THINKING = re.compile(r"(?i)</?(?:think|thinking|reasoning)>")
 MIN_ECHO = 30  # characters of a line of the prompt; shorter ones may occur by chance
 REFUSED = re.compile(  # in the output of `_normalized`
     r"\W*((?:i'm|i am|we're|we are) (?:very |so |truly )?sorry|sorry,|sorry i\b|i apologi[sz]e"
@@ -65,11 +60,11 @@ def checked(
         raise UnusableError("it was refused", again=False)
     if finish in CUT:
         raise UnusableError("it was cut off (a reasoning model needs more completion tokens)")
-    text = THOUGHT.sub("", response.text or "").strip()
-    if not THINKING.search(source):
-        text = UNOPENED.sub("", text).strip()
-        if THINKING.search(text):
-            raise UnusableError("it contained a thought but no answer")
+    whole = response.text or ""
+    text = answer_in(whole, prompt).strip()
+    is_within = text not in whole or (TAG.search(text) and not TAG.search(source))
+    if is_within or (whole.strip() and not text):
+        raise UnusableError("it contained a thought and an empty or unfinished answer")
     title, text = split(_without_heading(text, prompt))
     if not any(map(str.isalnum, text)):
         raise UnusableError("it was empty")

@@ -2,10 +2,13 @@
 
 import asyncio
 import gc
+import json
 import random
+import re
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import httpx
@@ -20,7 +23,7 @@ from respond.asking import QUESTION, WAYS, ask, serve
 from tenacity import wait_none
 from test_doubles import async_llm_of, llm_of
 
-from hierindex import ModelError
+from hierindex import HierindexError, ModelError
 from hierindex.llm.attempts import ATTEMPTS
 from hierindex.llm.failures import RequestError
 from hierindex.llm.record import Calls
@@ -116,6 +119,54 @@ def test_what_does_not_pass_is_one_sentence(
         with pytest.raises(error, match=rf"^LLM 'm' {said}[^\n]*\.$"):
             ask(server, retriever, embed_model, way, response_mode=mode)
         assert len(server.requests) == n
+
+
+TOO_MUCH = "the request exceeds the available context size"
+BODIES = {
+    "llama.cpp": (500, {"error": {"code": 500, "message": TOO_MUCH}}, TOO_MUCH, 1),
+    "LM Studio": (200, {"error": f"{TOO_MUCH}."}, TOO_MUCH, 1),
+    "200, a message": (200, {"message": "The model is asleep."}, "model is asleep", ATTEMPTS),
+    "OpenAI": (400, {"error": {"message": "No 'temperature' of 0.1."}}, "'temperature'", 1),
+    "vLLM": (400, {"object": "error", "message": "No top_k."}, "No top_k", 1),
+    "FastAPI": (422, {"detail": [{"loc": ["body", "seed"], "msg": "No int"}]}, "seed: No int", 1),
+    "detail": (404, {"detail": "Model 'm' is not loaded."}, "'m' is not loaded", 1),
+    "text": (413, "Payload of 9 MB is over 1 MB\n", "Payload of 9 MB is over 1 MB", 1),
+    "busy": (429, {"error": {"message": "Too many tokens, wait."}}, "Too many tokens, wait", None),
+    "long": (500, {"error": "GPU " * 500}, "GPU...", ATTEMPTS),
+    "page": (502, "<html>Bad</html>", "HTTP status 502\\.$", ATTEMPTS),
+}
+
+
+@ways
+@pytest.mark.parametrize(("status", "body", "said", "n"), BODIES.values(), ids=BODIES)
+def test_an_error_has_the_reason_of_the_service(
+    retriever, embed_model, monkeypatch, way, status, body, said, n
+):
+    """What fails each time is asked once."""
+    monkeypatch.setattr("hierindex.llm.service.MAX_BUSY", 0.0)
+    kind = "text/plain" if isinstance(body, str) else "application/json"
+    fault = Fault(status, body=body if kind == "text/plain" else json.dumps(body))
+    fault = replace(fault, content_type=kind)
+    with serve(faults=lambda number: fault) as server, pytest.raises(HierindexError) as caught:
+        ask(server, retriever, embed_model, way, response_mode="compact")
+    assert re.search(said, str(caught.value))
+    assert re.fullmatch(r"LLM 'm' [^\n]{,450}\.", str(caught.value))
+    assert n is None or len(server.requests) == n
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 403, 500])
+@pytest.mark.parametrize("told", ["{key}", "'{key}'.", "sk-ab", "ab-l***e-te"])
+def test_no_error_has_the_key(index, told, status):
+    key = "ab-long-enough-to-be-one"
+    body = json.dumps({"error": {"message": f"Not allowed: {told.format(key=key)}"}})
+    fault = Fault(status, body=body)
+    with serve(faults=lambda number: fault) as server:
+        llm = llm_of(server).model_copy(update={"api_key": key})
+        with pytest.raises(HierindexError) as caught:
+            index.ask(QUESTION, llm=llm, response_mode="compact")
+    assert "ab-l" not in str(caught.value)
+    assert "sk-" not in str(caught.value)
+    assert ("Not allowed" in str(caught.value)) == (status != 401)
 
 
 @ways

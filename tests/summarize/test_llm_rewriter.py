@@ -28,6 +28,7 @@ from loopback import (
     WEB_PAGE,
     Fault,
     LoopbackServer,
+    as_text,
 )
 from tenacity import wait_none
 
@@ -427,10 +428,39 @@ def test_what_is_no_summary_is_asked_for_once_more(rewrite, fault):
     assert rewrites[0].usage.llm_calls == len(server.requests) == 2
 
 
+def thinking(text):
+    """A message with a part for the thought."""
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    return {"content": [thought, {"type": "text", "text": text}]}
+
+
 @both
-def test_thoughts_are_left_out(rewrite):
-    with LoopbackServer(reply=lambda prompt: "<think>Hm.\n\nSo.</think>\n\nHe left.") as server:
-        assert rewrite(server, TEXTS[:1])[0].text == "He left."
+@pytest.mark.parametrize(
+    "thought",
+    [
+        "",
+        "<think>Hm.\n\nSo.</think>\n\n",
+        "So.</think>",
+        "<|channel|>analysis<|message|>So.<|end|><|start|>assistant<|channel|>final<|message|>",
+    ],
+)
+@pytest.mark.parametrize("message", [as_text, thinking])
+def test_no_thought_is_part_of_a_summary(rewrite, thought, message):
+    with LoopbackServer(reply=lambda prompt: f"{thought}He left.", message=message) as server:
+        rewrites = rewrite(server, TEXTS[:1])
+    assert [each.text for each in rewrites] == ["He left."]
+    assert len(server.requests) == 1
+
+
+@both
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_overflow_of_any_status_is_split(rewrite, status):
+    told = json.dumps({"error": {"message": "the request exceeds the available context size"}})
+    faults = {0: Fault(status, body=told)}.get
+    with LoopbackServer(reply=lambda prompt: "He left.", faults=faults) as server:
+        rewrites = rewrite(server, [f"{TEXTS[0]} {TEXTS[1]}"])
+    assert [each.text for each in rewrites] == ["He left."]
+    assert [request.prompt.count("number of this") for request in server.requests[:3]] == [2, 1, 1]
 
 
 @both

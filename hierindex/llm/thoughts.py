@@ -1,0 +1,91 @@
+"""Replies of language models without the thoughts in them."""
+
+import re
+from dataclasses import dataclass
+from typing import TypeVar
+
+from llama_index.core.base.llms.types import ChatResponse, CompletionResponse, TextBlock
+
+R = TypeVar("R", bound=CompletionResponse | ChatResponse)
+
+NAMES = "think|thinking|reasoning"
+TAG = re.compile(rf"(?i)</?(?:{NAMES})>")
+UNQUOTED = re.compile(rf"(?i)(?<![`'\"\u201c])<(?P<slash>/?)(?:{NAMES})>")
+THOUGHTS = rf"(?:<({NAMES})>.*?(?:</\1>|\Z)\s*)+"
+AT_LINES = re.compile(rf"(?ims)(?:\A\s*|^){THOUGHTS}")
+AT_START = re.compile(rf"(?is)\A\s*{THOUGHTS}")
+CHANNELS = re.compile(  # of gpt-oss
+    r"(?s)<\|(?:start|channel|end|return|call)\|>"
+    r".*?(?:<\|channel\|>\s*final[^\n]{,40}?<\|message\|>|\Z)"
+)
+UNCERTAIN = re.compile(r"(?:\A\s*)?(?:<[/|\w]{,12})?\Z")  # may be the beginning of a tag
+# Of thoughts whose first tag a chat template has written.
+BEGINNINGS = (
+    "okay|ok,|alright|hmm|let me|let's|the user|the question|we need|we have|we are|i need"
+    "|i should|so,|so the|first,|好|嗯|首先|用户|我们"
+).split("|")
+
+
+def answer_in(reply: str, prompt: str = "") -> str:
+    r"""Return a model's reply without its thoughts.
+
+    Thoughts stand at the beginning of a reply or of a line, between `<think>` and `</think>` (also
+    `<thinking>` and `<reasoning>`), or in the channels of gpt-oss before "final". If the first tag
+    is a `</think>`, the chat template has begun a thought before the reply. Tags within a sentence
+    and quoted ones are text. If the prompt has tags too, a passage may speak of them: then only
+    thoughts at the beginning count, and a first `</think>` at the beginning of a line.
+
+    >>> answer_in("<think>Vik or Dal?</think>\n\nIn Vik."), answer_in("Or Dal?\n</think>\nIn Vik.")
+    ('In Vik.', 'In Vik.')
+    >>> answer_in("A thought stands between <think> and </think>.")
+    'A thought stands between <think> and </think>.'
+    """
+    if CHANNELS.match(reply.lstrip()):
+        return CHANNELS.sub("", reply).strip()
+    is_mentioned, first = TAG.search(prompt), UNQUOTED.search(reply)
+    if first and first["slash"]:
+        begins_line = not reply[: first.start()].rpartition("\n")[2].strip()
+        if begins_line or not is_mentioned:
+            return reply[first.end() :].lstrip()
+    return (AT_START if is_mentioned else AT_LINES).sub("", reply)
+
+
+@dataclass
+class Stream:
+    """A streamed reply, of which only the answer is passed on.
+
+    A reply that begins as thoughts do, with "Okay" for example, is held until it ends or a
+    `</think>` comes, as a chat template may have begun the thought.
+    """
+
+    prompt: str
+    reply: str = ""
+    answer: str = ""
+
+    def read(self, chunk: R, delta: str) -> R:
+        """Return a chunk with what its delta adds to the answer."""
+        self.reply += delta
+        answer = UNCERTAIN.sub("", answer_in(self.reply, self.prompt))
+        begins = answer[:20].lower()
+        is_held = self.reply.startswith(answer) and any(
+            begins.startswith(each) or each.startswith(begins) for each in BEGINNINGS
+        )
+        return self._with(chunk, "" if is_held else answer)
+
+    def end(self, chunk: R) -> R:
+        """Return the last chunk with the rest of the answer."""
+        return self._with(chunk, answer_in(self.reply, self.prompt))
+
+    def _with(self, chunk: R, answer: str) -> R:
+        said, self.answer = self.answer, answer
+        return with_answer(chunk, answer, answer[len(said) if answer.startswith(said) else 0 :])
+
+
+def with_answer(response: R, answer: str, delta: str | None = None) -> R:
+    """Return a copy of a response with another text, and of a chunk with another delta."""
+    if isinstance(response, CompletionResponse):
+        return response.model_copy(update={"text": answer, "delta": delta})
+    others = [each for each in response.message.blocks if not isinstance(each, TextBlock)]
+    blocks = [TextBlock(text=answer), *others] if answer else others
+    message = response.message.model_copy(update={"blocks": blocks})
+    return response.model_copy(update={"message": message, "delta": delta})

@@ -1,0 +1,190 @@
+"""Replies with thoughts, and replies that are cut off."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from loopback import Fault
+from respond.asking import QUESTION, WAYS, ask, serve
+from test_doubles import llm_of
+
+from hierindex import HierarchicalIndex, SemanticHierarchy
+from hierindex.llm.failures import RequestError
+from hierindex.llm.served import served
+from hierindex.respond.chat import CHAT_ENGINES
+from hierindex.respond.engine import NEED_LLM
+
+SAID = "The lantern met a falcon."
+CHANNEL = "<|channel|>analysis<|message|>Hm [1].<|end|><|start|>assistant"
+THOUGHTS = {
+    "think": "<think>It says [1].\n\nOkay.</think>\n\n",
+    "several": "\n<think>One [2].</think>\n<Reasoning>Two.</Reasoning> ",
+    "empty": "<think>\n\n</think>\n\n",
+    "begun by the template": 'Okay, the user asks of [1], "</think>" too.\n</think>\n\n',
+    "begun by the template, within a line": "Hmm, see [2].</think>",
+    "gpt-oss": f"{CHANNEL}<|channel|>final<|message|>",
+    "gpt-oss, begun": f"<|start|>assistant{CHANNEL}<|channel|>final <|constrain|>json<|message|>",
+}
+UNFINISHED = ["<think>Is it [1] or", "<|channel|>analysis<|message|>Is it [1]", ""]
+PARTS = {
+    "thinking part": lambda text: {
+        "content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm [2]."}]},
+            {"type": "text", "text": text},
+        ]
+    },
+    "reasoning part": lambda text: {
+        "content": [{"type": "reasoning", "text": "Hm."}, {"type": "text", "text": text}]
+    },
+    "text parts": lambda text: {
+        "content": [{"type": "text", "text": half} for half in (text[:4], text[4:])]
+    },
+    "own field": lambda text: {"content": text, "reasoning_content": "Hm [2]."},
+    "own field of vLLM": lambda text: {"content": text, "reasoning": "Hm [2]."},
+}
+
+
+def cited(prompt):
+    """A sentence that cites the last passage."""
+    numbers = re.findall(r"(?m)^===\w+===(\[\d+\])$", prompt)
+    return f"{SAID[:-1]} {numbers[-1]}." if numbers else SAID
+
+
+@pytest.fixture(scope="module")
+def plain(index):
+    """The answers of a model without thoughts, by mode."""
+    with serve(cited) as server:
+        return {
+            mode: index.ask(QUESTION, llm=llm_of(server), response_mode=mode, top_k=2)
+            for mode in NEED_LLM
+        }
+
+
+@pytest.mark.parametrize("mode", sorted(NEED_LLM))
+@pytest.mark.parametrize("thought", THOUGHTS.values(), ids=THOUGHTS)
+def test_no_mode_answers_with_a_thought(index, plain, mode, thought):
+    shown = []
+    with serve(lambda prompt: thought + cited(prompt), cut=list) as server:
+        asked = {"llm": llm_of(server), "response_mode": mode, "top_k": 2}
+        answers = [index.ask(QUESTION, **asked), index.ask(QUESTION, show=shown.append, **asked)]
+    for answer in answers:
+        assert answer.answer.replace("?]", "]") == plain[mode].answer.replace("?]", "]")
+        assert answer.citations == plain[mode].citations
+    assert "".join(shown) == answers[1].answer
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("message", PARTS.values(), ids=PARTS)
+def test_content_may_be_a_list_and_reasoning_a_field(retriever, embed_model, way, message):
+    with serve(lambda prompt: SAID, message=message) as server:
+        answer, _ = ask(server, retriever, embed_model, way, response_mode="compact")
+    assert answer == SAID
+
+
+@pytest.mark.parametrize("mode", CHAT_ENGINES)
+@pytest.mark.parametrize("thought", THOUGHTS.values(), ids=THOUGHTS)
+def test_a_chat_remembers_no_thought(index, mode, thought):
+    with serve(lambda prompt: thought + SAID, cut=list) as server:
+        engine = index.as_chat_engine(llm=llm_of(server), chat_mode=mode, top_k=2)
+        assert str(engine.chat(QUESTION)) == SAID
+        assert "".join(engine.stream_chat("And then?").response_gen) == SAID
+    assert [m.content for m in engine.chat_history[1::2]] == [SAID, SAID]
+
+
+def pieces_of(text, cuts):
+    """Return a text cut at these places, some of which may be beyond its end."""
+    places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
+    return [text[a:b] for a, b in pairwise(places)]
+
+
+REPLIES = st.lists(
+    st.sampled_from(
+        [
+            *(*THOUGHTS.values(), *UNFINISHED, SAID, "\n", " ", "Is a <b> < c?", "A `<think>`, a"),
+            *("<|end|>", "It is between <think> and </think>.", "<thi", "|>", "</reasoning>"),
+        ]
+    ),
+    min_size=1,
+    max_size=4,
+).map("".join)
+
+
+@given(REPLIES, st.sets(st.integers(1, 200), max_size=30))
+@example(f"<think>Hm.</think>{SAID}", set(range(200)))
+@example(f"Okay.</think>{SAID}", set(range(200)))
+@settings(max_examples=60, deadline=None)
+def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
+    """Except for a thought that a template has begun and that begins as no thought does."""
+    if "</" in reply and not reply.startswith(("<", "Okay", "Hm", "\n")):
+        reply = f"Okay, {reply}"
+    with serve(lambda prompt: reply, cut=lambda text: pieces_of(text, cuts)) as server:
+        llm = served(llm_of(server))
+        whole = text_or_error(lambda: llm.complete("Hello?"))
+        chunks = text_or_error(lambda: list(llm.stream_complete("Hello?")))
+    if isinstance(whole, str):
+        assert chunks == whole
+        assert "on reasoning" in whole
+    else:
+        assert "".join(chunk.delta for chunk in chunks) == whole.text == chunks[-1].text
+        assert all(whole.text.startswith(chunk.text) for chunk in chunks)
+
+
+def text_or_error(ask):
+    """What is answered, or the message of the error."""
+    try:
+        return ask()
+    except RequestError as error:
+        return str(error)
+
+
+TELLING = [  # that speak of the tags
+    "A thought stands between <think> and </think>.",
+    "It ends with `</think>`, as it began with `<think>`.",
+    "Write </think> at the end.",
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("said", TELLING[:2])
+def test_an_answer_may_speak_of_thoughts(retriever, embed_model, way, said):
+    with serve(lambda prompt: said, cut=list) as server:
+        assert ask(server, retriever, embed_model, way, response_mode="generation")[0] == said
+
+
+@pytest.mark.parametrize("said", TELLING)
+def test_an_answer_may_quote_what_a_passage_says_of_thoughts(embed_model, tmp_path, said):
+    (tmp_path / "tags.txt").write_text(f"On tags. {said}")
+    hierarchy = SemanticHierarchy(embed_model=embed_model)
+    index = HierarchicalIndex.build(tmp_path / "tags.txt", tmp_path / "index", hierarchy=hierarchy)
+    with serve(lambda prompt: f"<think>Hm.</think>{said}") as server:
+        assert index.ask("What of tags?", llm=llm_of(server)).answer == said
+    with serve(lambda prompt: f"Hm.\n</think>\n\n{said}") as server:
+        assert index.ask("What of tags?", llm=llm_of(server)).answer == said
+
+
+@pytest.mark.parametrize("mode", sorted(NEED_LLM))
+@pytest.mark.parametrize("said", UNFINISHED)
+def test_a_thought_alone_is_an_error_that_says_how_to_mend_it(index, mode, said):
+    told = r"^LLM 'm' failed to answer: it used its tokens on reasoning .* --llm-completion-tokens"
+    fault = Fault(text=said, finish_reason="length")
+    for show in (None, print):
+        with serve(faults=lambda number: fault) as server, pytest.raises(RequestError) as caught:
+            index.ask(QUESTION, llm=llm_of(server), response_mode=mode, top_k=2, show=show)
+        assert re.match(told.replace(" .* ", ".*"), str(caught.value))
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("mode", sorted(NEED_LLM))
+@pytest.mark.parametrize("usage", [False, True])
+def test_an_answer_that_is_cut_off_says_so(index, mode, usage):
+    told = {"additional_kwargs": {"stream_options": {"include_usage": usage}}}
+    for finish, cut_off in (("length", True), ("stop", None)):
+        fault = Fault(text="The lantern met a", finish_reason=finish)
+        for show in (None, print):
+            with serve(faults=lambda number, fault=fault: fault) as server:
+                llm = llm_of(server, **told)
+                asked = {"response_mode": mode, "top_k": 2, "show": show}
+                answer = index.ask(QUESTION, llm=llm, **asked)
+            assert answer.cut_off == answer.to_json().get("cut_off") == cut_off
