@@ -80,11 +80,6 @@ def _plain(request: httpx.Request, reply: Any) -> Any:
     for choice in choices:
         said: Any = getattr(choice, "message", None) or getattr(choice, "delta", None)
         if isinstance(getattr(said, "content", None), list):
-            said.content = "".join(map(_text, said.content))
+            parts = [part for part in said.content if part.get("type") in ("text", "output_text")]
+            said.content = "".join(part.get("text") or "" for part in parts)
     return reply
-
-
-def _text(part: Any) -> str:
-    if isinstance(part, dict):
-        part = part.get("text") if part.get("type", "text") in ("text", "output_text") else ""
-    return part if isinstance(part, str) else ""

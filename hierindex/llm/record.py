@@ -22,7 +22,8 @@ Response = CompletionResponse | ChatResponse
 class Call:
     """A request with its answer or its error.
 
-    `prompt` joins the contents of its messages by an empty line. Tokens are the service's counts if
+    `prompt` joins the contents of its messages by an empty line. `completion` has the thoughts of
+    the model, if they are no field of their own. Tokens are the service's counts if
     it reports them, otherwise those of LlamaIndex's global tokenizer, and 0 without an answer.
     (OpenAI reports them for a stream with `stream_options={"include_usage": True}`.)
     """

@@ -8,7 +8,7 @@ from llama_index.core.base.llms.types import ChatResponse, CompletionResponse, T
 
 R = TypeVar("R", bound=CompletionResponse | ChatResponse)
 
-NAMES = "think|thinking|reasoning"
+NAMES = "think|thinking|thought|reasoning"
 TAG = re.compile(rf"(?i)</?(?:{NAMES})>")
 UNQUOTED = re.compile(rf"(?i)(?<![`'\"\u201c])<(?P<slash>/?)(?:{NAMES})>")
 THOUGHTS = rf"(?:<({NAMES})>.*?(?:</\1>|\Z)\s*)+"
@@ -17,22 +17,23 @@ AT_START = re.compile(rf"(?is)\A\s*{THOUGHTS}")
 CHANNELS = re.compile(  # of gpt-oss
     r"(?s)<\|(?:start|channel|end|return|call)\|>"
     r".*?(?:<\|channel\|>\s*final[^\n]{,40}?<\|message\|>|\Z)"
+    r"|\Aanalysis.*?assistantfinal"  # without the special tokens
 )
 UNCERTAIN = re.compile(r"(?:\A\s*)?(?:<[/|\w]{,12})?\Z")  # may be the beginning of a tag
 # Of thoughts whose first tag a chat template has written.
 BEGINNINGS = (
     "okay|ok,|alright|hmm|let me|let's|the user|the question|we need|we have|we are|i need"
-    "|i should|so,|so the|first,|好|嗯|首先|用户|我们"
+    "|i should|so,|so the|first,|analysis|好|嗯|首先|用户|我们"
 ).split("|")
 
 
 def answer_in(reply: str, prompt: str = "") -> str:
     r"""Return a model's reply without its thoughts.
 
-    Thoughts stand at the beginning of a reply or of a line, between `<think>` and `</think>` (also
-    `<thinking>` and `<reasoning>`), or in the channels of gpt-oss before "final". If the first tag
-    is a `</think>`, the chat template has begun a thought before the reply. Tags within a sentence
-    and quoted ones are text. If the prompt has tags too, a passage may speak of them: then only
+    Thoughts stand at the beginning of a reply or of a line, between `<think>` and `</think>` (or
+    another of `NAMES`), or in the channels of gpt-oss before "final". If the first tag is a
+    `</think>`, the chat template has begun a thought before the reply. Tags within a sentence and
+    quoted ones are text. If the prompt has tags too, a passage may speak of them: then only
     thoughts at the beginning count, and a first `</think>` at the beginning of a line.
 
     >>> answer_in("<think>Vik or Dal?</think>\n\nIn Vik."), answer_in("Or Dal?\n</think>\nIn Vik.")
@@ -41,7 +42,7 @@ def answer_in(reply: str, prompt: str = "") -> str:
     'A thought stands between <think> and </think>.'
     """
     if CHANNELS.match(reply.lstrip()):
-        return CHANNELS.sub("", reply).strip()
+        return CHANNELS.sub("", reply.lstrip())
     is_mentioned, first = TAG.search(prompt), UNQUOTED.search(reply)
     if first and first["slash"]:
         begins_line = not reply[: first.start()].rpartition("\n")[2].strip()

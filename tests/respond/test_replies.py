@@ -20,10 +20,11 @@ SAID = "The lantern met a falcon."
 CHANNEL = "<|channel|>analysis<|message|>Hm [1].<|end|><|start|>assistant"
 THOUGHTS = {
     "think": "<think>It says [1].\n\nOkay.</think>\n\n",
-    "several": "\n<think>One [2].</think>\n<Reasoning>Two.</Reasoning> ",
+    "several": "\n<think>One [2].</think>\n<Reasoning>Two.</Reasoning> <thought>3</thought>",
     "empty": "<think>\n\n</think>\n\n",
     "begun by the template": 'Okay, the user asks of [1], "</think>" too.\n</think>\n\n',
     "begun by the template, within a line": "Hmm, see [2].</think>",
+    "gpt-oss without tokens": "analysisThe user asks.assistantfinal",
     "gpt-oss": f"{CHANNEL}<|channel|>final<|message|>",
     "gpt-oss, begun": f"<|start|>assistant{CHANNEL}<|channel|>final <|constrain|>json<|message|>",
 }
