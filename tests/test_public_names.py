@@ -3,7 +3,6 @@
 import inspect
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 
@@ -27,13 +26,6 @@ def test_contract_is_kept() -> None:
 @pytest.mark.parametrize("name", hierindex.__all__)
 def test_name_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(hierindex, name))
-
-
-@pytest.mark.parametrize(("old", "new"), hierindex.MOVED.items())
-def test_older_names_warn(old: str, new: tuple[str, str]) -> None:
-    module, name = new
-    with pytest.warns(DeprecationWarning, match=f"hierindex.{old} is now {module}.{name}"):
-        assert getattr(hierindex, old) is getattr(import_module(module), name)
 
 
 def test_unknown_name_is_refused() -> None:

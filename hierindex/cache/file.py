@@ -19,7 +19,6 @@ from hierindex.errors import InputError, SourceError
 
 FILE = ".cache.sqlite"
 WAIT = 60.0  # seconds to wait for another build's write
-OLD = "completions", "unfinished", "vectors"  # tables of older versions
 CHECKPOINT = 16_000  # pages of 4 KiB that move from the log to the file at once; 1,000 take longer
 
 
@@ -203,8 +202,6 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")  # survives a power cut
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
-        for table in OLD:
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
         connection.execute(vectors.CREATE)
         connection.execute(vectors.CREATE_FINISHED)
         connection.execute(texts.CREATE)

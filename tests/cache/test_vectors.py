@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.cache.file import OLD, cache_file, forget, open_cache
+from hierindex.cache.file import cache_file, forget, open_cache
 from hierindex.cache.vectors import text_digest
 
 X = np.eye(3, dtype=np.float32)
@@ -111,18 +111,6 @@ def test_known_vectors_that_are_used_stay(tmp_path):
         assert cache.recall(["a", "b"]).keys() == {"a"}
     with kept_vectors(tmp_path, "n") as cache:
         assert cache.recall(["a", "b"]) == {}
-
-
-@pytest.mark.parametrize("table", OLD)
-def test_tables_of_older_versions_are_dropped(tmp_path, table):
-    with closing(sqlite3.connect(cache_file(str(tmp_path)))) as old:
-        old.execute(f"CREATE TABLE {table} (text TEXT, model TEXT, vector BLOB)")
-    with kept_vectors(tmp_path) as cache:
-        cache.keep(["b"], X[:1])
-        assert cache.recall(["b"]).keys() == {"b"}
-    with closing(sqlite3.connect(cache_file(str(tmp_path)))) as new:
-        tables = new.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    assert (table,) not in tables
 
 
 def test_texts_are_forgotten_of_every_model_and_their_bytes_are_gone(tmp_path):
