@@ -3,7 +3,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
