@@ -1,6 +1,6 @@
 """The managed index: build, update, open and ask a tree in one folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hierindex.indexing.engine import Engine
     from hierindex.indexing.estimate import Estimate
     from hierindex.indexing.revisions import Source
-    from hierindex.plot.evaluation import Reported
     from hierindex.progress import Progress
     from hierindex.retrieve.levels import Level
     from hierindex.serve.explorer.explorer import Explorer
@@ -221,23 +220,6 @@ class HierarchicalIndex(RevisableTree):
         from hierindex.plot.map import plot_map
 
         return plot_map(self.store, level, max_chunks)
-
-    def plot_levels(self) -> "Figure":
-        """Draw the nodes and tokens of each level, and the mean number of children."""
-        from hierindex.plot.levels import plot_levels
-
-        return plot_levels(self.store)
-
-    @staticmethod
-    def plot_evaluation(report: "Reported | Mapping[str, Any]") -> "Figure":
-        """Draw what `hierindex.evaluate.evaluate` returns, or its JSON, with 95% intervals.
-
-        A mean is blue (above) or orange (below) if its difference to the way that the report is
-        `against` is more than chance, else grey.
-        """
-        from hierindex.plot.evaluation import plot_evaluation
-
-        return plot_evaluation(report)
 
     def insert(self, document: "Document", **options: Any) -> None:
         """Add a LlamaIndex document, or replace the one with its id; see `update`."""

@@ -35,7 +35,7 @@ USES = {
     "langchain": "hierindex.to_langchain_documents(index)",
     "llm": "from hierindex.llm.client import load_llm; load_llm('m', 'http://127.0.0.1:9/v1')",
     "office": "hierindex.read_documents('letter.msg')",
-    "plot": "index.plot_levels()",
+    "plot": "index.plot_map()",
     "ray": "hierindex.HierarchicalIndex.build('docs', 'by-ray', engine=hierindex.RayEngine())",
     "serve": "index.serve()",
 }

@@ -10,13 +10,13 @@ from store.trees import HIERARCHIES, record, tree
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, SemanticHierarchy
 from hierindex.errors import IndexNotFoundError, LevelError
-from hierindex.plot import evaluation, style
 from hierindex.plot import map as maps
+from hierindex.plot import style
 
 HOSTILE = (
     '<img src=x onerror=alert(1)><a href="javascript:alert(1)">a</a> & $x$ \u202eabc\x00\n%{y}'
 )
-PLOTS = ["plot_tree", "plot_map", "plot_levels"]
+PLOTS = ["plot_tree", "plot_map"]
 
 
 @pytest.fixture(scope="module")
@@ -134,31 +134,11 @@ def test_parents_without_a_colour_are_counted(stored, monkeypatch):
     assert "sample" in few.layout.title.text
 
 
-@pytest.mark.parametrize("hierarchy", HIERARCHIES)
-def test_levels_are_those_of_info(stored, hierarchy):
-    index, nodes = stored[hierarchy]
-    sizes, tokens, children = index.plot_levels().data
-    levels = index.info()["levels"]
-    assert [*sizes.x] == [each["nodes"] for each in levels]
-    assert [*tokens.x] == [each["tokens"] for each in levels]
-    assert children.x[0] is None
-    for each in levels[1:]:
-        of = [len(n.child_nodes or ()) for n in nodes.values() if record(n).level == each["level"]]
-        if of:
-            assert children.x[each["level"]] == pytest.approx(sum(of) / len(of))
-            assert str(max(of)) in children.text[each["level"]]
-
-
 def test_text_is_shown_as_it_is(tmp_path):
     folder = tmp_path / "<b>index<b>"
     texts = [f"{HOSTILE} {word}. " * 3 for word in ("bridge", "river", "tower")]
     index = built(folder, *texts, title=HOSTILE)
-    report = {
-        "part": HOSTILE,
-        "against": HOSTILE,
-        "rows": [row(HOSTILE, data=HOSTILE, kind=HOSTILE, measure=HOSTILE)],
-    }
-    figures = [getattr(index, name)() for name in PLOTS] + [index.plot_evaluation(report)]
+    figures = [getattr(index, name)() for name in PLOTS]
     for figure in figures:
         for text in strings(figure.to_dict()):
             own = text.replace("<br>", "").replace("<b>", "").replace("</b>", "")
@@ -173,7 +153,6 @@ def test_an_index_of_one_chunk(tmp_path):
     index = built(tmp_path, "A bridge was closed.")
     assert [*index.plot_tree().data[0].values] == [1] * len(index.plot_tree().data[0].ids)
     assert sum(len(trace.x) for trace in index.plot_map().data) == 1
-    assert index.plot_levels().data[0].x[0] == 1
 
 
 @pytest.mark.parametrize("plot", PLOTS)
@@ -196,59 +175,14 @@ def test_what_does_not_exist_is_named(stored):
         index.plot_tree(max_nodes=0)
     with pytest.raises(InputError, match="max_chunks must be"):
         index.plot_map(max_chunks=0)
-    with pytest.raises(InputError, match="The report has no figures"):
-        index.plot_evaluation({"rows": [], "against": "dense"})
 
 
 def test_plotly_is_asked_for_in_one_sentence(stored, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly", None)
     index, _ = stored[SemanticHierarchy]
-    for plot in (*(getattr(index, name) for name in PLOTS), lambda: index.plot_evaluation({})):
+    for plot in (getattr(index, name) for name in PLOTS):
         with pytest.raises(InputError, match=r"^Figures need `pip install 'hierindex\[plot\]'`\.$"):
             plot()
-
-
-def row(way, mean=0.5, apart=None, *, data="set", kind="", measure="hit@1", budget=None):
-    low, high = mean - 0.1, mean + 0.1
-    difference = dict.fromkeys(("difference", "difference_low", "difference_high"))
-    if apart is not None:
-        difference = dict(zip(difference, (sum(apart) / 2, *apart), strict=True))
-    return {
-        "data": data,
-        "kind": kind,
-        "measure": measure,
-        "budget": budget,
-        "way": way,
-        "questions": 10,
-        "groups": 5,
-        "mean": mean,
-        "low": low,
-        "high": high,
-        **difference,
-    }
-
-
-def test_an_evaluation_shows_means_intervals_and_what_is_beyond_chance():
-    rows = [
-        row("dense"),
-        row("better", 0.7, (0.1, 0.3)),
-        row("worse", 0.3, (-0.3, -0.1)),
-        row("alike", 0.52, (-0.1, 0.14)),
-        row("dense", measure="held", budget=500),
-        row("dense", data="other"),
-    ]
-    figure = evaluation.plot_evaluation({"part": "all", "against": "dense", "rows": rows})
-    first, *others = figure.data
-    assert len(others) == 2
-    assert [*first.y] == ["dense", "better", "worse", "alike"]
-    assert [*first.x] == [0.5, 0.7, 0.3, 0.52]
-    assert [*first.error_x.array] == pytest.approx([0.1] * 4)
-    grey, blue, orange, other = first.marker.color
-    assert (blue, orange) == (evaluation.BETTER, evaluation.WORSE)
-    assert grey == other not in (blue, orange)
-    titles = [each.text for each in figure.layout.annotations]
-    assert titles == ["set<br>hit@1", "set<br>held at 500 tokens", "other<br>hit@1"]
-    assert "dense" in figure.layout.title.subtitle.text
 
 
 @pytest.mark.parametrize(
