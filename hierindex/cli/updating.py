@@ -57,10 +57,13 @@ def update(
     with shown_progress() as progress:
         given = {"progress": progress, **models}
         if dry_run:
-            print_estimate(opened.estimate_update(sources or None, **given), settings, as_json)
+            estimate = opened.estimate_update(sources or None, **given)
         else:
             report = opened.update(sources or None, purge=purge, **given)
-            _print(report, timings, as_json)
+    if dry_run:
+        print_estimate(estimate, settings, as_json)
+    else:
+        _print(report, timings, as_json)
 
 
 @options.with_settings(FLAGS)
@@ -91,15 +94,21 @@ def delete(
     with shown_progress() as progress:
         given = {"progress": progress, **models}
         if dry_run:
-            print_estimate(opened.estimate_update(delete=documents, **given), settings, as_json)
-            what = "Earlier generations would be removed with the deleted text."
+            estimate = opened.estimate_update(delete=documents, **given)
         else:
-            _print(opened.delete(*documents, **given), timings, as_json)
-            what = "Earlier generations were removed with the deleted text."
-        if not as_json:
-            typer.echo(
-                wrapped(f"{what} Files that still exist stay out until they are named as SOURCE.")
+            report = opened.delete(*documents, **given)
+    if dry_run:
+        print_estimate(estimate, settings, as_json)
+    else:
+        _print(report, timings, as_json)
+    if not as_json:
+        removed = "would be" if dry_run else "were"
+        typer.echo(
+            wrapped(
+                f"Earlier generations {removed} removed with the deleted text. Files that still "
+                "exist stay out until they are named as SOURCE."
             )
+        )
 
 
 def _print(report: "BuildReport", timings: bool, as_json: bool) -> None:

@@ -1,8 +1,12 @@
 """What is printed on a terminal of 80 columns, and where there is none."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
+from contextlib import suppress
 
 import pytest
 from cli.conftest import LONG
@@ -109,3 +113,52 @@ def test_no_colour_where_none_is_wanted(folder, run, terminal, monkeypatch, vari
     status, out, err = run(*line)
     assert status == 0
     assert "\x1b" not in out + err
+
+
+def left_on_screen(written: str) -> list[str]:
+    """The lines that a terminal shows in the end; its cursor moves up, and lines are erased."""
+    lines, row = [""], 0
+    for piece in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|\n|[^\x1b\n]+", written):
+        if up := re.fullmatch(r"\x1b\[(\d+)A", piece):
+            row -= int(up[1])
+        elif piece == "\x1b[2K":
+            lines[row] = ""
+        elif piece == "\n":
+            row += 1
+            lines += [""] * (row == len(lines))
+        elif not piece.startswith("\x1b"):
+            kept, *instead = piece.split("\r")  # all that follows writes the line from its start
+            lines[row] = instead[-1] or lines[row] + kept if instead else lines[row] + kept
+    return lines
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no pseudo-terminals")
+@pytest.mark.parametrize(
+    ("command", "first", "last"),
+    [
+        ("update more-docs", "Generation 3: 1 document added", r"0 +6 +\d+"),
+        (f"delete {LONG}", "Generation 3: 1 document removed", r"named\sas\sSOURCE\."),
+        (f"delete {LONG} --dry-run", "1 document removed", r"named\sas\sSOURCE\."),
+    ],
+)
+def test_a_result_stays_on_the_terminal_without_the_bars(command, first, last, folder) -> None:
+    import pty
+
+    line = ["hierindex", *command.split(), "--index", "my-index"]
+    code = f"import sys; sys.argv = {line}; from hierindex.cli.app import main; main()"
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "120", "TERM": "xterm"}
+    written = b""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    ):
+        os.close(theirs)
+        with suppress(OSError):  # which Linux raises at the end
+            while piece := os.read(ours, 65536):
+                written += piece
+    os.close(ours)
+    assert "━" in written.decode()
+    shown = "\n".join(left_on_screen(written.decode().replace("\r\n", "\n"))).strip()
+    assert "━" not in shown
+    assert shown.startswith(first)
+    assert re.search(f"{last}$", shown)
