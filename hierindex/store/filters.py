@@ -20,7 +20,7 @@ NOT = FilterCondition.NOT
 Filter = MetadataFilter | MetadataFilters
 MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
 PREFIX = "hierindex_"  # of our keys; every other one is a user's metadata
-COLUMNS = ("id", "kind", "level", "level_max", "grounding", "whole_document")
+COLUMNS = ("id", "kind", "level", "level_max", "source_similarity", "whole_document")
 OF_NODE = tuple(PREFIX + column for column in COLUMNS)
 """Keys that refer to the node itself; all others refer to the chunks under it."""
 DOCUMENTS = PREFIX + "documents"
@@ -48,8 +48,8 @@ def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def columns_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row's values of the keys `OF_NODE`."""
-    grounding = row["grounding"] if row["grounding"] >= 0 else None
-    values = {**row, "grounding": grounding}
+    similarity = row["source_similarity"] if row["source_similarity"] >= 0 else None
+    values = {**row, "source_similarity": similarity}
     return {PREFIX + column: values[column] for column in COLUMNS}
 
 

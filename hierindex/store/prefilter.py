@@ -17,7 +17,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 
-from hierindex.record import GROUNDING
+from hierindex.record import SOURCE_SIMILARITY
 from hierindex.store.filters import DOCUMENTS, OPPOSITE, PREFIX, asks_for_member
 from hierindex.store.hashed_metadata import has_any, hash_entry, hash_text
 
@@ -146,9 +146,9 @@ def prefilter(filters: MetadataFilters | None) -> Prefilter:
 
 def _of_one(f: MetadataFilter) -> Prefilter:
     column = f.key.removeprefix(PREFIX)
-    if column == f.key or column not in (*TYPE_OF, GROUNDING):
+    if column == f.key or column not in (*TYPE_OF, SOURCE_SIMILARITY):
         return _keyed(f)
-    return _grounded(f) if column == GROUNDING else _scalar(f, column)
+    return _similar(f) if column == SOURCE_SIMILARITY else _scalar(f, column)
 
 
 def _scalar(f: MetadataFilter, column: str) -> Prefilter:
@@ -172,14 +172,14 @@ def _scalar(f: MetadataFilter, column: str) -> Prefilter:
     return ANYTHING
 
 
-def _grounded(f: MetadataFilter) -> Prefilter:
+def _similar(f: MetadataFilter) -> Prefilter:
     from lancedb.expr import col, lit
 
     if f.operator not in RANGES or not isinstance(f.value, int | float):
         return ANYTHING
     if not math.isfinite(f.value):
         return ANYTHING
-    column = col(GROUNDING)
+    column = col(SOURCE_SIMILARITY)
     within = getattr(column, COMPARED[f.operator])(lit(float(f.value)))
     return _typed(within & (column >= lit(0.0)))  # -1 means none
 

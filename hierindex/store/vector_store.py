@@ -65,7 +65,7 @@ class HierarchyStore(GenerationStore):
     chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one
     passing chunk is enough. Keys that begin with `hierindex_` are not metadata: `hierindex_id`,
     `hierindex_kind`, `hierindex_level`, `hierindex_level_max` (a node belongs to every cut from
-    its level to this one) and `hierindex_grounding` refer to the node itself,
+    its level to this one) and `hierindex_source_similarity` refer to the node itself,
     `hierindex_documents` to a chunk's documents, and `hierindex_whole_document` to the document
     whose chunks are exactly those under a node. `documents` is short for `hierindex_documents`
     unless a chunk has metadata of that name. A condition on a key that no node has matches

@@ -53,7 +53,7 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
     assert refusal(store, "autor", "zzz") == (
         "No chunk has the key 'autor'; the nearest is author; there are author, shelf, "
         "level, metadata.x, hierindex_documents, hierindex_id, hierindex_kind, hierindex_level, "
-        "hierindex_level_max, hierindex_grounding, hierindex_whole_document."
+        "hierindex_level_max, hierindex_source_similarity, hierindex_whole_document."
     )
     assert "'zzz'; there are author" in refusal(store, "zzz", "author")
     with pytest.warns(UserWarning, match="now has 2 roots"):
