@@ -22,8 +22,8 @@ CHANNELS = re.compile(  # of gpt-oss
 UNCERTAIN = re.compile(r"(?:\A\s*)?(?:<[/|\w]{,12})?\Z")  # may be the beginning of a tag
 # Of thoughts whose first tag a chat template has written.
 BEGINNINGS = (
-    "okay|ok,|alright|hmm|let me|let's|the user|the question|we need|we have|we are|i need"
-    "|i should|so,|so the|first,|analysis|好|嗯|首先|用户|我们"
+    "okay|ok,|alright|hmm|well,|let me|let's|let us|the user|the question|the passage|we |i |i'"
+    "|so,|so the|first,|now,|looking at|to answer|analysis|好|嗯|首先|用户|我们"
 ).split("|")
 
 
@@ -67,7 +67,7 @@ class Stream:
         """Return a chunk with what its delta adds to the answer."""
         self.reply += delta
         answer = UNCERTAIN.sub("", answer_in(self.reply, self.prompt))
-        begins = answer[:20].lower()
+        begins = answer.lstrip()[:20].lower()
         is_held = self.reply.startswith(answer) and any(
             begins.startswith(each) or each.startswith(begins) for each in BEGINNINGS
         )
@@ -78,8 +78,11 @@ class Stream:
         return self._with(chunk, answer_in(self.reply, self.prompt))
 
     def _with(self, chunk: R, answer: str) -> R:
-        said, self.answer = self.answer, answer
-        return with_answer(chunk, answer, answer[len(said) if answer.startswith(said) else 0 :])
+        said = self.answer
+        if not said.startswith(answer):
+            self.answer = answer
+        added = self.answer[len(said) :] if self.answer.startswith(said) else answer
+        return with_answer(chunk, self.answer, added)
 
 
 def with_answer(response: R, answer: str, delta: str | None = None) -> R:

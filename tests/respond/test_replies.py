@@ -77,6 +77,15 @@ def test_no_mode_answers_with_a_thought(index, plain, mode, thought):
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("thought", THOUGHTS.values(), ids=THOUGHTS)
+def test_no_way_of_asking_shows_a_thought(retriever, embed_model, way, thought):
+    with serve(lambda prompt: thought + SAID, cut=list) as server:
+        answer, calls = ask(server, retriever, embed_model, way, response_mode="compact")
+    assert answer == SAID
+    assert [call.completion for call in calls.made] == [thought + SAID]
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("message", PARTS.values(), ids=PARTS)
 def test_content_may_be_a_list_and_reasoning_a_field(retriever, embed_model, way, message):
     with serve(lambda prompt: SAID, message=message) as server:
@@ -118,7 +127,7 @@ REPLIES = st.lists(
 @settings(max_examples=60, deadline=None)
 def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
     """Except for a thought that a template has begun and that begins as no thought does."""
-    if "</" in reply and not reply.startswith(("<", "Okay", "Hm", "\n")):
+    if "</" in reply and not re.match(r"\s*(<\w+>|<\||analysisThe|Okay)", reply):
         reply = f"Okay, {reply}"
     with serve(lambda prompt: reply, cut=lambda text: pieces_of(text, cuts)) as server:
         llm = served(llm_of(server))
