@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -121,6 +121,7 @@ class Retrieved:
     nodes: list[NodeWithScore]
     scores: dict[str, float]
     seconds: dict[str, float]
+    embed_model: BaseEmbedding
 
     @property
     def why(self) -> str | None:
@@ -129,7 +130,9 @@ class Retrieved:
 
     def sources(self, nodes: Sequence[NodeWithScore]) -> list[Source]:
         """Convert nodes, of these or others, to sources of an answer."""
-        return [source_of(node, self.scores.get(node.node_id)) for node in nodes]
+        others = [node for node in nodes if node.node_id not in self.scores]
+        known = self.scores | wait_for(scores(self.query, others, self.embed_model))
+        return [source_of(node, known.get(node.node_id)) for node in nodes]
 
 
 @on_newest
@@ -152,7 +155,7 @@ def retrieved(question: str, retriever: BaseRetriever, embed_model: BaseEmbeddin
     with watch("search"):
         nodes = retriever.retrieve(query)
         evidence = wait_for(scores(query, nodes, embed_model))
-    return Retrieved(query, nodes, evidence, _seconds(watch))
+    return Retrieved(query, nodes, evidence, _seconds(watch), embed_model)
 
 
 def answered(
@@ -177,7 +180,7 @@ def answered(
     name = "" if llm is None else f"LLM {llm.metadata.model_name!r}"
     with watch("respond"), _llama_index_errors(name, _form_of(engine, llm)):
         response = engine.synthesize(found.query, found.nodes)
-        pieces = _pieces(response) if found.nodes else [no_answer(engine.retriever)]
+        pieces = _pieces(response) if response.source_nodes else [no_answer(engine.retriever)]
         text = "".join(_shown(pieces, show))
     check_said(name, calls.made)
     metadata = response.metadata or {}
@@ -190,7 +193,7 @@ def answered(
         sources=found.sources(response.source_nodes),
         usage=calls.usage,
         seconds={**found.seconds, **_seconds(watch)},
-        why=found.why,
+        why=replace(found, nodes=response.source_nodes).why or found.why,
         score=metadata.get(SCORE),
         best=metadata.get(BEST) or None,
         refused=refused,

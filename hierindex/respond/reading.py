@@ -1,5 +1,6 @@
 """A query engine whose synthesizer reads nodes as numbered passages in reading order."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from hierindex.respond.cited import CitationCheck
 from hierindex.respond.extractive_synthesizer import REFUSED, no_answer
 from hierindex.respond.numbered import Passages
 from hierindex.retrieve.context import in_reading_order
+from hierindex.retrieve.retriever import HierarchyRetriever
 
 
 class ReadingOrderEngine(RetrieverQueryEngine):
@@ -55,7 +57,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response = super().synthesize(query_bundle, read, additional_source_nodes)
         if self._citations and passages:
             self._citations.add_to(response, passages, query_bundle.query_str)
-        return self._finished(response, nodes, additional_source_nodes)
+        return self._finished(query_bundle, response, nodes, additional_source_nodes)
 
     async def asynthesize(
         self,
@@ -68,7 +70,8 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response = await super().asynthesize(query_bundle, read, additional_source_nodes)
         if self._citations and passages:
             await self._citations.aadd_to(response, passages, query_bundle.query_str)
-        return self._finished(response, nodes, additional_source_nodes)
+        rest = nodes, additional_source_nodes
+        return await asyncio.to_thread(self._finished, query_bundle, response, *rest)
 
     def with_retriever(self, retriever: BaseRetriever) -> "ReadingOrderEngine":
         """Return an engine with another retriever."""
@@ -91,6 +94,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
 
     def _finished(
         self,
+        query: QueryBundle,
         response: RESPONSE_TYPE,
         nodes: Sequence[NodeWithScore],
         additional: Sequence[NodeWithScore] | None,
@@ -99,6 +103,20 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response.source_nodes = [*nodes, *(additional or ())]
         if isinstance(response, Response) and (response.metadata or {}).get(REFUSED):
             response.response = no_answer(self.retriever)
+            return self._of_others(query) or response
+        return response
+
+    def _of_others(self, query: QueryBundle) -> Response | None:
+        """Answer from other documents than the question names, if it does, and say so."""
+        if not isinstance(self.retriever, HierarchyRetriever):
+            return None
+        nodes = self.with_retriever(self.retriever.others()).retrieve(query)
+        response = super().synthesize(query, self._read(nodes)[1])
+        if not isinstance(response, Response) or (response.metadata or {}).get(REFUSED, True):
+            return None
+        said = getattr(nodes[0], "why", "").partition(": ")[2]
+        response.response = f"{said}; other documents have:\n\n{response.response}"
+        response.source_nodes = nodes
         return response
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:

@@ -1,4 +1,4 @@
-"""The choice of an outline for a question about the whole, or about documents that it names."""
+"""The choice of an outline for a question about the whole, and of documents that it names."""
 
 import asyncio
 import math
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
 
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.failures import named_errors
@@ -17,7 +18,7 @@ from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
 from hierindex.retrieve.levels import Level, check_levels, cut_of
 from hierindex.retrieve.named import named
 from hierindex.retrieve.outline import outline
-from hierindex.retrieve.question import CANDIDATES, Search
+from hierindex.retrieve.question import CANDIDATES, Part, Search, of_documents
 
 READS = "the question reads like one about the whole"
 
@@ -25,8 +26,8 @@ READS = "the question reads like one about the whole"
 class Choice(NamedTuple):
     """Whether an outline answers a question, or else chunks, and the reason.
 
-    `documents` are the ids of those that the outline is of; None for all. It is empty if there are
-    none of them.
+    `documents` are the ids of those that the outline or the chunks are of; None for all. It is
+    empty if there are none of them.
     """
 
     outline: bool
@@ -50,7 +51,7 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
         Of an outline; by default all.
     """
     where = f"level {', '.join(map(str, levels))}" if levels else "all levels"
-    documents, rest, unknown = await named(search.question, search.snapshot)
+    documents, rest, unknown, files = await named(search.question, search.snapshot)
     if documents:
         with named_errors(model):
             vector = await asyncio.to_thread(model.get_query_embedding, rest)
@@ -66,7 +67,19 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
     said = READS.replace("reads", "does not read")
     if math.isnan(score):
         said = "the embedding model does not tell questions about the whole from others"
-    return Choice(False, f"the chunks by {search.by}: {said}")
+    of = f" of {', '.join(files)}, which the question names," if files else ""
+    return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
+
+
+def narrowed(search: Search, choice: Choice, *, others: bool) -> tuple[Search, Choice]:
+    """Restrict a search to the documents of a choice, or to others, and say so."""
+    documents = choice.documents or ()
+    part: Part = of_documents(documents)
+    if others:
+        part = MetadataFilters(filters=[part], condition=FilterCondition.NOT)
+        of = f"{', '.join(documents)}{' that passes the filters' if search.filters else ''}"
+        choice = Choice(False, f"the chunks of other documents: Nothing in {of} answers this")
+    return replace(search, filters=search.filters_within(part)), choice
 
 
 async def _about_the_whole(embedding: Sequence[float], model: BaseEmbedding) -> AboutTheWhole:

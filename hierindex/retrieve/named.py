@@ -28,6 +28,7 @@ POSSESSIVE = "'s", "\u2019s"  # after a name that is not a document's
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 # A path whose last part has a suffix, but no address, and no abbreviation such as "e.g.".
 FILE = re.compile(r"(?<![\w@:./-])(?=[\w./-]*\w\w)[\w./-]*\w\.[^\W\d_]\w{0,7}(?!\w)")
+ID = re.compile(r"^\S*[\d_./]\S*$")  # no word and no title
 ZEROS = re.compile(r"^0+(?=\d)")
 # Words of questions about the whole, which alone are no name.
 ORDINARY = (
@@ -44,12 +45,14 @@ BETWEEN, UNSPACED = r"[^\pL\pN]+", r"([\x{3040}-\x{30ff}\x{3400}-\x{9fff}])"
 class Named(NamedTuple):
     """The documents that a question names, and the question with "it" in place of their names.
 
-    `unknown` are the names of files in the question that no document has.
+    `unknown` are the names of files in the question that no document has. `files` are the
+    documents that it names by a file name with its suffix, or by an id with a number or "_".
     """
 
     documents: tuple[str, ...]
     question: str
     unknown: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 async def named(question: str, snapshot: TableSnapshot) -> Named:
@@ -83,21 +86,23 @@ def named_in(question: str, documents: Mapping[str, Sequence[str]]) -> Named:
     Examples
     --------
     >>> documents = {"chapter 3 md": ["b/chapter-03.md"], "overview": ["overview.md"]}
-    >>> named_in("Give an overview of chapter-03.md.", documents)
-    Named(documents=('b/chapter-03.md',), question='Give an overview of it.', unknown=())
+    >>> found = named_in("Give an overview of chapter-03.md.", documents)
+    >>> found.files, found.question
+    (('b/chapter-03.md',), 'Give an overview of it.')
     >>> named_in("Give an overview of chapter-04.md.", documents).unknown
     ('chapter-04.md',)
     """
-    found, rest, at = dict[str, None](), list[str](), 0
+    found, rest, at = dict[str, bool](), list[str](), 0  # found: whether by a file name or id
     for start, stop, form in _forms(question):
         if start >= at and form in documents and _is_name(question, start, stop):
-            found |= dict.fromkeys(documents[form])
+            found |= {each: _is_file(question[start:stop], each) for each in documents[form]}
             rest += [question[at:start], INSTEAD]
             at = stop
     rest.append(question[at:])
-    files = (file for between_names in rest[::2] for file in FILE.findall(between_names))
-    unknown = dict.fromkeys(file for file in files if _form(WORD.findall(file)) not in documents)
-    return Named(tuple(found)[:MOST], "".join(rest), tuple(unknown))
+    others = (file for between_names in rest[::2] for file in FILE.findall(between_names))
+    unknown = dict.fromkeys(file for file in others if _form(WORD.findall(file)) not in documents)
+    files = [document for document in found if found[document]][:MOST]
+    return Named(tuple(found)[:MOST], "".join(rest), tuple(unknown), tuple(files))
 
 
 async def unknown_names(question: str, snapshot: TableSnapshot) -> dict[str, list[str]]:
@@ -169,6 +174,12 @@ def _forms(question: str) -> Iterator[tuple[int, int, str]]:
 def _form(words: Sequence[str]) -> str:
     """Return words in the form of `names_of_documents`."""
     return " ".join(ZEROS.sub("", word.lower()) for word in words)
+
+
+def _is_file(name: str, document: str) -> bool:
+    """Return whether a name is one of a file, or an id that is no word and no title."""
+    pattern = ID if name.lower() == document.lower() else FILE
+    return pattern.search(name) is not None
 
 
 def _is_name(question: str, start: int, stop: int) -> bool:

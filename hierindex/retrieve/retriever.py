@@ -17,7 +17,7 @@ from hierindex.embed.failures import named_errors
 from hierindex.embed.load import load_reranker
 from hierindex.embed.model_identity import check_same_model
 from hierindex.errors import InputError
-from hierindex.retrieve.auto import Choice, choose, outlined, why_and_shares
+from hierindex.retrieve.auto import Choice, choose, narrowed, outlined, why_and_shares
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
@@ -55,7 +55,8 @@ class HierarchyRetriever(BaseRetriever):
     mode : {"auto", "collapsed", "level", "traversal", "document"}, optional
         What to search: "auto", the chunks, unless the question is about the whole, or about
         documents that it names, which an outline of them answers (`by`, `merge`, `mmr` and
-        `rerank` do not change it); "collapsed", all levels; "level", the nodes at `level`;
+        `rerank` do not change it), and only those of documents that the question names by file
+        name or id; "collapsed", all levels; "level", the nodes at `level`;
         "traversal", those under the best nodes above, from the roots down; "document", the chunks
         of the documents with the best summaries. By default "auto", or if `level` is given,
         "level", where above the chunks an outline of this level answers such questions.
@@ -158,6 +159,7 @@ class HierarchyRetriever(BaseRetriever):
         self.mode: Mode = mode or ("level" if levels else "auto")
         require(self.mode in MODES, "mode", f"one of {', '.join(MODES)}", mode)
         check_mode(self.mode, levels)
+        self._others = False
         self._may_outline = mode in (None, "auto") and levels != (0,)
         self._by: By = by or ("context" if self.mode == "auto" else "dense")
         require(self._by in BY, "by", f"one of {', '.join(BY)}", by)
@@ -201,6 +203,12 @@ class HierarchyRetriever(BaseRetriever):
         if filters and filters.filters:
             narrow.filters = MetadataFilters(filters=[f for f in (self.filters, filters) if f])
         return narrow
+
+    def others(self) -> Self:
+        """Return a retriever of other documents than a question names; if of none, of nothing."""
+        retriever = copy(self)
+        retriever._others = True
+        return retriever
 
     @on_newest
     async def check_budget(self) -> None:
@@ -267,6 +275,10 @@ class HierarchyRetriever(BaseRetriever):
                 found = await outlined(search, choice, self.levels, budget, self._top_k)
                 return selected(found, self._top_k, self._token_budget), choice
             choice = None if self.levels else choice
+        if choice and choice.documents:
+            search, choice = narrowed(search, choice, others=self._others)
+        elif self._others:
+            return [], None
         found = await self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)

@@ -262,9 +262,10 @@ def test_a_source_has_both_scores(store, embed_model, by):
         assert source.score == round(found.scores[node.node_id], 6)
 
 
-def test_a_node_that_was_not_searched_for_keeps_its_score():
+def test_a_node_that_was_not_searched_for_keeps_its_score(embed_model):
     node = NodeWithScore(node=TextNode(text="The pump failed."), score=0.7)
-    source = Retrieved(QueryBundle(QUESTION), [node], {}, {}).sources([node])[0]
+    found = Retrieved(QueryBundle(QUESTION), [node], {}, {}, embed_model)
+    source = found.sources([node])[0]
     assert source.score == source.raw_score == 0.7
 
 

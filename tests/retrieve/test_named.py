@@ -3,6 +3,7 @@
 from functools import cache
 
 import pytest
+from llama_index.core.llms import MockLLM
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex import HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
@@ -39,7 +40,7 @@ NAMES = {
     ],
 )
 def test_names_are_found_in_questions(question, documents, rest):
-    assert named_in(question, NAMES) == (tuple(documents), rest, ())
+    assert named_in(question, NAMES)[:3] == (tuple(documents), rest, ())
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_names_are_found_in_questions(question, documents, rest):
     ],
 )
 def test_other_words_are_no_names(question):
-    assert named_in(question, NAMES) == ((), question, ())
+    assert named_in(question, NAMES) == ((), question, (), ())
 
 
 @pytest.mark.parametrize(
@@ -207,3 +208,113 @@ def test_titles_are_names(tmp_path):
 def test_a_tree_without_summaries_of_documents_has_their_names(folder, tmp_path):
     index = build(folder, tmp_path / "index", RaptorHierarchy)
     assert told(index.ask("What is ES2009a.txt about?")) == {"ES2009a.txt"}
+
+
+STATION = {
+    "tm-tm.pdf.txt": "The lamp of the station burns oil. The keeper fills it at seven.",
+    "manual.md": "The lamp of the station burns gas, and this lamp has burned gas since 1910.",
+    "quay.md": "The ferry leaves at eight from the northern quay. The fare is forty crowns.",
+    "INV_7.md": "The invoice of the glazier is forty crowns for a pane of glass.",
+}
+
+
+@pytest.fixture(scope="module")
+def station(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("station")
+    for name, text in STATION.items():
+        (folder / name).write_text(text)
+    return HierarchicalIndex.build(folder, tmp_path_factory.mktemp("index"))
+
+
+def searched(answer):
+    return {c["document"] for source in answer.sources for c in source.citations}
+
+
+@pytest.mark.parametrize(
+    ("question", "documents", "said"),
+    [
+        ("According to tm-tm.pdf.txt, what does the lamp burn?", ["tm-tm.pdf.txt"], "burns oil"),
+        ("What does the lamp burn by manual.md?", ["manual.md"], "burns gas"),
+        (
+            "What do quay.md and manual.md say about the fare of the ferry?",
+            ["manual.md", "quay.md"],
+            "The fare is forty crowns.",
+        ),
+    ],
+)
+def test_a_question_that_names_files_is_answered_from_them_alone(
+    station, question, documents, said
+):
+    answer = station.ask(question)
+    assert searched(answer) == {*documents}
+    assert said in answer.answer
+    assert answer.why.startswith("the chunks of ")
+    assert ", which the question names, " in answer.why
+
+
+@pytest.mark.parametrize("ask", ["ask", "query", "aquery"])
+def test_a_named_document_without_an_answer_is_said_to_have_none_before_others(station, ask):
+    question = "According to quay.md, what does the lamp of the station burn?"
+    if ask == "ask":
+        answer = station.ask(question)
+        assert answer.why == "the chunks of other documents: Nothing in quay.md answers this"
+        assert all(0 <= source.score <= 1 for source in answer.sources)
+        assert not answer.refused
+        text, found = answer.answer, searched(answer)
+    else:
+        engine = station.as_query_engine()
+        response = getattr(engine, ask)(question)
+        response = wait_for(response) if ask == "aquery" else response
+        text = str(response)
+        found = {node.citations[0].document for node in response.source_nodes}
+    assert text.startswith("Nothing in quay.md answers this; other documents have:\n\nThe lamp ")
+    assert found == {*STATION} - {"quay.md"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What does the manual say about what the lamp burns?",
+        "What does the lamp burn by other.pdf?",
+        "What does the lamp at the quay burn?",
+    ],
+)
+def test_words_of_a_title_and_names_of_no_document_restrict_nothing(station, question):
+    answer = station.ask(question)
+    assert {"tm-tm.pdf.txt", "manual.md"} <= searched(answer)
+    assert answer.why.startswith("the chunks by context: ")
+
+
+def test_filters_may_leave_out_the_document_that_is_named(station):
+    other = MetadataFilters(filters=[MetadataFilter(key="file_name", value="manual.md")])
+    answer = station.ask("What does the lamp of the station burn in quay.md?", filters=other)
+    assert searched(answer) == {"manual.md"}
+    said = "Nothing in quay.md that passes the filters answers this; other documents have:"
+    assert answer.answer.startswith(said)
+
+
+def test_what_no_document_answers_is_refused_although_one_is_named(station):
+    answer = station.ask("According to quay.md, who won the chess cup of Oslo?")
+    assert answer.refused
+    assert answer.answer == "Nothing in the index answers this."
+
+
+def test_another_mode_searches_all(station):
+    found = station.as_retriever(level=0).retrieve("What does the lamp burn by manual.md?")
+    assert len(found) == len(STATION)
+
+
+def test_a_model_reads_the_document_that_is_named(station):
+    llm = MockLLM(max_tokens=5)
+    answer = station.ask("According to tm-tm.pdf.txt, what does the lamp burn?", llm=llm)
+    assert searched(answer) == {"tm-tm.pdf.txt"}
+    [call] = answer.calls
+    assert "burns oil" in call.prompt
+    assert "burns gas" not in call.prompt
+
+
+def test_ids_are_names_unless_they_are_words():
+    documents = {"inv 7": ["INV-7"], "kenya": ["Kenya"], "black death": ["Black death"]}
+    question = "What do INV-7, Kenya and Black death say?"
+    assert named_in(question, documents).files == ("INV-7",)
+    assert len(named_in(question, documents).documents) == 3
