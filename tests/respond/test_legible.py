@@ -201,9 +201,9 @@ def test_what_is_no_sentence_but_has_content_is_quoted(text):
     assert own(f"{text}\n\nThe keeper slept all night.") == [text, "The keeper slept all night."]
 
 
-@pytest.mark.parametrize("n", [3, 30])
-def test_plain_lines_are_quoted_by_line_unless_they_are_few(n):
-    lines = [f"pump {i} stopped at {i}.30 by ada" for i in range(n)]
+@pytest.mark.parametrize(("n", "end"), [(3, ""), (30, ""), (30, ".")])
+def test_plain_lines_are_quoted_by_line_unless_they_are_few(n, end):
+    lines = [f"pump {i} stopped at {i}.30 by ada{end}" for i in range(n)]
     assert own("\n".join(lines)) == (["\n".join(lines)] if n == 3 else lines)
 
 
