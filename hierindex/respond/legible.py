@@ -21,8 +21,9 @@ ITEM = re.compile(rf"\s*{ITEM_MARK}\s")
 MARKED = re.compile(rf"\s*(?:{ITEM_MARK}|#{{1,6}})\s")  # an item or a heading
 ROW = re.compile(r"\s*[|+]|\s*\S[^\t\n]*\t")
 RULE = re.compile(r"[\s|:+=`~-]*")  # below the head of a table, or around code
-LAYOUT = re.compile(  # commands of LaTeX
+LAYOUT = re.compile(  # commands of LaTeX, and lines of an index of names
     r"(?:\\(?:begin|caption|centering|end|includegraphics|label)\b[^\n]*\s*)+"
+    r"|.*\bVol\.\s\w+,\sp+\.\s?\d[\d, -]*\.?"
 )
 ANNOUNCES = (":", "\uff1a")
 END = re.compile(  # the marks of many scripts, with closing marks and notes; Thai and Lao have none
@@ -30,7 +31,9 @@ END = re.compile(  # the marks of many scripts, with closing marks and notes; Th
     r"|(?<=[\u0386-\u03ff]);)"
     r"(?:[\"'*_`)\]>\u00ab\u00bb\u2018-\u201d\u300b\u300d\u300f\uff09\u00b9\u00b2\u00b3]|\[\^?\d+\])*$"
 )
-LINK = re.compile(r"!?\[[^\]]*\]\([^)\s]*\)|<?\w+://\S+")
+REFERENCE = re.compile(  # links, notes and places in brackets
+    r"!?\[[^\]]*\](?:\([^)\s]*\))?|\([^()]*[^().!?]\)|<?\w+://\S+"
+)
 LEADER = re.compile(  # dots, to a page or a price
     r"(?<!\.)(?<!\.\s)(?:\.{4,}|\.?(?:\s\.){4,})\s*(\S*)$", re.MULTILINE
 )
@@ -211,9 +214,10 @@ def _read(
 def _says(text: str, after: str, *, is_part: bool) -> bool:
     """Return whether a text says something without the one after it.
 
-    Headings, links and what announces others do not; `is_part` tells items and lines of lists.
+    Headings, links and notes do not, nor does what announces others; `is_part` tells items and
+    lines of lists.
     """
-    n_words = len(tokens(LINK.sub("", ITEM.sub("", text, count=1))))
+    n_words = len(tokens(REFERENCE.sub("", ITEM.sub("", text, count=1))))
     is_layout = LAYOUT.fullmatch(text) or any(map(RULE.fullmatch, text.split("\n")))
     is_short = n_words < (MIN_TOKENS if END.search(text) else 2 - is_part)
     if is_short or is_layout or text.endswith(ANNOUNCES):
