@@ -21,8 +21,9 @@ ITEM = re.compile(rf"\s*{ITEM_MARK}\s")
 MARKED = re.compile(rf"\s*(?:{ITEM_MARK}|#{{1,6}})\s")  # an item or a heading
 ROW = re.compile(r"\s*[|+]|\s*\S[^\t\n]*\t")
 RULE = re.compile(r"[\s|:+=`~-]*")  # below the head of a table, or around code
-LAYOUT = re.compile(  # commands of LaTeX
+LAYOUT = re.compile(  # commands of LaTeX, and lines of an index of names
     r"(?:\\(?:begin|caption|centering|end|includegraphics|label)\b[^\n]*\s*)+"
+    r"|.*\bVol\.\s\w+,\sp+\.\s?\d[\d, -]*\.?"
 )
 ANNOUNCES = (":", "\uff1a")
 END = re.compile(  # the marks of many scripts, with closing marks and notes; Thai and Lao have none
@@ -30,7 +31,9 @@ END = re.compile(  # the marks of many scripts, with closing marks and notes; Th
     r"|(?<=[\u0386-\u03ff]);)"
     r"(?:[\"'*_`)\]>\u00ab\u00bb\u2018-\u201d\u300b\u300d\u300f\uff09\u00b9\u00b2\u00b3]|\[\^?\d+\])*$"
 )
-LINK = re.compile(r"!?\[[^\]]*\]\([^)\s]*\)|<?\w+://\S+")
+REFERENCE = re.compile(  # links, notes and places in brackets
+    r"!?\[[^\]]*\](?:\([^)\s]*\))?|\([^()]*[^().!?]\)|<?\w+://\S+"
+)
 LEADER = re.compile(  # dots, to a page or a price
     r"(?<!\.)(?<!\.\s)(?:\.{4,}|\.?(?:\s\.){4,})\s*(\S*)$", re.MULTILINE
 )
@@ -102,15 +105,14 @@ class Pool(NamedTuple):
 def _split(text: str, quotes: Sequence[Quote], child: int) -> tuple[list[Sentence], dict[int, int]]:
     """Split a text into sentences, and lists and tables of plain lines into these lines.
 
-    A few such lines are one part. Also returned is the start of the head by the start of each line.
+    A few such lines are one part. Also returned is the index of the head by that of each line; a
+    line without one is its own.
     """
     parts, heads, plain = list[Sentence](), dict[int, int](), dict(_blocks(text))
-    starts = [*plain]
-    sentences = split_sentences(text, quotes, child)
-    for (start, within), group in groupby(
-        sentences, lambda s: (starts[bisect(starts, s.at) - 1], s.within)
-    ):
-        split = [*group]
+    starts, sentences = [*plain], split_sentences(text, quotes, child)
+    blocks = groupby(sentences, lambda s: (starts[bisect(starts, s.at) - 1], s.within))
+    for (start, within), group in blocks:
+        split, head = [*group], len(parts)
         at, to = split[0].at, split[-1].to
         found = re.finditer(r"\S.*", text[at:to]) if plain[start] else ()
         lines = [(at + line.start(), at + line.end()) for line in found]
@@ -119,8 +121,8 @@ def _split(text: str, quotes: Sequence[Quote], child: int) -> tuple[list[Sentenc
             continue
         for line in lines if to - at > BLOCK else [(at, to)]:
             parts.append(Sentence(text[slice(*line)], *line, within, child))
-            is_head = _is_head(text[slice(*lines[0])], parts[-1].text)
-            heads[line[0]] = at if is_head else line[0]
+            i = len(parts) - 1
+            heads[i] = head if _is_head(parts[head].text, parts[i].text) else i
     return parts, heads
 
 
@@ -136,7 +138,9 @@ def _blocks(text: str) -> Iterator[tuple[int, bool]]:
 
 def _are_lines(lines: Sequence[str]) -> bool:
     """Return whether each line of a block stands for itself, as in a table, and is no prose."""
-    if len(lines) < 2 or END.search(lines[-1]) or lines[-1].endswith(ANNOUNCES):
+    n_numbers = sum(re.search(r"\d", line) is not None for line in lines)
+    is_ended = lines and END.search(lines[-1]) and 2 * n_numbers <= len(lines)
+    if len(lines) < 2 or is_ended or lines[-1].endswith(ANNOUNCES):
         return False
     goes_on = any(len(a) >= WRAPPED and b[0].islower() for a, b in pairwise(lines))
     return not (lines[0][0].isupper() and goes_on) and not any(map(RULE.fullmatch, lines))
@@ -164,12 +168,11 @@ def _read(
     blocks, block = split_blocks(text), Block(0, 0, prose=True)
     begins, head, announced, is_above = 0, set[int](), None, False
     before = set[int]()  # what the sentence before needs
-    index = {sentence.at: i for i, sentence in enumerate(sentences)}
     has_prices = _has_prices(text)
     for i, sentence in enumerate(sentences):
         while sentence.at >= block.to and (after := next(blocks, None)):
             block, begins = after, i
-        is_line = sentence.at in heads
+        is_line = i in heads
         if is_apart := i > 0 and _is_apart(sentence, sentences[i - 1]):
             begins, announced = i, None
         begins = i if is_line else begins
@@ -181,7 +184,7 @@ def _read(
         needs = {begins} if block.prose and _is_label(text, sentences[begins]) else set[int]()
         refers = i > 0 and REFERS.match(sentence.text.lstrip(OPENING)) is not None
         if is_line:
-            needs = {index[heads[sentence.at]]}
+            needs = {heads[i]}
         elif is_item or not block.prose:
             needs |= head if announced is None else {*head, announced}
         elif refers and not is_apart:
@@ -211,9 +214,10 @@ def _read(
 def _says(text: str, after: str, *, is_part: bool) -> bool:
     """Return whether a text says something without the one after it.
 
-    Headings, links and what announces others do not; `is_part` tells items and lines of lists.
+    Headings, links and notes do not, nor does what announces others; `is_part` tells items and
+    lines of lists.
     """
-    n_words = len(tokens(LINK.sub("", ITEM.sub("", text, count=1))))
+    n_words = len(tokens(REFERENCE.sub("", ITEM.sub("", text, count=1))))
     is_layout = LAYOUT.fullmatch(text) or any(map(RULE.fullmatch, text.split("\n")))
     is_short = n_words < (MIN_TOKENS if END.search(text) else 2 - is_part)
     if is_short or is_layout or text.endswith(ANNOUNCES):

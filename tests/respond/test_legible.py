@@ -176,6 +176,9 @@ def test_a_piece_of_code_that_is_too_long_for_a_sentence_is_not_quoted():
         "The pumps of the harbour .......... 3",
         "The parts are:",
         "1. **Pump size**.",
+        "[n 1]",
+        "(Exodus 1: 15-19)",
+        "Keeper, Ada B. Head of the harbour Vol. V, p. 561.",
         "Home | Valves | Pumps of all kinds.",
         "|---|---|",
         "\\centering\n\\label{pump}",
@@ -201,9 +204,9 @@ def test_what_is_no_sentence_but_has_content_is_quoted(text):
     assert own(f"{text}\n\nThe keeper slept all night.") == [text, "The keeper slept all night."]
 
 
-@pytest.mark.parametrize("n", [3, 30])
-def test_plain_lines_are_quoted_by_line_unless_they_are_few(n):
-    lines = [f"pump {i} stopped at {i}.30 by ada" for i in range(n)]
+@pytest.mark.parametrize(("n", "end"), [(3, ""), (30, ""), (30, ".")])
+def test_plain_lines_are_quoted_by_line_unless_they_are_few(n, end):
+    lines = [f"pump {i} stopped at {i}.30 by ada{end}" for i in range(n)]
     assert own("\n".join(lines)) == (["\n".join(lines)] if n == 3 else lines)
 
 
