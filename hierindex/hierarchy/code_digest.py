@@ -1,6 +1,8 @@
 """Digests of users' functions, equal in every process while code and values are equal."""
 
-from types import CodeType, FunctionType
+import pickle
+from functools import partial
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 from uuid import uuid4
 
@@ -8,7 +10,7 @@ from hierindex.core.identity import digest
 
 
 def code_digest(thing: Any, inside: tuple[Any, ...] = ()) -> str:
-    """Return a digest of a function's name, code, defaults and closure, or an object's values.
+    """Return a digest of a function's name, code, defaults and closure, or of an object.
 
     A class has its methods. The code of functions that are called is left out. The digest of what
     cannot be pickled differs each time.
@@ -18,8 +20,6 @@ def code_digest(thing: Any, inside: tuple[Any, ...] = ()) -> str:
     """
     parts: Any
     match thing:
-        case None | bool() | int() | float() | str() | bytes():
-            return f"{type(thing).__name__} {thing!r}"
         case set() | frozenset():  # whose order differs from process to process
             return digest(*sorted(code_digest(each, inside) for each in thing))
         case _ if any(each is thing for each in inside):  # it contains itself
@@ -29,14 +29,18 @@ def code_digest(thing: Any, inside: tuple[Any, ...] = ()) -> str:
         case CodeType():
             parts = thing.co_code, thing.co_names, thing.co_consts
         case FunctionType(__code__=code, __defaults__=defaults, __kwdefaults__=named):
-            closure = [cell.cell_contents for cell in thing.__closure__ or ()]
-            parts = thing.__module__, thing.__qualname__, code, defaults, named, closure
+            values = [*(named or {}).items(), *(c.cell_contents for c in thing.__closure__ or ())]
+            parts = thing.__module__, thing.__qualname__, code, defaults, values
+        case MethodType(__func__=function, __self__=owner):
+            parts = function, owner
+        case partial(func=function, args=values, keywords=named):
+            parts = function, values, [*named.items()]
         case type(__mro__=kinds):
             values = [value for kind in kinds for value in vars(kind).values()]
             parts = str(thing), [value for value in values if isinstance(value, FunctionType)]
         case _:
             try:
-                parts = getattr(thing, "__module__", ""), *thing.__reduce_ex__(2)
-            except TypeError:
+                return digest(pickle.dumps(thing).hex())
+            except (TypeError, AttributeError, RuntimeError, pickle.PicklingError):
                 return uuid4().hex
     return digest(*(code_digest(part, (*inside, thing)) for part in parts))

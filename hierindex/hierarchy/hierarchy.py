@@ -235,21 +235,25 @@ class Hierarchy(TransformComponent):
         return expected_trees(chunks, self._recipe(), self._summarizer)
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
-        """Return everything that determines the tree; models by name, no addresses, no keys.
+        """Return everything that determines the tree, by which a pipeline caches it.
 
-        A pipeline caches the tree by it. `shaped_by` is a digest of what `from_dict` cannot
-        restore: weights, the code of rules and the version of hierindex. It changes with each call
-        if the weights are unknown.
+        These are the `settings`, and as `shaped_by` a digest of weights, the code of rules and the
+        version of hierindex. It differs each time if the weights are unknown.
         """
         model, writer = self.embedder.embed_model, self.summarizer_name
         weights = fingerprint(model) or folder_state(model.model_name) or uuid4().hex
-        code = code_digest([getattr(self, "rule", None), sorted(self.metadata_rules.items())])
+        rules = {**self.metadata_rules, "": getattr(self, "rule", None)}
+        code = code_digest([(key, type(rule), rule) for key, rule in sorted(rules.items())])
+        shaped_by = digest(version("hierindex"), weights, folder_state(writer), code)
+        return {**self.settings(**kwargs), "shaped_by": shaped_by}
+
+    def settings(self, **kwargs: Any) -> dict[str, Any]:
+        """Return what `from_dict` restores; models by name, no addresses, no keys."""
         return {
             **super().to_dict(**kwargs),
             "embed_model": self.embedder.name,
             "summarizer": self._summarizer.to_dict(),
             "metadata_rules": sorted(self.metadata_rules),
-            "shaped_by": digest(version("hierindex"), weights, folder_state(writer), code),
         }
 
     @classmethod

@@ -28,7 +28,7 @@ KINDS = {
 }
 BY_METHOD = {kind.method: kind for kind in KINDS.values()}
 BESIDE = ("embed_settings", "chunk_size", "splitter", "llm")
-"""Settings beside those of `Hierarchy.to_dict`."""
+"""Settings beside those of `Hierarchy.settings`."""
 
 Settings = Mapping[str, Any]
 
@@ -41,13 +41,12 @@ def settings_of(
     Of a language model with an address, that is remembered, without user name and password.
     """
     settings = {
-        **hierarchy.to_dict(),
+        **hierarchy.settings(),
         "embed_settings": identity(hierarchy.embedder.embed_model),
         "chunk_size": chunk_size,
         "splitter": _plain(splitter),
         "llm": _served(hierarchy.summarizer),
     }
-    del settings["shaped_by"]  # an update may run another version, or in another precision
     plain: dict[str, Any] = json.loads(json.dumps(settings, default=repr))
     return plain
 
