@@ -1,8 +1,9 @@
 """A node's place in the tree, as stored in its metadata.
 
 A LlamaIndex node has one metadata dictionary, which vector stores filter. A `NodeRecord` is stored
-there as the plain numbers `hierindex_level`, `hierindex_level_max` and `hierindex_grounding`, by
-which any store can filter, and one JSON string, `hierindex`, for the rest.
+there as the plain numbers `hierindex_level`, `hierindex_level_max` and
+`hierindex_source_similarity`, by which any store can filter, and one JSON string, `hierindex`, for
+the rest.
 """
 
 import json
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, Self
 
 LEVEL = "level"
 LEVEL_MAX = "level_max"
-GROUNDING = "grounding"
+SOURCE_SIMILARITY = "source_similarity"
 WHOLE_DOCUMENT = "whole_document"
 MORE_DOCUMENTS = "more_documents"
 DETAILS = "hierindex"
@@ -29,12 +30,12 @@ PAGE_LABEL = "page_label"  # printed label; LlamaIndex's PDF readers return a do
 PAGES = "pages"  # metadata key of a document's number of pages
 PAGE_LABELS = "page_labels"  # metadata key of a document's printed page numbers, by page
 PAGE_BREAK = "\f"  # begins the next page of a text
-RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_grounding", DETAILS)
+RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_source_similarity", DETAILS)
 """Metadata keys of a record."""
 
-NUMBERS = (LEVEL, LEVEL_MAX, GROUNDING)
+NUMBERS = (LEVEL, LEVEL_MAX, SOURCE_SIMILARITY)
 MOST_DOCUMENTS = 1_000  # that metadata name
-OLD_KEYS = (*NUMBERS, DETAILS)
+OLD_KEYS = (LEVEL, LEVEL_MAX, "grounding", DETAILS)
 """The same in versions up to 0.1."""
 
 
@@ -107,9 +108,9 @@ class Quote(NamedTuple):
     """A part `text[at:to]` of a node's text and its source.
 
     If it is verbatim, `source` has the same characters, and so have `beside`, which are the places
-    of copies in a retrieved node. If it was rewritten, `source` is the sentence that supports it
-    best, and `beside` are those that support it nearly as well. `source` is None for a chunk
-    whose position in its document is unknown.
+    of copies in a retrieved node. If it was rewritten, `source` is the sentence most similar to it,
+    and `beside` are those nearly as similar. `source` is None for a chunk whose position in its
+    document is unknown.
     """
 
     at: int
@@ -141,11 +142,12 @@ class NodeRecord:
     """A node's place in the tree.
 
     `parents` pairs ids with weights that sum to 1, the strongest first; it is empty for a root.
-    `n_tokens` is the length of the embedded text in the embedding model's tokens. `grounding`
-    is the share of sentences that the sources support: 1 for verbatim text, None if it was not
-    measured. `whole_document` is the document whose chunks are exactly those under the node, if
-    no higher node has the same; else empty. `title` is a heading or a short phrase that names the
-    node among its siblings, unlike `title` in the metadata, which is the document's.
+    `n_tokens` is the length of the embedded text in the embedding model's tokens.
+    `source_similarity` is the share of sentences that are similar to the sources: 1 for verbatim
+    text, None if it was not measured. `whole_document` is the document whose chunks are exactly
+    those under the node, if no higher node has the same; else empty. `title` is a heading or a
+    short phrase that names the node among its siblings, unlike `title` in the metadata, which is
+    the document's.
     Metadata name the first 1,000 documents, and `more_documents` is the number of the others.
     `document_hash` is a digest of a chunk's document, and `read_from` its source's absolute path.
     `embed_settings` is JSON of the settings that distinguish embedding models of one name; it is
@@ -163,7 +165,7 @@ class NodeRecord:
     embed_model: str = ""
     embed_settings: str = ""
     summarizer: str = ""
-    grounding: float | None = 1.0
+    source_similarity: float | None = 1.0
     whole_document: str = ""
     title: str = ""
     document_hash: str = ""
@@ -205,17 +207,17 @@ def fields_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the record in a node's metadata, with lists for tuples, or no field."""
     if DETAILS not in metadata:
         return {}
-    level, level_max, grounding, _ = record_keys(metadata)
+    level, level_max, similarity, _ = record_keys(metadata)
     if level == LEVEL:
         warnings.warn(
-            f"Metadata keys {LEVEL!r}, {LEVEL_MAX!r} and {GROUNDING!r} of hierindex have been "
+            f"Metadata keys {LEVEL!r}, {LEVEL_MAX!r} and {similarity!r} of hierindex have been "
             f"renamed {', '.join(map(repr, RECORD_KEYS[:3]))}; build the nodes again.",
             DeprecationWarning,
             stacklevel=3,
         )
     numbers = {LEVEL: metadata[level], LEVEL_MAX: metadata[level_max]}
     details: dict[str, Any] = json.loads(metadata[DETAILS])
-    return {**details, **numbers, GROUNDING: metadata.get(grounding)}
+    return {**details, **numbers, SOURCE_SIMILARITY: metadata.get(similarity)}
 
 
 def quotes_of(lists: Iterable[Sequence[Any]]) -> tuple[Quote, ...]:

@@ -667,7 +667,9 @@ def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index) -> None:
     assert streamed.split("\n\n")[:4] == [text.replace("[2?]", "[2]"), *told[1:4]]
     assert re.fullmatch(r"On day \d+ [^\n]+ \[1\]\. Whales sing all night \[2\?\]\.", text)
     assert re.fullmatch(
-        r"\[1\] \w+\.\w+ \(\d+-\d+\)\n\[2\] \w+\.\w+ \(\d+-\d+\), unsupported", citations
+        r"\[1\] \w+\.\w+ \(\d+-\d+\)\n\[2\] \w+\.\w+ \(\d+-\d+\), not similar to its passage or "
+        "with other numbers",
+        citations,
     )
     (cited,) = {citation["node"] for citation in answer["citations"]}
     order = [source["id"] for source in answer["sources"]]
@@ -800,11 +802,33 @@ def test_prompts_can_be_chosen_and_recorded(build, server, tmp_path) -> None:
     assert "In 140 words" in lines[-1]["prompt"]
 
 
-def test_grounding_is_shown(hierindex, build) -> None:
-    assert "Mean grounding of rewritten summaries: 1.00" in build()[1]
+def test_similarity_to_the_sources_is_shown(hierindex, build) -> None:
+    assert "Mean similarity of rewritten summaries to their sources: 1.00" in build()[1]
     (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
-    assert json.loads(hierindex("show", root, "--index", "L", "--json")[1])["grounding"] == 1
-    assert "100% supported by its sources" in hierindex("show", root, "--index", "L")[1]
+    shown = json.loads(hierindex("show", root, "--index", "L", "--json")[1])
+    assert shown["source_similarity"] == 1
+    said = "100% of its sentences are similar to its sources\n"
+    assert said in hierindex("show", root, "--index", "L")[1]
+
+
+def test_a_changed_number_makes_a_summary_less_similar(hierindex, build, server) -> None:
+    server.reply = lambda prompt: re.sub(r"On day \d+", r"\g<0>7", long_summary(prompt))
+    assert 0.4 < json.loads(build("--json")[1])["source_similarity"] < 0.6
+    (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
+    shown = json.loads(hierindex("show", root, "--index", "L", "--json")[1])
+    percent = round(100 * shown["source_similarity"])
+    head = hierindex("show", root, "--index", "L")[1].split("\n")[0]
+    assert head.endswith(f", {percent}% of its sentences are similar to its sources")
+    status, _, err = build("--min-grounding", 0.7, "--strict")
+    assert status == 1
+    assert "too few of its sentences are similar to its sources; strict is set" in err
+
+
+def test_what_is_verbatim_has_no_similarity_to_its_sources(hierindex, index) -> None:
+    (root,) = json.loads(hierindex("info", "--index", index, "--json")[1])["roots"]
+    shown = hierindex("show", root, "--index", index)[1]
+    assert ", extractive, " in shown
+    assert "%" not in shown.split("\n")[0]
 
 
 @pytest.mark.filterwarnings("default")
@@ -817,7 +841,7 @@ def test_what_has_no_support_falls_back(hierindex, build, server) -> None:
     assert re.fullmatch(r"(hierindex: note: m gave no summary for [^\n]+\.\n)+", err)
     status, out, err = build("--min-grounding", 0.5, "--strict")
     assert (status, out) == (1, "")
-    assert "its sources do not support it; strict is set" in err
+    assert "too few of its sentences are similar to its sources; strict is set" in err
 
 
 def test_environment_and_file_reach_a_command(hierindex, folder, monkeypatch, tmp_path) -> None:
@@ -1200,7 +1224,7 @@ def test_an_unknown_key_is_an_error_that_lists_the_keys(hierindex, index, comman
     assert err == (
         "hierindex: No chunk has the key 'file_nam'; the nearest is file_name; there are "
         "file_name, file_path, folder, last_modified_date, documents, id, kind, level, level_max, "
-        "grounding, whole_document.\n"
+        "source_similarity, whole_document.\n"
     )
 
 

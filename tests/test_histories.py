@@ -274,10 +274,10 @@ def test_twelve_documents_at_once_or_one_by_one(tmp_path, min_grounding, group_d
     ]
     kinds = {"abstractive"} if min_grounding is None else {"abstractive", "extractive_fallback"}
     assert {record.kind for record in summaries} == kinds
-    assert (len({record.grounding for record in summaries}) > 1) == (min_grounding is None)
+    assert (len({record.source_similarity for record in summaries}) > 1) == (min_grounding is None)
 
 
-def test_a_summary_has_the_same_grounding_alone_and_among_others(server):
+def test_a_summary_has_the_same_similarity_alone_and_among_others(server):
     """Of one group of a level, and of twelve."""
     texts = {f"{i:02}": text_of(f"place {i}", 12) for i in range(12)}
     hierarchy = hierarchy_of(DocumentHierarchy, by_llm(server), group_documents=False)

@@ -33,7 +33,7 @@ RECORDS = st.builds(
     method=st.text(),
     embed_model=st.text(),
     summarizer=st.text(),
-    grounding=st.none() | st.floats(0, 1),
+    source_similarity=st.none() | st.floats(0, 1),
 )
 
 
@@ -47,13 +47,14 @@ def test_a_record_survives_metadata_and_json(record):
 
 
 @given(RECORDS)
-def test_metadata_is_scalars_and_has_no_grounding_that_nobody_looked_at(record):
+def test_metadata_is_scalars_and_has_no_similarity_that_nobody_looked_at(record):
     metadata = record.to_metadata()
-    level, level_max, grounding, details = RECORD_KEYS
-    assert set(metadata) == set(RECORD_KEYS) - ({grounding} if record.grounding is None else set())
+    level, level_max, similarity, details = RECORD_KEYS
+    assert {*metadata, similarity} == {*RECORD_KEYS}
+    assert (similarity in metadata) == (record.source_similarity is not None)
     assert metadata[level] is record.level
     assert metadata[level_max] is record.level_max
-    assert metadata.get(grounding) is record.grounding
+    assert metadata.get(similarity) is record.source_similarity
     assert isinstance(metadata[details], str)
 
 
@@ -70,9 +71,9 @@ def test_the_keys_of_older_versions_are_read_with_a_warning(record):
     assert user_metadata(old | {"author": "Ada"}) == {"author": "Ada"}
 
 
-@pytest.mark.parametrize("record", [NodeRecord(level=2), NodeRecord(grounding=None)])
+@pytest.mark.parametrize("record", [NodeRecord(level=2), NodeRecord(source_similarity=None)])
 def test_common_words_are_the_user_s(record):
-    own = {"level": "advanced", "level_max": 3, "grounding": "earth"}
+    own = {"level": "advanced", "level_max": 3, "source_similarity": "earth"}
     metadata = own | record.to_metadata()
     assert NodeRecord.from_metadata(metadata) == record
     assert user_metadata(metadata) == own

@@ -124,8 +124,9 @@ def _in_lines(text: str) -> str:
 
 
 def _cited(citation: dict[str, Any] | None) -> str:
-    """Format the places of a citation, and that the passage does not support the answer."""
+    """Format the places of a citation, and whether the answer differs from the passage."""
     if citation is None or "document" not in citation:
         return place(None)
-    unsupported = ", unsupported" if citation.get("supported") is False else ""
-    return places([citation, *citation.get("also", ())]) + unsupported
+    found = places([citation, *citation.get("also", ())])
+    supported = citation.get("supported", True)
+    return found if supported else f"{found}, not similar to its passage or with other numbers"

@@ -50,12 +50,12 @@ SUMMARIES = {
         "Prompt of the language model: summary (the default), questions, or a prompt file.",
     ),
     "grounding": Flag(
-        str, "NAME", "How support by sources is measured: embedding (the default) or none."
+        str, "NAME", "How similarity to the sources is measured: embedding (the default) or none."
     ),
     "min_grounding": Flag(
         float,
         "SHARE",
-        "Minimum share of a summary that its sources support, 0 to 1; by default none is needed.",
+        "Minimum share of sentences that are similar to the sources, 0 to 1; none by default.",
         0.5,
     ),
     "strict": Flag(

@@ -46,8 +46,8 @@ def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
     lines += moved(report)
     if any(report["usage"].values()):
         lines.append(usage_of(report["usage"]))
-    if report["grounding"] is not None:
-        lines.append(f"Mean grounding of rewritten summaries: {report['grounding']:.2f}.")
+    if (mean := report["source_similarity"]) is not None:
+        lines.append(f"Mean similarity of rewritten summaries to their sources: {mean:.2f}.")
     return "\n".join([*lines, *skipped_files(report["skipped"])])
 
 
@@ -171,12 +171,13 @@ def node_shown(node: dict[str, Any]) -> str:
         ", ".join(f"{p['id'][:12]} ({p['weight']:.2f})" for p in node["parents"]) or "none (root)"
     )
     children = ", ".join(child[:12] for child in node["children"]) or "none (chunk)"
-    grounding = node["grounding"]
+    share = node["source_similarity"] if node["kind"] == "abstractive" else None
+    similar = "" if share is None else f", {share:.0%} of its sentences are similar to its sources"
     passages = [line for passage in node.get("passages", ()) for line in _passage(passage)]
     return "\n".join(
         [
             f"{node['id']}, level {node['level']}, {node['kind']}, {node['n_tokens']} tokens"
-            + ("" if grounding is None else f", {grounding:.0%} supported by its sources"),
+            f"{similar}",
             f"title     {node['title']}",
             f"parents   {parents}",
             f"children  {children}",

@@ -102,12 +102,10 @@ def delete(
     else:
         _print(report, timings, as_json)
     if not as_json:
-        removed = "would be" if dry_run else "were"
+        were = "would be" if dry_run else "were"
+        what = f"Earlier generations {were} removed with the deleted text."
         typer.echo(
-            wrapped(
-                f"Earlier generations {removed} removed with the deleted text. Files that still "
-                "exist stay out until they are named as SOURCE."
-            )
+            wrapped(f"{what} Files that still exist stay out until they are named as SOURCE.")
         )
 
 

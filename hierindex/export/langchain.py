@@ -30,8 +30,8 @@ def to_langchain_documents(
     -------
     list[Document]
         Documents with the nodes' ids. Their JSON metadata are the node's, overridden by
-        `level`, `level_max`, `kind`, `grounding`, `n_tokens`, `documents`, `parents` (ids with
-        weights), `children` (ids), `citations` and `node_title`.
+        `level`, `level_max`, `kind`, `source_similarity`, `n_tokens`, `documents`, `parents` (ids
+        with weights), `children` (ids), `citations` and `node_title`.
 
     Raises
     ------

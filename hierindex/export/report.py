@@ -26,7 +26,7 @@ from hierindex.threads import wait_for
 MAX_BYTES = 5_000_000  # most mail servers take as much
 LEAST = 120  # bytes of a node's title and numbers
 BATCH = 500  # rows in memory
-COLUMNS = ("id", "kind", "grounding", "text", "record")
+COLUMNS = ("id", "kind", "source_similarity", "text", "record")
 
 
 @dataclass(frozen=True)
@@ -178,12 +178,13 @@ class _Nodes:
 
     def _add_text(self, position: int, row: dict[str, Any]) -> bool:
         """Add the text of a node, and return whether there was room for it."""
+        similarity = row["source_similarity"]
         node = {
             **self.listed[position],
             "text": row["text"],
             "quotes": quotes_json(quotes_in(row["record"])),
             "kind": row["kind"],
-            "grounding": row["grounding"] if row["grounding"] >= 0 else None,
+            "source_similarity": similarity if similarity >= 0 else None,
         }
         n_bytes = _size(node) - _size(self.listed[position])
         if n_bytes > self.room:

@@ -29,7 +29,8 @@ class GrownPart:
     `tops` are the highest nodes of the part, and `X`, (n_tops, n_dims), their unit vectors.
     `finished` are rows of nodes below that nothing changes any more; `left` are all others, the
     tops among them. Of the documents `done`, all nodes but the root are finished. `tallies` are by
-    level, the lowest first, and `shares` the grounding of each summary that a model wrote.
+    level, the lowest first, and `shares` the similarity to the sources of each summary that a model
+    wrote.
     """
 
     left: Sequence[Draft]

@@ -35,15 +35,15 @@ class Grown:
     `nodes` are embedded, level by level; none if they were set aside.
     `gone` are the ids of the earlier nodes that the tree no longer has. `made` are the ids of all
     nodes that were grown in place of earlier ones, also of those that were there before.
-    `grounding` is the mean of the summaries that a model wrote, None if it wrote none. `statistics`
-    are of the nodes that were grouped.
+    `source_similarity` is the mean of the summaries that a model wrote, None if it wrote none.
+    `statistics` are of the nodes that were grouped.
     """
 
     nodes: list[TextNode]
     gone: frozenset[str]
     made: frozenset[str]
     usage: Usage
-    grounding: float | None
+    source_similarity: float | None
     statistics: list[LevelStatistics]
     timings: list[Timing]
 

@@ -287,7 +287,7 @@ class Hierarchy(TransformComponent):
 
     @property
     def _compares_vectors(self) -> bool:
-        """Whether the grounding of summaries may depend on the embedding model."""
+        """Whether the similarity of summaries to their sources depends on the embedding model."""
         return self._summarizer.to_dict().get("grounding") is not None
 
     def _recipe(self) -> Recipe:

@@ -50,7 +50,7 @@ class Levels:
         The nodes of all levels but the lowest.
     usage : Usage
     shares : list[float]
-        The grounding of each summary that a model wrote.
+        The `source_similarity` of each summary that a model wrote.
     watch : Stopwatch
     """
 
@@ -105,9 +105,9 @@ class Levels:
         self.made += made
         self.usage += usage
         self.shares += [
-            draft.record.grounding
+            draft.record.source_similarity
             for draft in made
-            if draft.record.kind == "abstractive" and draft.record.grounding is not None
+            if draft.record.kind == "abstractive" and draft.record.source_similarity is not None
         ]
         with self.watch("link", level):
             first = np.array([group[0] for group in groups], dtype=np.int64)

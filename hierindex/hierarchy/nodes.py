@@ -249,7 +249,7 @@ def make_parent(
         kind=summary.kind,
         documents=documents,
         quotes=resolve_claims(summary.claims, [child.record.quotes for child in children]),
-        grounding=summary.grounding,
+        source_similarity=summary.source_similarity,
         title=summary.title,
     )
     return Draft(parent, record, children=child_ids)

@@ -23,8 +23,8 @@ class BuildReport:
 
     `added`, `changed`, `removed`, `renamed` and `unchanged` count documents, and `names` has the
     ids of those that are not unchanged. `moved` has pairs of the old and the new path of sources
-    that have moved. `grounding` is the mean of the summaries that a model
-    wrote, None if it wrote none. `seconds` are by stage, `timings` by stage and level, and
+    that have moved. `source_similarity` is the mean of the summaries that a model wrote, None if it
+    wrote none. `seconds` are by stage, `timings` by stage and level, and
     `statistics` describe the groups of each level: of an update, those that were grouped again.
     An update that changes nothing publishes nothing: `generation` is the one before, and
     `statistics` is empty. If only sources have moved, their new paths are published.
@@ -40,7 +40,7 @@ class BuildReport:
     moved: Sequence[tuple[str, str]]
     skipped: list[Skipped]
     usage: Usage
-    grounding: float | None
+    source_similarity: float | None
     seconds: dict[str, float]
     timings: list[Timing]
     statistics: list[LevelStatistics]
@@ -79,7 +79,7 @@ def reported(revision: Revision, grown: Grown, generation: int, watch: Stopwatch
         moved=[*revision.moved.items()],
         skipped=[*revision.skipped],
         usage=grown.usage,
-        grounding=grown.grounding,
+        source_similarity=grown.source_similarity,
         seconds=_by_stage(timings, watch.elapsed),
         timings=[
             timing._replace(seconds=round(timing.seconds, 3))
@@ -98,7 +98,7 @@ def nothing_changed(revision: Revision, generation: int, watch: Stopwatch) -> Bu
         moved=[*revision.moved.items()],
         skipped=[*revision.skipped],
         usage=Usage(),
-        grounding=None,
+        source_similarity=None,
         seconds=_by_stage(watch.timings, watch.elapsed),
         timings=watch.timings,
         statistics=[],

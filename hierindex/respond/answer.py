@@ -77,7 +77,8 @@ class Answer:
 
     `[n]` in the text refers to `citations[n - 1]`. In the answer of a language model, a
     citation is the sentence of the passage nearest to the sentence that cites it, and
-    `supported` says whether that is near enough; "[n?]" marks those that are not. See
+    `supported` says whether that is near enough and the numbers are the passage's; "[n?]" marks
+    those that are not. See
     `ExtractiveSynthesizer` for other answers, which have a `score` and the `best` of their
     sentences. `why` is the reason for searching chunks or for an outline, if mode "auto" chose.
     `refused` is True if nothing that was searched answers. `missing` are the numbers, names and

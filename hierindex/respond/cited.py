@@ -22,9 +22,10 @@ from hierindex.embed.embedder import Embedder
 from hierindex.record import NodeRecord, Quote
 from hierindex.respond.cited_text import Citation, CitedText, Part, written
 from hierindex.respond.extractive_synthesizer import CITATIONS
-from hierindex.respond.numbered import Passages
+from hierindex.respond.numbered import Passages, shown
 from hierindex.respond.quoted import citation_of
 from hierindex.summarize.grounding import EmbeddingGrounding
+from hierindex.summarize.numbers import has_other_number, numbers_in
 from hierindex.summarize.sentences import Sentence, is_telling, split_sentences, telling
 
 Unsupported = Literal["mark", "drop", "keep"]
@@ -34,21 +35,22 @@ REMOVED = "citations_removed"
 
 
 class CitationCheck:
-    """Resolves the citations of a model's answers and checks that their passages support them.
+    """Resolves the citations of a model's answers and compares each with its passage.
 
     In the text, citations are numbered from 1 in their order, and those of unknown passages are
     removed. `response.metadata` has `citations` with one entry for each number: the sentence of
     the passage that is most similar to the sentence of the answer, as `{document, start, end}`
-    like those of `ExtractiveSynthesizer`; `node`, the id of the passage's node; and `supported`.
-    It also has the number of removed citations as `citations_removed`. A stream adds both when it
-    ends.
+    like those of `ExtractiveSynthesizer`; `node`, the id of the passage's node; and `supported`,
+    which is False if no sentence of the passage is similar, or the answer's sentence has a number
+    that none of its passages has. The metadata also has the number of removed citations as
+    `citations_removed`. A stream adds both when it ends.
 
     Parameters
     ----------
     embed_model : BaseEmbedding
     unsupported : {"mark", "drop", "keep"}
-        What becomes of a citation whose passage does not support the sentence: its number is
-        written as "[2?]", is removed together with its entry, or stays. In a stream it stays.
+        What becomes of a citation that is not `supported`: its number is written as "[2?]", is
+        removed together with its entry, or stays. In a stream it stays.
 
     Raises
     ------
@@ -108,6 +110,10 @@ class CitationCheck:
             for sentence, number in mentions
         ]
         supports = EmbeddingGrounding().support(pairs, self._embedder.embed)
+        known = {  # numbers of all passages that a sentence cites
+            cites: numbers_in("\n".join(shown(found[n]) for each, n in mentions if each == cites))
+            for cites in dict(mentions)
+        }
         quotes = [
             sources[number][support.sources[0][0]].quote
             for (_, number), support in zip(mentions, supports, strict=True)
@@ -116,9 +122,9 @@ class CitationCheck:
             {
                 **(citation_of(quote, quote) or {}),
                 "node": found[number].node_id,
-                "supported": support.carried is None or bool(support.carried[0]),
+                "supported": bool(support.carried) and not has_other_number(cites, known[cites]),
             }
-            for (_, number), quote, support in zip(mentions, quotes, supports, strict=True)
+            for (cites, number), quote, support in zip(mentions, quotes, supports, strict=True)
         ]
 
 

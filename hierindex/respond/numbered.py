@@ -36,7 +36,7 @@ class Passages:
     """
 
     def __init__(self, found: Sequence[NodeWithScore]) -> None:
-        texts = [_shown(node) for node in found]
+        texts = [shown(node) for node in found]
         self._boundary = _boundary(texts)
         quoted = {number for text in texts for number in numbers_in(text)}
         free = [number for number in range(1, MOST) if number not in quoted]
@@ -51,7 +51,7 @@ class Passages:
         line = f"==={self._boundary}===[{number}]"
         node = TextNode(
             id_=found.node_id,
-            text=f"{line}\n{_shown(found)}\n{line}",
+            text=f"{line}\n{shown(found)}\n{line}",
             metadata=found.metadata,
             excluded_llm_metadata_keys=[*found.metadata],
         )
@@ -92,7 +92,7 @@ def ancestors(found: NodeWithScore) -> list[str]:
     return [parent for parent, _ in NodeRecord.from_metadata(found.metadata).parents[:1]]
 
 
-def _shown(found: NodeWithScore) -> str:
+def shown(found: NodeWithScore) -> str:
     """Return a node's place, if it has a single one, and its text with its metadata."""
     place, text = _place(found.node), found.get_content(MetadataMode.LLM)
     return f"{place}\n{text}" if place else text

@@ -161,7 +161,7 @@ class StoredTree:
         return wait_for(self.store.snapshot().node_beginning(node_id))
 
     def describe(self, node_id: str) -> dict[str, Any]:
-        """Return a node as a dict of text, title, level, kind, grounding, links and citations.
+        """Return a node as a dict of its text, title, place, kind, similarity, links and citations.
 
         Raises
         ------

@@ -26,7 +26,7 @@ def describe(node: BaseNode) -> dict[str, Any]:
         "level": record.level,
         "level_max": record.level_max,
         "kind": record.kind,
-        "grounding": record.grounding,
+        "source_similarity": record.source_similarity,
         "n_tokens": record.n_tokens,
         "documents": documents_of(node, record),
         "more_documents": record.more_documents,

@@ -21,7 +21,7 @@ Filter = MetadataFilter | MetadataFilters
 MOST_DEEP = 12  # LanceDB parses 48 nested expressions, and NOT needs three per level
 DOCUMENTS = "documents"
 METADATA = "metadata."  # prefix that marks a user's key
-OF_NODE = ("id", "kind", "level", "level_max", "grounding", "whole_document")
+OF_NODE = ("id", "kind", "level", "level_max", "source_similarity", "whole_document")
 """Keys that refer to the node itself; all others refer to the chunks under it."""
 
 
@@ -46,8 +46,8 @@ def filtered_by(row: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {**source, **json.loads(row["metadata"])}
     unprefixed = {key: value for key, value in metadata.items() if not key.startswith(METADATA)}
     prefixed = {METADATA + key: value for key, value in metadata.items()}
-    grounding = row["grounding"] if row["grounding"] >= 0 else None
-    columns = {key: row[key] for key in OF_NODE} | {"grounding": grounding}
+    similarity = row["source_similarity"] if row["source_similarity"] >= 0 else None
+    columns = {key: row[key] for key in OF_NODE} | {"source_similarity": similarity}
     return {**unprefixed, **prefixed, DOCUMENTS: row[DOCUMENTS], **columns}
 
 

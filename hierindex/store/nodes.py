@@ -61,7 +61,7 @@ def record_of(row: Mapping[str, Any]) -> NodeRecord:
         **made_by | {"quotes": quotes_of(made_by.get("quotes", ()))},
         documents=tuple(row["documents"]),
         parents=tuple(zip(row["parent_ids"], row["parent_weights"], strict=True)),
-        grounding=_grounding(row),
+        source_similarity=_similarity(row),
     )
 
 
@@ -123,12 +123,12 @@ def _record(row: Mapping[str, Any]) -> dict[str, Any]:
             **row,
             **json.loads(row["record"]),
             "parents": [*parents],
-            "grounding": _grounding(row),
+            "source_similarity": _similarity(row),
             MORE_DOCUMENTS: 0,
         }
     )
 
 
-def _grounding(row: Mapping[str, Any]) -> float | None:
-    grounding: float = row["grounding"]
-    return grounding if grounding >= 0 else None
+def _similarity(row: Mapping[str, Any]) -> float | None:
+    similarity: float = row["source_similarity"]
+    return similarity if similarity >= 0 else None

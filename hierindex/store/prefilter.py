@@ -17,7 +17,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 
-from hierindex.record import GROUNDING
+from hierindex.record import SOURCE_SIMILARITY
 from hierindex.store.filters import DOCUMENTS, OPPOSITE, asks_for_member
 from hierindex.store.hashed_metadata import filter_key, has_any, hash_entry, hash_text
 
@@ -147,7 +147,7 @@ def prefilter(filters: MetadataFilters | None) -> Prefilter:
 def _of_one(f: MetadataFilter) -> Prefilter:
     if f.key in TYPE_OF:
         return _scalar(f)
-    return _grounded(f) if f.key == GROUNDING else _keyed(f)
+    return _grounded(f) if f.key == SOURCE_SIMILARITY else _keyed(f)
 
 
 def _scalar(f: MetadataFilter) -> Prefilter:
@@ -178,7 +178,7 @@ def _grounded(f: MetadataFilter) -> Prefilter:
         return ANYTHING
     if not math.isfinite(f.value):
         return ANYTHING
-    column = col(GROUNDING)
+    column = col(SOURCE_SIMILARITY)
     within = getattr(column, COMPARED[f.operator])(lit(float(f.value)))
     return _typed(within & (column >= lit(0.0)))  # -1 means none
 

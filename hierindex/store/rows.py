@@ -120,7 +120,7 @@ def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> Row:
     record["documents"] = documents or record["documents"]
     metadata = {k: v for k, v in node.metadata.items() if k not in keys}
     row = _row(node, metadata, record, links[CHILD], links, node.embedding)
-    return row if keys else row | {"grounding": -1.0, "record": ""}
+    return row if keys else row | {"source_similarity": -1.0, "record": ""}
 
 
 def placed_row(
@@ -185,7 +185,7 @@ def _row(
         "next_id": next(iter(links[NEXT]), ""),
         "source": source,
         "metadata": metadata,
-        "grounding": _share(record["grounding"]),
+        "source_similarity": _share(record["source_similarity"]),
         "digests": row_digests(node.node_id, values, documents),
         "stale": "",
         "record": to_json({key: record[key] for key in MADE_BY}),
@@ -220,9 +220,9 @@ def matched_words(metadata: Mapping[str, Any], text: str) -> str:
     return "\n".join(dict.fromkeys([*(name for name in names if isinstance(name, str)), text]))
 
 
-def _share(grounding: Any) -> float:
-    """Return the value of the column `grounding`; -1 for none."""
-    return grounding if isinstance(grounding, float) and 0 <= grounding <= 1 else -1.0
+def _share(similarity: Any) -> float:
+    """Return the value of the column `source_similarity`; -1 for none."""
+    return similarity if isinstance(similarity, float) and 0 <= similarity <= 1 else -1.0
 
 
 def documents_of(node: BaseNode, record: NodeRecord) -> list[str]:

@@ -62,9 +62,9 @@ class HierarchyStore(GenerationStore):
     Filters test the metadata of each chunk and of its document. A summary passes if every
     chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one
     passing chunk is enough. The keys `id`, `kind`, `level`, `level_max` (a node belongs to every
-    cut from `level` to `level_max`) and `grounding` refer to the node itself, `documents` to a
-    chunk's documents, and `whole_document` to the document whose chunks are exactly those under a
-    node. Prefix metadata keys of these names, as in `metadata.level`.
+    cut from `level` to `level_max`) and `source_similarity` refer to the node itself, `documents`
+    to a chunk's documents, and `whole_document` to the document whose chunks are exactly those
+    under a node. Prefix metadata keys of these names, as in `metadata.level`.
 
     Every write publishes a new generation in one step, after its rows and indices are written.
     Each call reads the generation that is the newest when it begins; use `snapshot` to share one

@@ -1,1 +1,1 @@
-"""Summarisers, extractive and abstractive, and the grounding of summaries in their sources."""
+"""Summarisers, extractive and abstractive, and how similar summaries are to their sources."""

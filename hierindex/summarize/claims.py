@@ -15,7 +15,7 @@ class Excerpt(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The part `text[at:to]` of a summary and the excerpts that support it, best first.
+    """The part `text[at:to]` of a summary and the excerpts most similar to it, best first.
 
     A verbatim claim has one excerpt, with the same characters. Claims name no document, so they
     stay valid if the children's documents are renamed.

@@ -1,4 +1,4 @@
-"""Grounding of summaries: whether their sentences are supported by their sources."""
+"""Grounding of summaries: whether their sentences are similar to their sources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from hierindex.summarize.tf_idf import tf_idf
 Pair = tuple[Sequence[str], Sequence[str]]
 """The sentences of a summary, and its source sentences."""
 
-SUPPORTED = 0.7  # from 0, chance, to 1, known support; see tests/benchmarks/grounding.py
+SUPPORTED = 0.7  # from 0, chance, to 1, known sources; see tests/benchmarks/grounding.py
 MOST = 3  # sources of a sentence
 NEARLY = 0.9  # similarity of a further source, relative to the best
 
 
 @dataclass(frozen=True)
 class Support:
-    """The sources of each sentence of a summary, best first, and whether they support it.
+    """The sources of each sentence of a summary, best first, and whether they are similar to it.
 
-    `carried` is (n_sentences,) bool, or None if support was not checked.
+    `carried` is (n_sentences,) bool, or None if that was not judged.
     """
 
     sources: list[list[int]]
@@ -33,13 +33,13 @@ class Support:
 
 
 class Grounding(Protocol):
-    """Protocol of objects that find the sources of each sentence and judge their support."""
+    """Protocol of objects that find the sources of each sentence and judge their similarity."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that determine the result."""
 
     def support(self, pairs: Sequence[Pair], embed: Embed) -> list[Support]:
-        """Return the support of each pair's summary; `embed` is the tree's embedding model."""
+        """Return the sources of each pair's summary; `embed` is the tree's embedding model."""
 
 
 class EmbeddingGrounding:
@@ -48,7 +48,7 @@ class EmbeddingGrounding:
     Parameters
     ----------
     threshold : float in (-1, 1], optional
-        Cosine similarity from which a source supports a sentence, inclusive. By default it is
+        Cosine similarity from which a source counts as similar, inclusive. By default it is
         calibrated for each embedding model on known pairs of a sentence and its source.
     """
 
@@ -62,7 +62,7 @@ class EmbeddingGrounding:
         return {"type": "embedding", "threshold": self.threshold}
 
     def support(self, pairs: Sequence[Pair], embed: Embed) -> list[Support]:
-        """Return the support of each pair's summary."""
+        """Return the sources of each pair's summary."""
         if not pairs:
             return []
         threshold = known_threshold(embed) if self.threshold is None else self.threshold
@@ -77,7 +77,7 @@ def known_threshold(embed: Embed) -> float:
 
 
 def support_by_words(pairs: Sequence[Pair]) -> list[Support]:
-    """Return the sources with the most similar words, without judging their support."""
+    """Return the sources with the most similar words, without judging them."""
     supports = []
     for sentences, sources in pairs:
         S = tf_idf([*sentences, *sources])

@@ -71,31 +71,31 @@ class Resources:
 class Summary:
     """The text of a parent, with one claim per sentence in order.
 
-    `grounding` is the share of sentences that their sources support, None if not checked. `title`
-    is empty unless a language model wrote one.
+    `source_similarity` is the share of sentences that are similar to their sources, 1 for verbatim
+    text, None if not measured. `title` is empty unless a language model wrote one.
     """
 
     text: str
     claims: tuple[Claim, ...]
     kind: Kind
     usage: Usage = field(default_factory=Usage)
-    grounding: float | None = 1.0
+    source_similarity: float | None = 1.0
     title: str = ""
 
     @property
     def details(self) -> str:
-        """Kind, grounding, claims and title as JSON, the argument of `recalled`."""
-        return json.dumps([self.kind, self.grounding, self.claims, self.title])
+        """Kind, similarity to the sources, claims and title as JSON, the argument of `recalled`."""
+        return json.dumps([self.kind, self.source_similarity, self.claims, self.title])
 
     @classmethod
     def recalled(cls, text: str, details: str) -> Self:
         """Restore a cached summary from its text and details."""
-        kind, grounding, found, *titles = json.loads(details)  # up to 0.4 without a title
+        kind, similarity, found, *titles = json.loads(details)  # up to 0.4 without a title
         claims = tuple(
             Claim(at, to, tuple(Excerpt(*excerpt) for excerpt in excerpts), verbatim)
             for at, to, excerpts, verbatim in found
         )
-        return cls(text, claims, kind, Usage(cached_summaries=1), grounding, *titles)
+        return cls(text, claims, kind, Usage(cached_summaries=1), similarity, *titles)
 
 
 @runtime_checkable

@@ -20,11 +20,12 @@ from hierindex.summarize.extractive import (
     fitting_sentences,
 )
 from hierindex.summarize.grounding import EmbeddingGrounding, Grounding, Support, support_by_words
+from hierindex.summarize.numbers import has_other_number, numbers_in
 from hierindex.summarize.sentences import Sentence, split_sentences
 from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
 
 EXTRACT_TOKENS = 900  # fits the 1,024 of bart-large-cnn; about RAPTOR's input per summary
-DIGITS = 3  # of the grounding
+DIGITS = 3  # of the similarity to the sources
 BY_EMBEDDING = EmbeddingGrounding()
 
 
@@ -90,12 +91,13 @@ class TwoStageSummarizer:
         Whether a failed rewrite raises an error. Otherwise the extract is used instead, marked
         `extractive_fallback`, with a `FallbackWarning`.
     grounding : Grounding, optional
-        Finds the sources of each sentence and judges their support, by default
-        `EmbeddingGrounding()`. With None, and outside of a hierarchy, sources are found by their
-        words and not judged.
+        Finds the sources of each sentence and judges whether they are similar to it, by default
+        `EmbeddingGrounding()`. A sentence with a number that the rewritten text does not have never
+        counts as similar. With None, and outside of a hierarchy, sources are found by their words
+        and not judged.
     min_grounding : float in [0, 1], optional
-        Share of a rewrite's sentences that must be supported; below it, the rewrite fails. It has
-        no effect outside of a hierarchy, where nothing is judged.
+        Share of a rewrite's sentences that must be similar to their sources; below it, the rewrite
+        fails. It has no effect outside of a hierarchy, where nothing is judged.
 
     Raises
     ------
@@ -188,7 +190,7 @@ class TwoStageSummarizer:
         budget: Budget,
         resources: Resources,
     ) -> list[Summary]:
-        summaries = self._supported(extracts, rewrites, budget, resources)
+        summaries = self._with_sources(extracts, rewrites, budget, resources)
         faults = map(self._fault, rewrites, summaries)
         failed = {i: fault for i, fault in enumerate(faults) if fault}
         if failed:
@@ -201,7 +203,7 @@ class TwoStageSummarizer:
             summaries[i] = replace(summary, kind="extractive_fallback", usage=usage)
         return cast(list[Summary], summaries)
 
-    def _supported(
+    def _with_sources(
         self,
         extracts: Sequence[list[Sentence]],
         rewrites: Sequence[Rewrite],
@@ -218,15 +220,15 @@ class TwoStageSummarizer:
             supports = self.grounding.support(pairs, resources.embed)
         summaries: list[Summary | None] = [None] * len(rewrites)
         for i, support in zip(written, supports, strict=True):
-            summaries[i] = _with_sources(texts[i], extracts[i], support, rewrites[i])
+            summaries[i] = _summary(texts[i], extracts[i], support, rewrites[i])
         return summaries
 
     def _fault(self, rewrite: Rewrite, summary: Summary | None) -> str | None:
         if summary is None:
             return rewrite.reason or "it was empty"
         least = 0 if self.min_grounding is None else round(self.min_grounding, DIGITS)
-        is_carried = summary.grounding is None or summary.grounding >= least
-        return None if is_carried else "its sources do not support it"
+        is_carried = summary.source_similarity is None or summary.source_similarity >= least
+        return None if is_carried else "too few of its sentences are similar to its sources"
 
     def _report(self, failed: dict[int, str], extracts: Sequence[list[Sentence]]) -> None:
         first = next(iter(failed))
@@ -245,10 +247,10 @@ class TwoStageSummarizer:
         )
 
 
-def _with_sources(
+def _summary(
     written: Sequence[Sentence], extract: Sequence[Sentence], support: Support, rewrite: Rewrite
 ) -> Summary:
-    """Join sentences into a summary, with the excerpts that they repeat or that support them."""
+    """Join sentences into a summary, with the excerpts that they repeat or are most similar to."""
     repeated = [_repeated(sentence.text, extract) for sentence in written]
     sources = [tuple(extract[row].excerpt for row in rows) for rows in support.sources]
     summary = join_sentences(written, "abstractive")
@@ -256,12 +258,14 @@ def _with_sources(
         claim._replace(excerpts=(repeat,) if repeat else excerpts, verbatim=bool(repeat))
         for claim, repeat, excerpts in zip(summary.claims, repeated, sources, strict=True)
     )
-    grounding = None
+    similarity = None
     if support.carried is not None:
-        carried = support.carried | np.array([claim.verbatim for claim in claims])
-        grounding = round(float(carried.mean()), DIGITS)
+        known = numbers_in("\n".join(source.text for source in extract))
+        strange = np.array([has_other_number(sentence.text, known) for sentence in written])
+        carried = (support.carried | np.array([claim.verbatim for claim in claims])) & ~strange
+        similarity = round(float(carried.mean()), DIGITS)
     usage, title = rewrite.usage, rewrite.title
-    return replace(summary, claims=claims, grounding=grounding, usage=usage, title=title)
+    return replace(summary, claims=claims, source_similarity=similarity, usage=usage, title=title)
 
 
 def _repeated(text: str, extract: Sequence[Sentence]) -> Excerpt | None:

@@ -84,7 +84,7 @@ def check_whole_documents(links: Links) -> Findings:
     found.checked = int(claims.sum())
     sound = ~unsound[document]
     right = claims & is_single & (claimed == document) & is_highest
-    by_hierarchy = ~is_chunk | (links.numbers("grounding") >= 0)
+    by_hierarchy = ~is_chunk | (links.numbers("source_similarity") >= 0)
     whole = by_hierarchy & is_single & is_highest & (n_under == n_chunks[document])
     covered = _covered(under, np.flatnonzero(right), document, n_documents)
     wrong = {
@@ -129,15 +129,15 @@ def _covered(under: csr_array, nodes: Ints1d, document: Ints1d, n_documents: int
 
 
 def check_kinds(links: Links) -> Findings:
-    """Chunks are chunks, summaries of a known kind; grounding is a share, tokens are counted."""
+    """Chunks are chunks, summaries of a known kind; similarity is a share, tokens are counted."""
     found = Findings("kinds")
     found.checked = len(links)
-    is_chunk, grounding = links.numbers("level") <= 0, links.numbers("grounding")
+    is_chunk, similarity = links.numbers("level") <= 0, links.numbers("source_similarity")
     wrong = {
         "it has level 0, but is no chunk": is_chunk & ~links.is_any("kind", "chunk"),
         "the kind of the summary is not known": ~is_chunk & ~links.is_any("kind", *SUMMARY_KINDS),
-        "its grounding is not a share": ~(
-            (grounding == -1) | ((grounding >= 0) & (grounding <= 1))
+        "its similarity to the sources is not a share": ~(
+            (similarity == -1) | ((similarity >= 0) & (similarity <= 1))
         ),
         "its number of tokens is negative": links.numbers("n_tokens") < 0,
         "what it lost is not known": ~links.is_any("stale", "", "child", "parent"),

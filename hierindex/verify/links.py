@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 COLUMNS = (
     "id level level_max kind whole_document n_tokens documents parent_ids parent_weights child_ids "
-    "previous_id next_id grounding stale"
+    "previous_id next_id source_similarity stale"
 ).split()
 """Columns that are held in memory for all nodes; texts and vectors are not among them."""
 

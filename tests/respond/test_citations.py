@@ -373,6 +373,31 @@ def test_short_answers_are_held_against_passages_with_the_question():
     assert (first["supported"], second["supported"]) == (True, False)
 
 
+YEARS = {
+    "mill-1998.md": "The mill of the village burned down. It cost 1,200 crowns.",
+    "barn.md": "The barn of the village burned down in 1898. Seven cows were saved.",
+}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The mill of the village burned down in 1998 [1].",  # the name says when
+        "The mill of the village burned down [1].",
+        "The mill of the village burned down, which cost 1200 crowns [1].",
+        "The mill of the village burned down in 1999 [1?].",
+        "The mill of the village burned down in 1898 [1?]. The barn of the village burned [2].",
+        "The barn of the village burned down in 1898 and the mill in 1998 [1][2].",
+        "1. The barn of the village burned down, and 7 cows were saved [1].",
+        "The barn of the village burned down, and 8 cows were saved [1?].",
+    ],
+)
+def test_a_number_that_no_cited_passage_has_is_marked(said):
+    barn_alone = "[2]" not in said and "barn" in said
+    cited = said.replace("?", "").replace("[1]", "[2]" if barn_alone else "[1]")
+    assert asked(cited, texts=YEARS)[0] == said
+
+
 def test_a_passage_without_text_or_place_supports_nothing():
     class Bare(Found):
         def _retrieve(self, query_bundle):

@@ -113,7 +113,7 @@ def of_node(rng):
             ("level", rng.choice([Op.LTE, Op.GTE, Op.EQ]), rng.randint(0, 3)),
             ("level_max", Op.GTE, rng.randint(0, 3)),
             ("kind", Op.EQ, rng.choice(["chunk", "extractive"])),
-            ("grounding", Op.GTE, 0.5),
+            ("source_similarity", Op.GTE, 0.5),
         ]
     )
     return MetadataFilter(key=key, operator=operator, value=value)

@@ -71,7 +71,7 @@ def test_the_tree_is_that_of_one_process(cluster, folder, tmp_path, kind, option
     assert rows(many) == rows(alone)
     assert many.verify().ok
     reports = [index.last_build for index in (alone, many)]
-    for what in ("added", "skipped", "names", "usage", "grounding"):
+    for what in ("added", "skipped", "names", "usage", "source_similarity"):
         assert len({repr(getattr(report, what)) for report in reports}) == 1, what
     sizes = [[(s.level, s.nodes, s.tokens, s.fan_out) for s in r.statistics] for r in reports]
     assert sizes[0] == sizes[1]

@@ -51,8 +51,8 @@ def test_keys_of_chunks_and_of_their_documents(tmp_path) -> None:
     check(store, *found, "metadata.author", "documents", "id", "kind", "level", "whole_document")
     assert refusal(store, "autor", "zzz") == (
         "No chunk has the key 'autor'; the nearest is author; there are author, shelf, "
-        "metadata.level, metadata.metadata.x, documents, id, kind, level, level_max, grounding, "
-        "whole_document."
+        "metadata.level, metadata.metadata.x, documents, id, kind, level, level_max, "
+        "source_similarity, whole_document."
     )
     assert "'zzz'; there are author" in refusal(store, "zzz", "author")
     store_of(tmp_path, chunk(3, "c", **{"two words": 1}))

@@ -16,7 +16,7 @@ from llama_index.core.vector_stores.types import (
 )
 from store.oracle import passing
 
-from hierindex.record import GROUNDING, NodeRecord
+from hierindex.record import SOURCE_SIMILARITY, NodeRecord
 from hierindex.store import indices
 from hierindex.store.hashed_metadata import MOST_ITEMS, hash_entry, row_digests
 from hierindex.store.prefilter import TYPE_OF, prefilter
@@ -27,7 +27,9 @@ Op = FilterOperator
 SQL = "x') OR array_has_any(digests, ['x"
 texts = st.sampled_from(["", "x", "X", SQL, 'a"b', "'", "\\", "%", "ü", "日本", "n\0l", "\ud800"])
 numbers = st.sampled_from([0, 1, -1, 2, 0.0, 1.0, 1.5, float("nan"), 2**63, 1e300])
-keys = st.sampled_from(["author", "n", "tags", SQL, "n\0l", "", "\ud800", "grounding", "level"])
+keys = st.sampled_from(
+    ["author", "n", "tags", SQL, "n\0l", "", "\ud800", "source_similarity", "level"]
+)
 stored = texts.filter(lambda text: text != "\ud800")
 scalars = st.none() | st.booleans() | stored | numbers
 lists = st.lists(scalars, max_size=3) | st.just([1, "x"] * MOST_ITEMS)
@@ -73,7 +75,7 @@ def all_of(*filters):
 
 
 def with_record(i, given):
-    place = NodeRecord(level=i % 3, level_max=2, grounding=[None, 0.5, 1.0][i % 3])
+    place = NodeRecord(level=i % 3, level_max=2, source_similarity=[None, 0.5, 1.0][i % 3])
     own = place.to_metadata() if i % 2 else {}
     return TextNode(id_=f"{i}", text=f"t{i}", metadata=own | given, embedding=[1.0, i])
 
@@ -81,7 +83,7 @@ def with_record(i, given):
 VALUES = [None, True, False, 0, 1, -1, 1.0, 1.5, float("nan"), 2**63, 1e300, "", "x", "X", SQL]
 VALUES += ["日本", "n\0l", [], [1, "x"], ["x", None, True], [SQL, "ü"], [1, "x"] * MOST_ITEMS]
 VALUES += [(1, "x"), {}, {"x": 1}, [[1], {}]]
-KEYS = ["author", "n", "tags", SQL, "n\0l", "", "grounding"]
+KEYS = ["author", "n", "tags", SQL, "n\0l", "", "source_similarity"]
 NODES = [
     with_record(i, {KEYS[(i + j) % len(KEYS)]: VALUES[(i * 7 + j) % len(VALUES)] for j in range(4)})
     for i in range(2 * len(VALUES))
@@ -131,7 +133,7 @@ def test_no_row_of_any_kind_too_many(tmp_path_factory, rows, filters):
 @given(nested)
 def test_a_value_enters_a_condition_only_in_quotes(filters):
     outside_quotes = re.sub("'(?:[^']|'')*'", "''", prefilter(filters).sql)
-    columns = "|".join(["digests", "grounding", *TYPE_OF])
+    columns = "|".join(["digests", "source_similarity", *TYPE_OF])
     words = rf"array_has_any|AND|OR|NOT|IN|true|false|`?(?:{columns})`?"
     assert re.fullmatch(rf"(?:{words}|''|[-+.\de]+|[<>=!]+|[][(), ])*", outside_quotes)
 
@@ -144,7 +146,7 @@ EXACT = {
     "one of some": f("author", ["x", "y"], Op.IN),
     "none of some": f("author", ["x", "y"], Op.NIN),
     "empty": f("author", None, Op.IS_EMPTY),
-    "a grounding": f(GROUNDING, 0.5, Op.GTE),
+    "a similarity": f(SOURCE_SIMILARITY, 0.5, Op.GTE),
 }
 NARROW = {
     "an item": f("tags", "x", Op.CONTAINS),

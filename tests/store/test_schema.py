@@ -168,7 +168,7 @@ def test_the_record_of_a_node_that_has_none_is_that_of_its_row():
     )
     record = record_of(row_of(alone))
     assert (record.documents, record.parents) == (("alone",), (("above", 1.0),))
-    assert record.grounding is None
+    assert record.source_similarity is None
 
 
 @pytest.mark.parametrize(

@@ -236,14 +236,61 @@ def test_grounding_is_the_share_of_supported_sentences(words, share):
     (summary,) = summarized(
         "Snow fell. Rain fell. Hail fell.", GROUPS[0], grounding=Verdicts(*words)
     )
-    assert summary.grounding == pytest.approx(share, abs=0.001)
+    assert summary.source_similarity == pytest.approx(share, abs=0.001)
     assert summary.kind == "abstractive"
 
 
 def test_a_verbatim_sentence_is_supported_whatever_the_grounding_says():
     reply = f"{SENTENCES[0]} Snow fell."
     (summary,) = summarized(reply, GROUPS[0], grounding=Verdicts())
-    assert summary.grounding == 0.5
+    assert summary.source_similarity == 0.5
+
+
+NUMBERS = [
+    ("1,200 boats", "1200 boats", 1),
+    ("1.200.000 boats", "1,200,000 boats", 1),
+    ("1'200.50 or 3,14", "1200.5 and 3.140", 1),
+    ("boats for $12.50", "12.5 dollars", 1),
+    ("boats, 40 %", "40% of boats", 1),
+    ("the 4th boat", "boat 4 of 04", 1),
+    ("twelve boats", "12 boats", 1),
+    ("12 boats", "twelve boats", 1),
+    ("twenty-five boats, three hundred and one men", "25 boats, 301 men", 1),
+    ("fourteen thousand seven hundred boats", "14,700 boats", 1),
+    ("fifty million boats", "50 million boats", 1),
+    ("١٢٣ boats", "１２３ boats", 1),  # noqa: RUF001
+    ("on 10.12.2020", "on 10 December 2020, the 12th", 1),
+    ("boats", "2. boats [3]", 1),
+    ("boats", "boats [1, 3-5]", 1),
+    ("boats", "eleven boats", 1),  # words are not compared
+    ("1,200 boats", "1,300 boats", 0),
+    ("12.5 boats", "125 boats", 0),
+    ("12.5 boats", "1250 boats", 0),
+    ("0.5 boats", "5 boats", 0),
+    ("version 2.3.1", "version 2.3.4", 0),
+    ("twelve boats", "13 boats", 0),
+    ("twenty boats, five men", "25 boats", 0),
+    ("boats", "7 boats", 0),
+    ("7 boats", "7 boats of 8", 0),
+    ("boats", "٧ boats", 0),  # noqa: RUF001
+    ("9" * 40, "9" * 41, 0),
+]
+
+
+@pytest.mark.parametrize(("source", "told", "share"), NUMBERS)
+def test_a_sentence_with_a_number_of_no_source_is_not_similar(source, told, share):
+    group = group_of("Votes were counted.", f"There were {source}.")
+    (summary,) = summarized(f"{told} there were.", group, grounding=Verdicts("there"))
+    assert summary.source_similarity == share
+
+
+@pytest.mark.parametrize(("year", "kind"), [(1998, "abstractive"), (1989, "extractive_fallback")])
+@pytest.mark.filterwarnings("ignore::hierindex.FallbackWarning")
+def test_a_changed_number_fails_min_grounding(year, kind):
+    group = group_of("The mill burned down in 1998.", "It was built of oak.")
+    reply = f"In {year}, the mill burned down."
+    (summary,) = summarized(reply, group, grounding=EmbeddingGrounding(0.5), min_grounding=1)
+    assert summary.kind == kind
 
 
 def test_grounding_sees_what_the_budget_leaves_and_what_the_model_saw():
@@ -260,7 +307,7 @@ def test_grounding_sees_what_the_budget_leaves_and_what_the_model_saw():
 def test_what_embeddings_do_not_find_in_the_sources_is_unsupported():
     reply = "In winter the road over the mountain is closed by snow. Bananas are yellow."
     (summary,) = summarized(reply, GROUPS[0], grounding=EmbeddingGrounding(0.6))
-    assert summary.grounding == 0.5
+    assert summary.source_similarity == 0.5
 
 
 @pytest.mark.parametrize("least", [0, 1 / 3, 0.3])
@@ -277,12 +324,14 @@ def test_min_grounding_is_inclusive(least):
 @pytest.mark.parametrize("least", [0.34, 0.5, 1])
 def test_too_little_grounding_falls_back_and_says_so(least):
     settings = {"grounding": Verdicts("Snow"), "min_grounding": least}
-    with pytest.warns(FallbackWarning, match="1 its sources do not support it") as caught:
+    with pytest.warns(
+        FallbackWarning, match="1 too few of its sentences are similar to its sources"
+    ) as caught:
         summaries = summarized("Snow fell. Rain fell. Hail fell.", GROUPS[0], **settings)
     assert "1 of 1 groups" in str(caught[0].message)
     assert [s.kind for s in summaries] == ["extractive_fallback"]
     assert summaries[0].usage == Usage(llm_calls=1, fallbacks=1)
-    assert summaries[0].grounding == 1
+    assert summaries[0].source_similarity == 1
     assert all(claim.verbatim for claim in summaries[0].claims)
 
 
@@ -294,7 +343,7 @@ def test_each_reason_is_told_with_its_number():
         summaries = summarizer.summarize(GROUPS * 2, budget_of(99), Resources(embed=embed))
     told = str(caught[0].message)
     assert "3 of 4 groups" in told
-    assert "2 it was empty, 1 its sources do not support it" in told
+    assert "2 it was empty, 1 too few of its sentences are similar to its sources" in told
     assert [s.kind for s in summaries] == ["abstractive"] + ["extractive_fallback"] * 3
 
 
@@ -310,7 +359,10 @@ class Failing(RewriterOf):
     [
         (Failing(str), "it was refused"),
         (RewriterOf(lambda text: " "), "it was empty"),
-        (RewriterOf(lambda text: "Snow fell."), "its sources do not support it"),
+        (
+            RewriterOf(lambda text: "Snow fell."),
+            "too few of its sentences are similar to its sources",
+        ),
     ],
 )
 def test_strict_names_the_group_and_the_reason(rewriter, reason):
@@ -332,7 +384,7 @@ def test_strict_names_the_group_and_the_reason(rewriter, reason):
 def test_what_was_not_looked_at_is_left_open(settings, resources):
     reply = f"{SENTENCES[0]} Bananas are yellow."
     (summary,) = summarized(reply, GROUPS[0], resources=resources, **settings)
-    assert summary.grounding is None
+    assert summary.source_similarity is None
     assert summary.kind == "abstractive"
     assert [claim.verbatim for claim in summary.claims] == [True, False]
     assert all(claim.excerpts for claim in summary.claims)

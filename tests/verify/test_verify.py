@@ -153,7 +153,7 @@ BREAKS: dict[str, list[Callable[[dict[str, Row]], Row | list[Row]]]] = {
     "kinds": [
         lambda rows: {**root(rows), "kind": "chunk"},
         lambda rows: {**chunk(rows), "kind": "abstractive"},
-        lambda rows: {**root(rows), "grounding": 1.5},
+        lambda rows: {**root(rows), "source_similarity": 1.5},
         lambda rows: {**chunk(rows), "n_tokens": -1},
         lambda rows: {**chunk(rows), "stale": "cousin"},
     ],

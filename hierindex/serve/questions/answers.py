@@ -58,7 +58,7 @@ class Shown(TypedDict):
     level: int
     level_max: int
     kind: str
-    grounding: float | None
+    source_similarity: float | None
     n_tokens: int
     documents: list[str]
     more_documents: int

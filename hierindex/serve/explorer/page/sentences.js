@@ -47,7 +47,7 @@ function partOf({ text, passage, mark }, address) {
     {
       class: mark ? "citation" : "sentence",
       href: link,
-      title: isRewritten ? "Rewritten; follow it to what supports it best" : null,
+      title: isRewritten ? "Rewritten; follow it to what is most similar" : null,
       "aria-label": mark ? `Citation ${text}` : null,
     },
     shown(text),

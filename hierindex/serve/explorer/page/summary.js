@@ -66,12 +66,12 @@ function pathOf({ path }) {
 }
 
 function factsOf(node) {
-  const supported = node.grounding !== null && node.grounding < 1;
+  const share = node.kind === "abstractive" ? node.source_similarity : null;
   return [
     `Level ${node.level}`,
     node.n_tokens === undefined ? "" : counted(node.n_tokens, "token"),
     KINDS[node.kind],
-    supported ? `${Math.round(node.grounding * 100)}% supported by its sources` : "",
+    share === null ? "" : `${Math.round(share * 100)}% of its sentences are similar to its sources`,
   ]
     .filter(Boolean)
     .join(" · ");
