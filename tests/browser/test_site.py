@@ -48,7 +48,7 @@ def test_no_page_has_violations_or_is_wider_than_a_narrow_screen(look, folder) -
     [
         ("rollback", "reference/commands.html#rollback"),
         ("HierarchyRetriever", "reference/retriever.html#hierindex.HierarchyRetriever"),
-        ("What is grounding?", "guides/glossary.html#grounding"),
+        ("What is source_similarity?", "guides/glossary.html#similarity-to-the-sources"),
         ("which file names are not read", "guides/limits.html#documents-and-files"),
     ],
 )
