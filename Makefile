@@ -82,7 +82,7 @@ bench-extractive: $(READY)  ## and extracts, beside bert-extractive-summarizer: 
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py speed $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/extractive.py quality $(DATA)
 
-bench-llm: $(READY)  ## and a language model's wall clock, estimates and grounding: make bench-llm CORPUS=folder DATA=folder
+bench-llm: $(READY)  ## and a language model's wall clock, estimates and similarity to sources: make bench-llm CORPUS=folder DATA=folder
 	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
 	$(BIN)/python -W ignore tests/benchmarks/llm.py $(CORPUS)
 	$(BIN)/python -W ignore tests/benchmarks/estimate.py $(CORPUS)

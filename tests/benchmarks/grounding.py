@@ -1,10 +1,12 @@
-"""Whether grounding tells the sentences of a summary's own text from those of another.
+"""Whether similarity tells the sentences of a summary's own text from those of another.
 
 Summaries that people wrote, of reports, chapters and meetings; what they were written from is
 an extract of 900 tokens of the same text, or of the text half a set further on. Prints the area
 under the ROC curve of a sentence's likeness to its nearest source, own against foreign, and the
-share of sentences supported by own and by foreign sources at the model's calibrated threshold,
-and at the one that 5% of the foreign sentences of the set reach, which takes a set to find.
+share of sentences similar to own and to foreign sources at the model's calibrated threshold, and at
+the one that 5% of the foreign sentences of the set reach, which takes a set to find. Then, of all
+sentences of true summaries, also of stories and of answers about meetings, the share with a number
+in digits that is nowhere in the text that they summarise.
 
 Usage: python tests/benchmarks/grounding.py FOLDER   (of the evaluation data)
 """
@@ -19,9 +21,27 @@ from sklearn.metrics import roc_auc_score
 from hierindex import SalientSentences, load_embed_model
 from hierindex.embed.embedder import Embedder
 from hierindex.summarize.grounding import known_threshold
+from hierindex.summarize.numbers import has_other_number, numbers_in
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Budget
 from hierindex.summarize.two_stage import EXTRACT_TOKENS
+
+
+def with_other_numbers(folder: Path) -> None:
+    asked = rows(folder / "qmsum", "questions.jsonl")
+    told = rows(folder / "squality", "summaries.jsonl")
+    more = {
+        "qmsum": [([q["doc_id"]], q["answer"]) for q in asked],
+        "squality": [([s["doc_id"]], text) for s in told for text in s["summaries"]],
+    }
+    for name, pairs in ({name: gold(folder / name) for name, gold in GOLD.items()} | more).items():
+        known = {d["doc_id"]: numbers_in(d["text"]) for d in rows(folder / name)}
+        other = [
+            has_other_number(sentence.text, set().union(*(known[d] for d in docs)))
+            for docs, summary in pairs
+            for sentence in split_sentences(summary)
+        ]
+        print(f"{name:<16}{sum(other):>6} of {len(other)} with other numbers, {np.mean(other):.1%}")
 
 
 def main(folder: Path) -> None:
@@ -58,3 +78,4 @@ if __name__ == "__main__":
     if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
         sys.exit("Usage: python tests/benchmarks/grounding.py FOLDER")
     main(Path(sys.argv[1]))
+    with_other_numbers(Path(sys.argv[1]))

@@ -44,6 +44,7 @@ def page(request, look, index, tmp_path):
 
 def test_a_rewritten_sentence_leads_to_what_supports_it(page):
     assert "written by a model" in page.locator("#summary").inner_text()
+    assert "% of its sentences are similar to its sources" in page.locator("#summary").inner_text()
     sentences = page.locator("#summary a.sentence")
     assert "The passages tell of" in sentences.first.inner_text()
     assert "Rewritten" in sentences.first.get_attribute("title")
