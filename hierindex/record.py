@@ -201,7 +201,7 @@ class NodeRecord:
 
 
 def fields_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the record in a node's metadata, with lists for tuples, or no field."""
+    """Return the record stored in a node's metadata as a dict, or {} if there is none."""
     if not record_keys(metadata):
         return {}
     details: dict[str, Any] = json.loads(metadata[DETAILS])

@@ -690,8 +690,7 @@ def test_an_answer_is_streamed_and_its_sources_follow(hierindex, index) -> None:
     assert streamed.split("\n\n")[:4] == [text.replace("[2?]", "[2]"), *told[1:4]]
     assert re.fullmatch(r"On day \d+ [^\n]+ \[1\]\. Whales sing all night \[2\?\]\.", text)
     assert re.fullmatch(
-        r"\[1\] \w+\.\w+ \(\d+-\d+\)\n\[2\] \w+\.\w+ \(\d+-\d+\), not similar to its passage or "
-        "with other numbers",
+        r"\[1\] \w+\.\w+ \(\d+-\d+\)\n\[2\] \w+\.\w+ \(\d+-\d+\), differs from its passage",
         citations,
     )
     (cited,) = {citation["node"] for citation in answer["citations"]}
@@ -855,7 +854,7 @@ def test_prompts_can_be_chosen_and_recorded(build, server, tmp_path) -> None:
 
 
 def test_similarity_to_the_sources_is_shown(hierindex, build) -> None:
-    assert "Mean similarity of rewritten summaries to their sources: 1.00" in build()[1]
+    assert "Share of rewritten sentences that are similar to their sources: 1.00" in build()[1]
     (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
     shown = json.loads(hierindex("show", root, "--index", "L", "--json")[1])
     assert shown["source_similarity"] == 1
@@ -865,7 +864,7 @@ def test_similarity_to_the_sources_is_shown(hierindex, build) -> None:
 
 def test_a_changed_number_makes_a_summary_less_similar(hierindex, build, server) -> None:
     server.reply = lambda prompt: re.sub(r"On day \d+", r"\g<0>7", long_summary(prompt))
-    assert 0.4 < json.loads(build("--json")[1])["source_similarity"] < 0.6
+    assert 0 < json.loads(build("--json")[1])["source_similarity"] < 0.6
     (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
     shown = json.loads(hierindex("show", root, "--index", "L", "--json")[1])
     percent = round(100 * shown["source_similarity"])

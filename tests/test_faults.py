@@ -23,6 +23,8 @@ FULL = f"lance error: LanceError(IO): No space left on device (os error {ENOSPC}
 WORDS_OF_ALL = VectorStoreQuery(
     query_str="met day", similarity_top_k=9, mode=VectorStoreQueryMode.TEXT_SEARCH
 )
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* now has .* roots")
 NO_SPACE = "The index '{}' cannot be used: No space left on device."
 SECRET = "Zanzibar"
 

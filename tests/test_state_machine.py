@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from edited_index import KINDS, EditedIndex, Planned, Tree
 from faulty_writes import ALL, TO_TABLE, failing_writes
 from histories import EDITS, Texts
@@ -20,6 +21,8 @@ from hierindex import HierarchicalIndex
 from hierindex.errors import GenerationError, HierindexError
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.store.snapshot import Snapshot
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* now has .* roots")
 
 TABLE = st.tuples(st.just(TO_TABLE), st.integers(0, 8))
 KILLS = TABLE | st.tuples(st.just(ALL), st.integers(0, 40))

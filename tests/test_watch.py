@@ -263,7 +263,7 @@ def test_what_cannot_be_watched_is_refused_at_once(index, folder, tmp_path, monk
         of_none.watch()
     mine = TwoStageSummarizer(RewriterOf(str))
     rewritten = DocumentHierarchy(HashingEmbedding(), summarizer=mine)
-    HierarchicalIndex.build(folder, tmp_path / "other", hierarchy=rewritten)
+    HierarchicalIndex.build(folder, tmp_path / "other", hierarchy=rewritten, replace=True)
     with pytest.raises(InputError, match="pass"):
         of_none.watch()
 

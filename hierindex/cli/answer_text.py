@@ -135,4 +135,4 @@ def _cited(citation: dict[str, Any] | None) -> str:
         return place(None)
     found = places([citation, *citation.get("also", ())])
     supported = citation.get("supported", True)
-    return found if supported else f"{found}, not similar to its passage or with other numbers"
+    return found if supported else f"{found}, differs from its passage"

@@ -47,7 +47,7 @@ def built(report: dict[str, Any], columns: Mapping[str, str] = SIZES) -> str:
     if any(report["usage"].values()):
         lines.append(usage_of(report["usage"]))
     if (mean := report["source_similarity"]) is not None:
-        lines.append(f"Mean similarity of rewritten summaries to their sources: {mean:.2f}.")
+        lines.append(f"Share of rewritten sentences that are similar to their sources: {mean:.2f}.")
     return "\n".join([*lines, *skipped_files(report["skipped"])])
 
 

@@ -34,7 +34,7 @@ from hierindex.record import (
     record_keys,
 )
 from hierindex.store.nodes import bare_node, record_of
-from hierindex.store.rows import Row, check_templates, placed_row
+from hierindex.store.rows import Row, check_node, placed_row
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Summary
 
@@ -125,12 +125,7 @@ def _check(node: BaseNode) -> None:
         raise InputError(
             f"Node {node.node_id} is a summary of an earlier hierarchy; pass only chunks."
         )
-    check_templates(node)
-    if taken := set(RECORD_KEYS) & node.metadata.keys() - set(record_keys(node.metadata)):
-        raise InputError(
-            f"Metadata key {min(taken)!r} of node {node.node_id} is reserved for hierindex; "
-            "rename it."
-        )
+    check_node(node)
 
 
 def _document(node: BaseNode) -> str:

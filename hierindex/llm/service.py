@@ -37,8 +37,8 @@ CONCURRENCY = 4  # requests in flight; a local server handles few at a time
 MAX_BUSY = 60.0  # seconds for which a service may reject all requests, or one prompt
 
 NO_ANSWER = (
-    "it used its tokens on reasoning and wrote no answer; raise llm_completion_tokens "
-    "(--llm-completion-tokens, in Python max_tokens of the model)"
+    "it wrote only reasoning and no answer; raise its limit of tokens (--llm-completion-tokens, in "
+    "Python max_tokens of the model)"
 )
 
 S = TypeVar("S")

@@ -15,7 +15,7 @@ THOUGHTS = rf"(?:<({NAMES})>.*?(?:</\1>|\Z)\s*)+"
 AT_LINES = re.compile(rf"(?ims)(?:\A\s*|^){THOUGHTS}")
 AT_START = re.compile(rf"(?is)\A\s*{THOUGHTS}")
 CHANNELS = re.compile(  # of gpt-oss
-    r"(?s)<\|(?:start|channel|end|return|call)\|>"
+    r"(?s)(?=<\|(?:start|channel|end|return|call)\|>)"
     r".*?(?:<\|channel\|>\s*final[^\n]{,40}?<\|message\|>|\Z)"
     r"|\Aanalysis.*?assistantfinal"  # without the special tokens
 )

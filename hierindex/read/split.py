@@ -23,7 +23,7 @@ from hierindex.read.remembered import split_once
 from hierindex.read.sections import Sections, headings_of, split_at_headings
 from hierindex.read.sentences import split_stretches
 from hierindex.record import PAGE, SECTION, TITLE, NodeRecord, shared_section
-from hierindex.store.rows import check_templates
+from hierindex.store.rows import check_node
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 SHORT = 8  # characters
@@ -196,11 +196,11 @@ def split_documents(
     Raises
     ------
     InputError
-        If a template of a document cannot be formatted; names the document.
+        If a document cannot be written, see `row_of`; names the document.
     """
     chunks: list[BaseNode] = []
     for i, document in enumerate(documents, start=1):
-        check_templates(document)
+        check_node(document)
         if isinstance(splitter, PlacedSentenceSplitter):
             chunks += splitter([document], memory=memory)
             if memory is not None:

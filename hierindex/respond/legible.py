@@ -249,9 +249,12 @@ def _is_label(text: str, first: Sentence) -> bool:
 def _follows(sentence: Sentence, last: Sentence) -> bool:
     """Return whether a sentence directly follows another, in a node, on a page and in a section.
 
-    The white space between two nodes is not known, so a passage does not go on in the next.
+    The white space between two nodes is not known, so a passage does not go on in the next. Between
+    two quotes of a summary, it is taken for a blank after the end of a sentence.
     """
     source, before = sentence.quote.source, last.quote.source
+    if sentence.within != last.within and not END.search(last.text):
+        return False
     if sentence.child != last.child or source is None or before is None:
         return sentence.child == last.child and source is before
     if source._replace(start=0, end=0) != before._replace(start=0, end=0):

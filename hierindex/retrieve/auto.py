@@ -24,7 +24,7 @@ READS = "the question reads like one about the whole"
 
 
 class Choice(NamedTuple):
-    """Whether an outline answers a question, or else chunks, and the reason.
+    """Whether to answer from an outline or from chunks, and why.
 
     `documents` are the ids of those that the outline or the chunks are of; None for all. It is
     empty if there are none of them.

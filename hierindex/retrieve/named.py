@@ -178,13 +178,14 @@ def _form(words: Sequence[str]) -> str:
 
 def _is_file(name: str, document: str) -> bool:
     """Return whether a name is one of a file, or an id that is no word and no title."""
-    pattern = ID if name.lower() == document.lower() else FILE
-    return pattern.search(name) is not None
+    base = document.rpartition("/")[2].lower()
+    has_suffix = FILE.fullmatch(base) is not None and base == name.lower().rpartition("/")[2]
+    return has_suffix or (name.lower() == document.lower() and ID.search(name) is not None)
 
 
 def _is_name(question: str, start: int, stop: int) -> bool:
     text = question[start:stop]
-    if question.startswith(POSSESSIVE, stop):
+    if question.startswith(POSSESSIVE, stop) and not FILE.fullmatch(text):
         return False
     if text.isalpha():
         return start > 0 and text[0].isupper()

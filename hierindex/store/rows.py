@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from hierindex.errors import InputError
 from hierindex.record import (
+    DETAILS,
     FILE_NAME,
     NO_RECORD,
     SECTION,
@@ -32,6 +33,7 @@ from hierindex.record import (
     record_keys,
     to_json,
 )
+from hierindex.store.filters import PREFIX
 from hierindex.store.hashed_metadata import hash_text, row_digests
 from hierindex.store.schema import schema
 
@@ -113,9 +115,10 @@ def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> Row:
     Raises
     ------
     InputError
-        If its metadata are not JSON, its text is not Unicode or a template cannot be formatted.
+        If its metadata are not JSON or have a key of ours, its text is not Unicode, or a template
+        cannot be formatted.
     """
-    check_templates(node)
+    check_node(node)
     record = NO_RECORD | fields_in(node.metadata)
     keys = record_keys(node.metadata)
     links = _links(node)
@@ -126,8 +129,14 @@ def row_of(node: BaseNode, documents: Sequence[str] | None = None) -> Row:
     return row if keys else row | {"source_similarity": -1.0, "record": ""}
 
 
-def check_templates(node: BaseNode) -> None:
-    """Raise InputError if a node's text and metadata cannot be formatted by its templates."""
+def check_node(node: BaseNode) -> None:
+    """Raise InputError if a node has a reserved metadata key or an invalid template."""
+    taken = {key for key in node.metadata if key == DETAILS or key.startswith(PREFIX)}
+    if taken := taken - {*record_keys(node.metadata)}:
+        raise InputError(
+            f"Metadata key {min(taken)!r} of node {node.node_id} is reserved for hierindex; "
+            "rename it."
+        )
     for name, fields in TEMPLATES.items():
         template = getattr(node, name, "")
         try:

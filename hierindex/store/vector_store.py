@@ -18,6 +18,7 @@ from hierindex.record import fields_in
 from hierindex.store.all_documents import all_documents
 from hierindex.store.connection import TABLE
 from hierindex.store.deletion import delete_document, delete_nodes, doomed
+from hierindex.store.filters import keys
 from hierindex.store.generation_store import GenerationStore
 from hierindex.store.generations import on_newest
 from hierindex.store.rows import to_table
@@ -64,8 +65,8 @@ class HierarchyStore(GenerationStore):
     Filters test the metadata of each chunk and of its document. A summary passes if every
     chunk under it passes, so that it reveals no excluded text; with `partial_summaries=True`, one
     passing chunk is enough. Keys that begin with `hierindex_` are not metadata: `hierindex_id`,
-    `hierindex_kind`, `hierindex_level`, `hierindex_level_max` (a node belongs to every cut from
-    its level to this one) and `hierindex_source_similarity` refer to the node itself,
+    `hierindex_kind`, `hierindex_level`, `hierindex_level_max` (a node is part of every level
+    from the former to the latter) and `hierindex_source_similarity` refer to the node itself,
     `hierindex_documents` to a chunk's documents, and `hierindex_whole_document` to the document
     whose chunks are exactly those under a node. `documents` is short for `hierindex_documents`
     unless a chunk has metadata of that name. A condition on a key that no node has matches
@@ -105,7 +106,7 @@ class HierarchyStore(GenerationStore):
     async def async_add(self, /, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Insert nodes, replacing those with the same id, and return their ids.
 
-        Warns if they are of a tree and other nodes have no parent either, as after a pipeline
+        Warns if the store then has other roots than those of these nodes, as after a pipeline
         with a docstore has passed on only the documents that changed.
 
         Raises
@@ -125,9 +126,9 @@ class HierarchyStore(GenerationStore):
             roots = await (await self.asnapshot()).roots()
             if {*roots} - {node.node_id for node in nodes}:
                 warnings.warn(
-                    f"{self.uri!r} now has {len(roots)} roots, as a tree was added beside another; "
-                    f"to grow one tree again, run `hierindex update --index {self.uri}` or call "
-                    f"HierarchicalIndex.open({self.uri!r}).regrow().",
+                    f"{self.uri!r} now has {len(roots)} roots. If a pipeline passed on only what "
+                    f"changed, grow one tree again: run `hierindex update --index {self.uri}` or "
+                    f"call HierarchicalIndex.open({self.uri!r}).regrow().",
                     stacklevel=2,
                 )
         return [node.node_id for node in nodes]
@@ -172,7 +173,7 @@ class HierarchyStore(GenerationStore):
             key of the filters.
         """
         _check_options("delete_nodes", delete_kwargs, "dry_run")
-        if node_ids is None and not (filters and filters.filters):
+        if node_ids is None and not (filters and keys(filters)):
             raise InputError("Name the nodes to delete by ids or filters; clear() deletes all.")
         if dry_run:
             return len(await doomed(await self.asnapshot(), node_ids, filters))

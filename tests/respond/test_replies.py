@@ -26,6 +26,7 @@ THOUGHTS = {
     "begun by the template, within a line": "Hmm, see [2].</think>",
     "gpt-oss without tokens": "analysisThe user asks.assistantfinal",
     "gpt-oss": f"{CHANNEL}<|channel|>final<|message|>",
+    "gpt-oss, final at once": "<|channel|>final<|message|>",
     "gpt-oss, begun": f"<|start|>assistant{CHANNEL}<|channel|>final <|constrain|>json<|message|>",
 }
 UNFINISHED = ["<think>Is it [1] or", "<|channel|>analysis<|message|>Is it [1]", ""]
@@ -135,7 +136,7 @@ def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
         chunks = text_or_error(lambda: list(llm.stream_complete("Hello?")))
     if isinstance(whole, str):
         assert chunks == whole
-        assert "on reasoning" in whole
+        assert "only reasoning" in whole
     else:
         assert "".join(chunk.delta for chunk in chunks) == whole.text == chunks[-1].text
         assert all(whole.text.startswith(chunk.text) for chunk in chunks)
@@ -177,7 +178,7 @@ def test_an_answer_may_quote_what_a_passage_says_of_thoughts(embed_model, tmp_pa
 @pytest.mark.parametrize("mode", sorted(NEED_LLM))
 @pytest.mark.parametrize("said", UNFINISHED)
 def test_a_thought_alone_is_an_error_that_says_how_to_mend_it(index, mode, said):
-    told = r"^LLM 'm' failed to answer: it used its tokens on reasoning .* --llm-completion-tokens"
+    told = r"^LLM 'm' failed to answer: it wrote only reasoning .* --llm-completion-tokens"
     fault = Fault(text=said, finish_reason="length")
     for show in (None, print):
         with serve(faults=lambda number: fault) as server, pytest.raises(RequestError) as caught:

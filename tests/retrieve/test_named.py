@@ -318,3 +318,11 @@ def test_ids_are_names_unless_they_are_words():
     question = "What do INV-7, Kenya and Black death say?"
     assert named_in(question, documents).files == ("INV-7",)
     assert len(named_in(question, documents).documents) == 3
+
+
+def test_a_file_is_named_by_its_name_and_not_by_what_looks_like_one():
+    documents = {"node js": ["guide/node-js.md"], "tm tm pdf": ["a/tm-tm.pdf"]}
+    assert named_in("How do I install Node.js?", documents).files == ()
+    for name in ("tm-tm.pdf", "a/tm-tm.pdf", "TM-TM.pdf", "tm-tm.pdf's table"):
+        found = named_in(f"What does {name} say?", documents | {"a tm tm pdf": ["a/tm-tm.pdf"]})
+        assert found.files == ("a/tm-tm.pdf",)

@@ -451,3 +451,11 @@ def test_deeply_nested_filters(tmp_path, join, key):
     assert len(store.get_nodes(filters=nested)) <= 1
     with pytest.raises(InputError, match=f"nested more than {MOST_DEEP} deep"):
         store.get_nodes(filters=join(nested))
+
+
+@pytest.mark.parametrize("key", [*OURS, "hierindex_mine"])
+def test_a_key_under_our_prefix_is_refused_where_nodes_enter(tmp_path, key):
+    store = HierarchyStore(tmp_path)
+    with pytest.raises(InputError, match=f"Metadata key '{key}' of node n is reserved"):
+        store.add([TextNode(id_="n", text="", embedding=[1.0, 0.0], metadata={key: "mine"})])
+    assert store.get_nodes() == []

@@ -538,6 +538,8 @@ def test_empty_filters_delete_nothing(tmp_path, condition):
     (store := HierarchyStore(tmp_path)).add(tree())
     with pytest.raises(InputError, match="Name the nodes"):
         store.delete_nodes(filters=MetadataFilters(filters=[], condition=condition))
+    with pytest.raises(InputError, match="Name the nodes"):
+        store.delete_nodes(filters=MetadataFilters(filters=[MetadataFilters(filters=[])]))
 
 
 def test_the_first_write_is_one_commit(tmp_path):
