@@ -728,7 +728,9 @@ def test_a_thought_without_an_answer_is_an_error(hierindex, index) -> None:
         with LoopbackServer(faults=lambda number: fault) as server:
             status, out, err = hierindex(*asked, *flags, *llm_at(server))
         assert (status, out) == (1, "")
-        assert re.fullmatch(r"hierindex: LLM 'm' [^\n]+ reasoning [^\n]+ raise llm_c[^\n]+\n", err)
+        assert re.fullmatch(
+            r"hierindex: LLM 'm' [^\n]+ reasoning [^\n]+ raise its limit [^\n]+\n", err
+        )
 
 
 def test_what_cannot_be_streamed_is_printed_at_once(hierindex, index) -> None:
