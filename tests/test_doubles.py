@@ -48,9 +48,10 @@ from transformers import AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer
 
 def llm_of(server, **settings):
     """With a client that reads no certificates, which takes longer than its requests here."""
-    settings = {"api_base": server.base_url, "is_chat_model": True, "max_retries": 0} | settings
+    fixed = {"model": "m", "api_base": server.base_url, "is_chat_model": True, "max_retries": 0}
+    settings = fixed | settings
     settings.setdefault("http_client", httpx.Client(verify=False))
-    return OpenAILike(model="m", api_key="k", **settings)
+    return OpenAILike(api_key="k", **settings)
 
 
 @asynccontextmanager

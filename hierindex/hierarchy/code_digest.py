@@ -12,8 +12,8 @@ from hierindex.core.identity import digest
 def code_digest(thing: Any, inside: tuple[Any, ...] = ()) -> str:
     """Return a digest of a function's name, code, defaults and closure, or of an object.
 
-    A class has its methods. The code of functions that are called is left out. The digest of what
-    cannot be pickled differs each time.
+    A class has its methods and attributes. The code of functions that are called is left out. The
+    digest of what cannot be pickled differs each time.
 
     >>> code_digest(lambda x: x + 1) == code_digest(lambda x: x + 2)
     False
@@ -35,12 +35,23 @@ def code_digest(thing: Any, inside: tuple[Any, ...] = ()) -> str:
             parts = function, owner
         case partial(func=function, args=values, keywords=named):
             parts = function, values, [*named.items()]
+        case property(fget=function) | staticmethod(__func__=function):
+            parts = (function,)
+        case classmethod(__func__=function):
+            parts = (function,)
         case type(__mro__=kinds):
-            values = [value for kind in kinds for value in vars(kind).values()]
-            parts = str(thing), [value for value in values if isinstance(value, FunctionType)]
+            written = [each for kind in kinds for each in vars(kind).items() if _is_written(*each)]
+            parts = str(thing), written
         case _:
             try:
                 return digest(pickle.dumps(thing).hex())
             except (TypeError, AttributeError, RuntimeError, pickle.PicklingError):
                 return uuid4().hex
     return digest(*(code_digest(part, (*inside, thing)) for part in parts))
+
+
+def _is_written(name: str, value: Any) -> bool:
+    """Return whether an attribute stands in the body of a class: Python adds others, some late."""
+    if name.startswith(("__", "_abc_")):
+        return isinstance(value, FunctionType)
+    return not hasattr(value, "__objclass__")

@@ -30,7 +30,7 @@ from hierindex.llm.failures import (
 )
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import Call, Request, Response, text_of
-from hierindex.llm.thoughts import Stream, answer_in, with_answer
+from hierindex.llm.thoughts import Stream, answer_in, begins_within, with_answer
 from hierindex.threads import in_daemon_thread, is_given_up, run_apart, started
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
@@ -47,6 +47,8 @@ R = TypeVar("R", bound=Response)
 Note = Callable[[Call], None]
 """Records a call."""
 
+# By a model's name, whether a reply began within a thought; unknown before the first.
+_begins_within: dict[str, bool] = {}
 _asking: ContextVar["Service | None"] = ContextVar("asking", default=None)
 
 
@@ -160,7 +162,7 @@ class Service:
         said = text_of(response)
         if (answer := answer_in(said, prompt)) != said:
             response = with_answer(response, answer)
-        return self._checked(response, said, finish_reason(response))
+        return self._checked(response, said, prompt, finish_reason(response))
 
     def stream(self, prompt: str, send: Callable[[], Iterator[R]], note: Note) -> Iterator[R]:
         """Yield the chunks of a response as `ask` does; errors after the first are not retried."""
@@ -178,13 +180,13 @@ class Service:
             _asking.set(self)  # in the context of its thread
             return next(pieces, None)
 
-        stream = Stream(prompt)
+        stream = Stream(prompt, _begins_within.get(self.name, True))
         with self._watched(request, note):
             while piece is not None:
                 yield stream.read(request.heard(piece), piece.delta or "")
                 piece = started(following).result(self.timeout)
             if request.response is not None:
-                yield self._checked(stream.end(request.response), stream.reply, request.finish)
+                yield self._ended(stream, request.response, request.finish)
 
     async def astream(
         self, prompt: str, send: Callable[[], Awaitable[AsyncIterator[R]]], note: Note
@@ -197,16 +199,21 @@ class Service:
 
         begun = await self._sent(prompt, begin, note, unchecked, is_stream=True)
         request, (pieces, piece) = begun
-        stream = Stream(prompt)
+        stream = Stream(prompt, _begins_within.get(self.name, True))
         with self._watched(request, note):
             while piece is not None:
                 yield stream.read(request.heard(piece), piece.delta or "")
                 piece = await self._bounded(lambda: anext(pieces, None))
             if request.response is not None:
-                yield self._checked(stream.end(request.response), stream.reply, request.finish)
+                yield self._ended(stream, request.response, request.finish)
 
-    def _checked(self, answer: R, said: str, finish: str | None) -> R:
+    def _ended(self, stream: Stream, last: R, finish: str | None) -> R:
+        return self._checked(stream.end(last), stream.reply, stream.prompt, finish)
+
+    def _checked(self, answer: R, said: str, prompt: str, finish: str | None) -> R:
         """Raise RequestError if nothing is left of what was said, or of what was cut off."""
+        begins = _begins_within.get(self.name, False) or begins_within(said, prompt)
+        _begins_within[self.name] = begins
         if (said.strip() or finish in CUT) and not text_of(answer).strip():
             raise RequestError(f"LLM {self.name!r}", Failure("text", NO_ANSWER))
         return answer

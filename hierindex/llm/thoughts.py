@@ -14,17 +14,13 @@ UNQUOTED = re.compile(rf"(?i)(?<![`'\"\u201c])<(?P<slash>/?)(?:{NAMES})>")
 THOUGHTS = rf"(?:<({NAMES})>.*?(?:</\1>|\Z)\s*)+"
 AT_LINES = re.compile(rf"(?ims)(?:\A\s*|^){THOUGHTS}")
 AT_START = re.compile(rf"(?is)\A\s*{THOUGHTS}")
+ANALYSIS = "analysis"
 CHANNELS = re.compile(  # of gpt-oss
     r"(?s)(?=<\|(?:start|channel|end|return|call)\|>)"
     r".*?(?:<\|channel\|>\s*final[^\n]{,40}?<\|message\|>|\Z)"
-    r"|\Aanalysis.*?assistantfinal"  # without the special tokens
+    rf"|\A{ANALYSIS}.*?assistantfinal"  # without the special tokens
 )
 UNCERTAIN = re.compile(r"(?:\A\s*)?(?:<[/|\w]{,12})?\Z")  # may be the beginning of a tag
-# Of thoughts whose first tag a chat template has written.
-BEGINNINGS = (
-    "okay|ok,|alright|hmm|well,|let me|let's|let us|the user|the question|the passage|we |i |i'"
-    "|so,|so the|first,|now,|looking at|to answer|analysis|好|嗯|首先|用户|我们"
-).split("|")
 
 
 def answer_in(reply: str, prompt: str = "") -> str:
@@ -43,35 +39,48 @@ def answer_in(reply: str, prompt: str = "") -> str:
     """
     if CHANNELS.match(reply.lstrip()):
         return CHANNELS.sub("", reply.lstrip())
-    is_mentioned, first = TAG.search(prompt), UNQUOTED.search(reply)
-    if first and first["slash"]:
-        begins_line = not reply[: first.start()].rpartition("\n")[2].strip()
-        if begins_line or not is_mentioned:
-            return reply[first.end() :].lstrip()
-    return (AT_START if is_mentioned else AT_LINES).sub("", reply)
+    if end := _bare_end(reply, prompt):
+        return reply[end.end() :].lstrip()
+    return (AT_START if TAG.search(prompt) else AT_LINES).sub("", reply)
+
+
+def begins_within(reply: str, prompt: str = "") -> bool:
+    """Return whether the reply goes on with a thought that the chat template has begun."""
+    return not CHANNELS.match(reply.lstrip()) and _bare_end(reply, prompt) is not None
+
+
+def _bare_end(reply: str, prompt: str) -> re.Match[str] | None:
+    end = UNQUOTED.search(reply)
+    if end is None or not end["slash"]:
+        return None
+    begins_line = not reply[: end.start()].rpartition("\n")[2].strip()
+    return end if begins_line or not TAG.search(prompt) else None
 
 
 @dataclass
 class Stream:
     """A streamed reply, of which only the answer is passed on.
 
-    A reply that begins as thoughts do, with "Okay" for example, is held until it ends or a
-    `</think>` comes, as a chat template may have begun the thought.
+    If `is_held`, it may begin within a thought, and is held until it ends or a tag comes.
     """
 
     prompt: str
+    is_held: bool = False
     reply: str = ""
     answer: str = ""
+    is_plain: bool = False
 
     def read(self, chunk: R, delta: str) -> R:
         """Return a chunk with what its delta adds to the answer."""
         self.reply += delta
+        if self.is_plain and "<" not in delta:  # a long reply is not read anew for each word
+            return self._with(chunk, self.answer + delta)
         answer = UNCERTAIN.sub("", answer_in(self.reply, self.prompt))
-        begins = answer.lstrip()[:20].lower()
-        is_held = self.reply.startswith(answer) and any(
-            begins.startswith(each) or each.startswith(begins) for each in BEGINNINGS
-        )
-        return self._with(chunk, "" if is_held else answer)
+        may_think = self.is_held or ANALYSIS.startswith(self.reply.lstrip()[: len(ANALYSIS)])
+        if may_think and self.reply.startswith(answer):
+            return self._with(chunk, "")
+        self.is_plain = bool(answer) and answer_in(f"{self.reply}.", self.prompt) == f"{answer}."
+        return self._with(chunk, answer)
 
     def end(self, chunk: R) -> R:
         """Return the last chunk with the rest of the answer."""

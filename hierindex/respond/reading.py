@@ -1,21 +1,32 @@
 """A query engine whose synthesizer reads nodes as numbered passages in reading order."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
+from llama_index.core.base.response.schema import (
+    RESPONSE_TYPE,
+    AsyncStreamingResponse,
+    Response,
+    StreamingResponse,
+)
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.types import TokenAsyncGen
 
+from hierindex.record import NodeRecord
 from hierindex.respond.cited import CitationCheck
-from hierindex.respond.extractive_synthesizer import REFUSED, no_answer
+from hierindex.respond.extractive_synthesizer import CITATIONS, REFUSED, no_answer
 from hierindex.respond.numbered import Passages
+from hierindex.retrieve.auto import NAMED
 from hierindex.retrieve.context import in_reading_order
 from hierindex.retrieve.retriever import HierarchyRetriever
+
+OFFERED = 3  # other documents than the question names
 
 
 class ReadingOrderEngine(RetrieverQueryEngine):
@@ -104,7 +115,25 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         if isinstance(response, Response) and (response.metadata or {}).get(REFUSED):
             response.response = no_answer(self.retriever)
             return self._of_others(query) or response
+        if not nodes or NAMED not in (getattr(nodes[0], "why", None) or ""):
+            return response
+        offered = self._offered(query, response)
+        if isinstance(response, Response):
+            response.response = "".join([response.response or "", *offered])
+        elif isinstance(response, StreamingResponse):
+            response.response_gen = (p for ps in (response.response_gen, offered) for p in ps)
+        elif isinstance(response, AsyncStreamingResponse):
+            response.response_gen = _achain(response.response_gen, offered)
         return response
+
+    def _offered(self, query: QueryBundle, response: RESPONSE_TYPE) -> Iterator[str]:
+        """Yield which other documents may answer if nothing of those that are named is cited."""
+        cites = (response.metadata or {}).get(CITATIONS)
+        if cites == [] and isinstance(self.retriever, HierarchyRetriever):
+            found = self.with_retriever(self.retriever.others()).retrieve(query)
+            of = (NodeRecord.from_metadata(each.metadata).documents for each in found)
+            if documents := [*dict.fromkeys(chain.from_iterable(of))]:
+                yield f"\n\nOther documents that may answer: {', '.join(documents[:OFFERED])}."
 
     def _of_others(self, query: QueryBundle) -> Response | None:
         """Answer from other documents than the question names, if it does, and say so."""
@@ -132,3 +161,10 @@ class ReadingOrderEngine(RetrieverQueryEngine):
             response = await self.asynthesize(query_bundle, await self.aretrieve(query_bundle))
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
+
+
+async def _achain(pieces: TokenAsyncGen, rest: Iterator[str]) -> TokenAsyncGen:
+    async for piece in pieces:
+        yield piece
+    for piece in await asyncio.to_thread(list, rest):
+        yield piece

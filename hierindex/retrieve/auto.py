@@ -21,6 +21,7 @@ from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import CANDIDATES, Part, Search, of_documents
 
 READS = "the question reads like one about the whole"
+NAMED = "which the question names"
 
 
 class Choice(NamedTuple):
@@ -57,7 +58,7 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
             vector = await asyncio.to_thread(model.get_query_embedding, rest)
         is_whole, _ = await _about_the_whole(vector, model)
         if is_whole:
-            said = f"an outline of {', '.join(documents)}, which the question names"
+            said = f"an outline of {', '.join(documents)}, {NAMED}"
             return Choice(True, f"{where} for {said}: {READS}", documents)
     is_whole, score = await _about_the_whole(search.embedding, model)
     if is_whole and unknown and not documents and not await _is_mentioned(unknown, search):
@@ -67,7 +68,7 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
     said = READS.replace("reads", "does not read")
     if math.isnan(score):
         said = "the embedding model does not tell questions about the whole from others"
-    of = f" of {', '.join(files)}, which the question names," if files else ""
+    of = f" of {', '.join(files)}, {NAMED}," if files else ""
     return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
 
 

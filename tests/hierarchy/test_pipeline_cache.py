@@ -31,8 +31,10 @@ class Every:
 
 
 class EveryThird(Every):
+    step = 3
+
     def breakpoints(self, rows, caps):
-        return np.arange(3, len(rows), 3)
+        return np.arange(self.step, len(rows), self.step)
 
 
 def first(n):
@@ -113,6 +115,15 @@ def test_weights_that_were_trained_again_grow_another_tree(tmp_path):
     assert not is_grown(cache, grown())
     (tmp_path / "weights").write_text("22")
     assert is_grown(cache, grown())
+
+
+def test_an_attribute_in_the_body_of_a_rules_class_grows_another_tree(monkeypatch):
+    cache = IngestionCache()
+    assert is_grown(cache, rule=EveryThird(2))
+    assert not is_grown(cache, rule=EveryThird(2))
+    monkeypatch.setattr(EveryThird, "step", 4)
+    assert is_grown(cache, rule=EveryThird(2))
+    assert not is_grown(cache, rule=EveryThird(2))
 
 
 @pytest.mark.parametrize("name", ["", "unknown"])

@@ -127,19 +127,39 @@ REPLIES = st.lists(
 @example(f"Okay.</think>{SAID}", set(range(200)))
 @settings(max_examples=60, deadline=None)
 def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
-    """Except for a thought that a template has begun and that begins as no thought does."""
-    if "</" in reply and not re.match(r"\s*(<\w+>|<\||analysisThe|Okay)", reply):
-        reply = f"Okay, {reply}"
     with serve(lambda prompt: reply, cut=lambda text: pieces_of(text, cuts)) as server:
-        llm = served(llm_of(server))
-        whole = text_or_error(lambda: llm.complete("Hello?"))
-        chunks = text_or_error(lambda: list(llm.stream_complete("Hello?")))
+        first, then = served(llm_of(server)), served(llm_of(server))
+        chunks = text_or_error(lambda: list(first.stream_complete("Hello?")))
+        whole = text_or_error(lambda: then.complete("Hello?"))
+        later = text_or_error(lambda: list(then.stream_complete("Hello?")))
     if isinstance(whole, str):
-        assert chunks == whole
+        assert chunks == later == whole
         assert "only reasoning" in whole
     else:
-        assert "".join(chunk.delta for chunk in chunks) == whole.text == chunks[-1].text
-        assert all(whole.text.startswith(chunk.text) for chunk in chunks)
+        for each in (chunks, later):
+            assert "".join(chunk.delta for chunk in each) == whole.text == each[-1].text
+            assert all(whole.text.startswith(chunk.text) for chunk in each)
+
+
+def test_an_answer_is_streamed_once_the_model_is_known_to_begin_with_it(index):
+    shown = []
+    with serve(lambda prompt: SAID, cut=list) as server:
+        for _ in range(2):
+            shown.append([])
+            llm = llm_of(server, model="never asked before")
+            index.ask(QUESTION, llm=llm, top_k=2, show=shown[-1].append)
+    first, then = (len([*filter(None, pieces)]) for pieces in shown)
+    assert first == 1
+    assert then > 10
+
+
+def test_a_model_that_once_began_within_a_thought_is_held_from_then_on(index):
+    replies, shown = iter([SAID, f"Hm.</think>{SAID}", f"The lamp?</think>{SAID}"]), []
+    with serve(lambda prompt: next(replies), cut=list) as server:
+        for show in (None, None, shown.append):
+            llm = llm_of(server, model="thinks at times")
+            index.ask(QUESTION, llm=llm, top_k=2, show=show)
+    assert "".join(shown) == SAID
 
 
 def text_or_error(ask):
