@@ -129,13 +129,11 @@ class HierarchicalIndex(RevisableTree):
         hierarchy: "Hierarchy | None" = None,
         splitter: "NodeParser | None" = None,
         chunk_size: int | None = None,
-        quick: bool = False,
         progress: "Progress | None" = None,
     ) -> "Estimate":
         """Estimate the LLM requests that `build` with the same arguments would send.
 
-        Only the embedding model is run, and its vectors are cached for the build. With `quick`
-        no model is run, and each number is a range.
+        Only the embedding model is run, and its vectors are cached for the build.
         """
         from hierindex.hierarchy.transforms import SemanticHierarchy
         from hierindex.indexing.estimate import estimate_tree
@@ -146,7 +144,6 @@ class HierarchicalIndex(RevisableTree):
             hierarchy or SemanticHierarchy(),
             splitter=splitter,
             chunk_size=chunk_size,
-            quick=quick,
             progress=progress,
         )
 

@@ -810,9 +810,6 @@ def test_a_dry_run_for_people(build) -> None:
     halved = float(re.search(r"price with --llm-batch \(maximum\) +([\d.]+)\n", out)[1])
     assert price > 0.01
     assert halved == pytest.approx(price / 2, abs=0.0001)
-    quick = build("--dry-run", "--quick")[1]
-    assert re.search(r"calls +\d+ to \d+\n", quick)
-    assert "price" not in quick
 
 
 def test_a_build_in_batches_is_that_of_single_requests(hierindex, build, monkeypatch) -> None:
@@ -999,7 +996,6 @@ BAD_COMMANDS = {
     "build none --index W": "cannot be found or read",
     "build letters --index W --embed-model no/model": "Embedding model 'no/model' cannot be loaded",
     "build letters --index W --summarizer no/model": "Summariser 'no/model' cannot be loaded",
-    "build letters --index W --quick": "--quick can only be used",
     "build letters --index W --llm m": "needs --llm-base-url",
     "build letters --index letters/calm.md/deeper": "'letters/calm.md/deeper' cannot be written",
     "build letters --index letters/calm.md": "must be a folder, but 'letters/calm.md' is a file",

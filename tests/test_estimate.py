@@ -85,35 +85,6 @@ def test_an_estimate_is_near_and_asks_nobody(server, model, hierarchy_of, tmp_pa
     assert again < n_embedded + report.usage.llm_calls * 40  # chunks are not embedded twice
 
 
-@KINDS
-def test_a_quick_estimate_embeds_nothing_and_holds_the_rest(
-    server, model, hierarchy_of, tmp_path, kind
-):
-    told = estimate(tmp_path, hierarchy_of(kind), quick=True)
-    assert server.requests == model.batches == []
-    report = build(tmp_path, hierarchy_of(kind))
-    for name in ("llm_calls", "prompt_tokens"):
-        least, most = getattr(told, name)
-        assert 0 < least <= getattr(report.usage, name) <= most
-    assert report.usage.completion_tokens <= told.completion_tokens[1]
-    assert told.levels[0]["nodes"] == report.statistics[0].nodes
-    nodes = [level.nodes for level in report.statistics[1:]]
-    for i, level in enumerate(told.levels[1:]):
-        least, most = level["nodes"]
-        assert least <= (nodes[i] if i < len(nodes) else 0) <= most
-
-
-def test_a_quick_estimate_of_what_may_be_known_begins_at_no_call(hierarchy_of, tmp_path):
-    new = estimate(tmp_path, hierarchy_of(SemanticHierarchy), quick=True)
-    n_calls = build(tmp_path, hierarchy_of(SemanticHierarchy)).usage.llm_calls
-    told = estimate(tmp_path, hierarchy_of(SemanticHierarchy), quick=True)
-    assert told.levels == new.levels
-    assert all(level["nodes"][0] > 0 for level in told.levels[1:])
-    assert (told.llm_calls[0], told.prompt_tokens[0], told.cached_summaries[0]) == (0, 0, 0)
-    assert new.llm_calls[1] == told.llm_calls[1] == told.cached_summaries[1] >= n_calls
-    assert new.cached_summaries == (0, 0)
-
-
 def test_what_is_known_costs_nothing(server, hierarchy_of, tmp_path):
     n_calls = build(tmp_path, hierarchy_of(SemanticHierarchy)).usage.llm_calls
     told = estimate(tmp_path, hierarchy_of(SemanticHierarchy))
@@ -140,5 +111,3 @@ def test_an_extractive_build_costs_nothing(tmp_path):
 def test_prices_are_of_a_million_tokens():
     exact = Estimate([], 1, 2_000_000, 500_000, 0)
     assert exact.price(0.5, 2.0) == 2.0
-    ranged = Estimate([], (0, 1), (0, 2_000_000), (0, 500_000), (0, 0))
-    assert ranged.price(0.5, 2.0) == (0.0, 2.0)

@@ -37,9 +37,6 @@ def build(
             "build reuses it; no language model is asked.",
         ),
     ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="With --dry-run: ranges, at once; nothing is embedded.")
-    ] = False,
     replace: Annotated[
         bool,
         typer.Option(
@@ -63,8 +60,6 @@ def build(
     as_json: options.AsJson = False,
 ) -> None:
     """Build an index of files and folders, or replace the documents of an existing index."""
-    if quick and not dry_run:
-        raise InputError("--quick can only be used with --dry-run.")
     if engine not in ENGINES:
         raise InputError(f"--engine must be one of {', '.join(ENGINES)}, got {engine!r}.")
     if ray_address is not None and engine != "ray":
@@ -82,7 +77,7 @@ def build(
             "progress": progress,
         }
         if dry_run:
-            estimate = HierarchicalIndex.estimate(sources, index, quick=quick, **given)
+            estimate = HierarchicalIndex.estimate(sources, index, **given)
         else:
             on = _cluster(ray_address) if engine == "ray" else None
             report = HierarchicalIndex.build(

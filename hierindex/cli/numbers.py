@@ -1,8 +1,6 @@
 """Numbers as people read them."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 
 def counted(n: int, noun: str) -> str:
@@ -31,8 +29,3 @@ def number(value: float | str | None) -> str:
 def price_of(price: float) -> str:
     """Format a price; below 1 in hundredths of a cent, of which a small build costs some."""
     return f"{price:,.2f}" if price >= 1 else f"{price:.4f}"
-
-
-def range_of(n: Any, formatted: Callable[[Any], str] = number) -> str:
-    """Format a number, or the pair of its bounds."""
-    return " to ".join(map(formatted, n if isinstance(n, list | tuple) else [n]))

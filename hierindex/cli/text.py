@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from hierindex.cli.numbers import counted, number, price_of, range_of
+from hierindex.cli.numbers import counted, number, price_of
 from hierindex.cli.output import terminal_width, wrapped
 from hierindex.record import TITLES_BETWEEN
 
@@ -121,12 +121,11 @@ def estimated(estimate: dict[str, Any]) -> str:
         ("price (maximum)", estimate["price"]),
         ("price with --llm-batch (maximum)", estimate["batch_price"]),
     ]
-    shown = [(name, range_of(n)) for name, n in rows]
-    shown += [(name, range_of(n, price_of)) for name, n in prices if n is not None]
+    shown = [(name, number(n)) for name, n in rows]
+    shown += [(name, price_of(n)) for name, n in prices if n is not None]
     costs = table(("", "estimate"), shown)
-    levels = [{"level": x["level"], "nodes": range_of(x["nodes"])} for x in estimate["levels"]]
     caption = "Nodes that would be grouped:\n" if changed["unchanged"] else ""
-    return f"{changes}\n\n{caption}{_levels(levels)}\n\n{costs}"
+    return f"{changes}\n\n{caption}{_levels(estimate['levels'])}\n\n{costs}"
 
 
 def timed(report: dict[str, Any]) -> str:

@@ -28,7 +28,6 @@ from hierindex.embed.runtime import Precision
 from hierindex.errors import InputError
 from hierindex.hierarchy.code_digest import code_digest
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.expected import Expected, expected_trees
 from hierindex.hierarchy.grower import Grower
 from hierindex.hierarchy.growth import Aside, Grown, Parts
 from hierindex.hierarchy.metadata import Merge
@@ -229,10 +228,6 @@ class Hierarchy(TransformComponent):
         rehearsal._is_rehearsal = True
         rehearsal._summarizer = rehearsed(self._summarizer)
         return rehearsal
-
-    def expected(self, chunks: Sequence[BaseNode]) -> tuple[Expected, Expected]:
-        """Return bounds of a rehearsal's tree and its cost, by arithmetic on the chunks' tokens."""
-        return expected_trees(chunks, self._recipe(), self._summarizer)
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return everything that determines the tree, by which a pipeline caches it.

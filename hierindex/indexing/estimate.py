@@ -1,17 +1,15 @@
 """Estimates of what a build, an update or a deletion would cost."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import MetadataMode
 
-from hierindex.cache.file import Cache, cache_file, open_cache
+from hierindex.cache.file import open_cache
 from hierindex.embed.model_identity import fingerprint
-from hierindex.hierarchy.expected import Expected
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.build import held_by
 from hierindex.indexing.changes import ChangedDocuments, Remembered, Revision, held_documents
@@ -23,9 +21,6 @@ from hierindex.read.documents import Skipped
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.timing import Stopwatch
 
-Number = int | tuple[int, int]
-"""A count, or its lower and upper bound."""
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -36,19 +31,18 @@ class Estimate:
     of the build but not exact.
 
     `levels` has the number of nodes of each level, in an update of those that are grouped again.
-    `completion_tokens` is an upper bound, and `cached_summaries` cost nothing. In a quick
-    estimate, these numbers are pairs of bounds.
+    `completion_tokens` is an upper bound, and `cached_summaries` cost nothing.
     `embedded_chunks` and `embedded_tokens` count the chunks whose vectors are not cached, and
     `documents` those that would be added, changed, removed, renamed and unchanged; `names` has the
     ids of all but the unchanged, `moved` pairs of the old and the new path of sources that have
     moved, and `skipped` the files that would be left out.
     """
 
-    levels: list[dict[str, Number]]
-    llm_calls: Number
-    prompt_tokens: Number
-    completion_tokens: Number
-    cached_summaries: Number
+    levels: list[dict[str, int]]
+    llm_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_summaries: int
     embedded_chunks: int = 0
     embedded_tokens: int = 0
     documents: dict[str, int] = field(default_factory=dict)
@@ -56,11 +50,9 @@ class Estimate:
     moved: Sequence[tuple[str, str]] = ()
     skipped: list[Skipped] = field(default_factory=list)
 
-    def price(self, prompt: float, completion: float) -> float | tuple[float, float]:
+    def price(self, prompt: float, completion: float) -> float:
         """Return the maximum price, given prices per million tokens."""
-        pairs = zip(_pair(self.prompt_tokens), _pair(self.completion_tokens), strict=True)
-        low, high = (round((p * prompt + c * completion) / 1e6, 4) for p, c in pairs)
-        return (low, high) if isinstance(self.prompt_tokens, tuple) else high
+        return round((self.prompt_tokens * prompt + self.completion_tokens * completion) / 1e6, 4)
 
     def to_json(self) -> dict[str, Any]:
         """Return the estimate as plain dictionaries, lists and numbers."""
@@ -74,45 +66,34 @@ def estimate_tree(
     *,
     splitter: NodeParser | None,
     chunk_size: int | None,
-    quick: bool,
     progress: Progress | None,
 ) -> Estimate:
     """Estimate the cost of a build by growing its tree with placeholders for summaries.
 
-    The chunks are embedded, and their vectors are cached for the build. A quick estimate embeds
-    nothing and bounds the tree by arithmetic. Neither changes the index.
+    The chunks are embedded, and their vectors are cached for the build. The index stays as it is.
     """
     progress, watch = progress or hierarchy.progress, Stopwatch()
-    sources, is_built = checked(sources), cache_file(store.uri).exists()
+    sources = checked(sources)
     model, snapshot = fingerprint(hierarchy.embedder.embed_model), held_by(store)
     before, was = held_documents(snapshot), Remembered.of(snapshot)
-    opened = open_cache(store.uri, model) if is_built or not quick else nullcontext(Cache())
-    with opened as cache, file_reader(store, progress, cache.readings) as read:
+    with (
+        open_cache(store.uri, model) as cache,
+        file_reader(store, progress, cache.readings) as read,
+    ):
         revision = built(sources, before, was, read)
         job = Job(
             revision, store, snapshot, hierarchy, splitter, chunk_size, cache, progress, watch
         )
-        return estimated(job, quick=quick, may_be_cached=is_built)
+        return estimated(job)
 
 
-def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> Estimate:
+def estimated(job: Job) -> Estimate:
     """Estimate the cost of a build, an update or a deletion; see `estimate_tree`."""
     rehearsal, chunks = job.hierarchy.rehearsal(), [*chain.from_iterable(job.chunks())]
     job.cache.begin({origin.document_hash for origin in job.revision.after.values()})
     new = [chunk.get_content(MetadataMode.EMBED) for chunk in chunks if chunk.embedding is None]
     known = job.cache.vectors.recall(new) if job.cache.vectors else {}
     n_tokens = job.hierarchy.embedder.count_tokens([text for text in new if text not in known])
-    embedded: dict[str, Any] = {
-        "documents": asdict(job.revision.changes),
-        "names": job.revision.names,
-        "moved": [*job.revision.moved.items()],
-        "skipped": [*job.revision.skipped],
-        "embedded_chunks": len(n_tokens),
-        "embedded_tokens": int(n_tokens.sum()),
-    }
-    if quick:
-        bounds = _between(*rehearsal.expected(chunks), may_be_cached=may_be_cached)
-        return replace(bounds, **embedded)
     grown = rehearsal.grow([chunks], job.cache, job.progress, job.earlier())
     return Estimate(
         levels=[{"level": level.level, "nodes": level.nodes} for level in grown.statistics],
@@ -120,7 +101,12 @@ def estimated(job: Job, *, quick: bool = False, may_be_cached: bool = True) -> E
         prompt_tokens=grown.usage.prompt_tokens,
         completion_tokens=grown.usage.completion_tokens,
         cached_summaries=grown.usage.cached_summaries,
-        **embedded,
+        embedded_chunks=len(n_tokens),
+        embedded_tokens=int(n_tokens.sum()),
+        documents=asdict(job.revision.changes),
+        names=job.revision.names,
+        moved=[*job.revision.moved.items()],
+        skipped=[*job.revision.skipped],
     )
 
 
@@ -133,27 +119,3 @@ def costs_nothing(revision: Revision, store: HierarchyStore, watch: Stopwatch) -
         moved=[*revision.moved.items()],
         skipped=[*revision.skipped],
     )
-
-
-def _between(one: Expected, other: Expected, *, may_be_cached: bool) -> Estimate:
-    """Return an estimate of ranges; which summaries are cached is unknown without vectors."""
-
-    def cost(n: int, m: int) -> tuple[int, int]:
-        return 0 if may_be_cached else min(n, m), max(n, m)
-
-    (n_chunks, _), *above = zip_longest(one.nodes, other.nodes, fillvalue=0)
-    levels: list[dict[str, Number]] = [
-        {"level": i, "nodes": (min(n), max(n))} for i, n in enumerate(above, start=1)
-    ]
-    calls = cost(one.usage.llm_calls, other.usage.llm_calls)
-    return Estimate(
-        levels=[{"level": 0, "nodes": n_chunks}, *levels],
-        llm_calls=calls,
-        prompt_tokens=cost(one.usage.prompt_tokens, other.usage.prompt_tokens),
-        completion_tokens=cost(one.usage.completion_tokens, other.usage.completion_tokens),
-        cached_summaries=(0, calls[1] if may_be_cached else 0),
-    )
-
-
-def _pair(n: Number) -> tuple[int, int]:
-    return n if isinstance(n, tuple) else (n, n)

@@ -2,8 +2,7 @@
 
 A server on loopback writes the summaries, some 110 words each from all over the passages, and
 counts tokens as LlamaIndex does. Real embedding model; vectors of the dry run are those of the
-build. A quick estimate comes first; "held" says whether its ranges hold what the build had, the
-nodes of every level included.
+build.
 
 Usage: python tests/benchmarks/estimate.py FOLDER [FOLDER...]
 """
@@ -11,7 +10,6 @@ Usage: python tests/benchmarks/estimate.py FOLDER [FOLDER...]
 import re
 import sys
 import tempfile
-from itertools import zip_longest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -44,8 +42,8 @@ def written(prompt: str) -> str:
 def main(folders: list[str]) -> None:
     model = hierindex.load_embed_model()
     count = get_tokenizer()
-    calls = f"{'quick calls':>14}{'dry':>7}{'real':>7}{'':>7}"
-    print(f"{'':<26}{calls}{'quick prompt tokens':>20}{'dry':>10}{'real':>10}")
+    calls = f"{'dry calls':>12}{'real':>7}{'':>7}"
+    print(f"{'':<26}{calls}{'dry tokens':>12}{'real':>10}")
     for folder in folders:
         for method, kind in METHODS.items():
             with (
@@ -55,23 +53,15 @@ def main(folders: list[str]) -> None:
                 rewriter = LLMRewriter(load_llm("loopback", server.base_url), concurrency=8)
                 hierarchy = kind(model, summarizer=TwoStageSummarizer(rewriter, grounding=None))
                 estimate = hierindex.HierarchicalIndex.estimate
-                quick = estimate(folder, uri, hierarchy=hierarchy, quick=True)
                 dry = estimate(folder, uri, hierarchy=hierarchy)
                 assert not server.requests
                 build = hierindex.HierarchicalIndex.build
                 report = build(folder, uri, hierarchy=hierarchy).last_build
             calls, tokens = report.usage.llm_calls, report.usage.prompt_tokens
-            nodes = [level.nodes for level in report.statistics[1:]]
-            told = [level["nodes"] for level in quick.levels[1:]]
-            ranges = [(calls, quick.llm_calls), (tokens, quick.prompt_tokens)]
-            ranges += zip_longest(nodes, told, fillvalue=0)
-            held = "held" if all(low <= n <= high for n, (low, high) in ranges) else "missed"
             print(
                 f"{Path(folder).name + ' ' + method:<26}"
-                f"{'{} to {}'.format(*quick.llm_calls):>14}{dry.llm_calls:>7}{calls:>7}"
-                f"{dry.llm_calls / calls - 1:>7.1%}"
-                f"{'{:,} to {:,}'.format(*quick.prompt_tokens):>20}{dry.prompt_tokens:>10,}"
-                f"{tokens:>10,}{dry.prompt_tokens / tokens - 1:>7.1%}{held:>8}",
+                f"{dry.llm_calls:>12}{calls:>7}{dry.llm_calls / calls - 1:>7.1%}"
+                f"{dry.prompt_tokens:>12,}{tokens:>10,}{dry.prompt_tokens / tokens - 1:>7.1%}",
                 flush=True,
             )
 

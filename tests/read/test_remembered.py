@@ -315,12 +315,9 @@ class TestAnIndex:
     def test_a_dry_run_reads_and_splits_for_the_build(self, folder, tmp_path, read, counted):
         hierarchy = SemanticHierarchy(HashingEmbedding(model_name="known", dim=16))
         options = {"hierarchy": hierarchy, "chunk_size": 40}
-        HierarchicalIndex.estimate(folder, tmp_path / "index", **options, quick=True)
-        assert not (tmp_path / "index").exists()
         HierarchicalIndex.estimate(folder, tmp_path / "index", **options)
         read.clear()
         counted.clear()
-        HierarchicalIndex.estimate(folder, tmp_path / "index", **options, quick=True)
         self.built(folder, tmp_path / "index")
         assert read == counted == []
 
