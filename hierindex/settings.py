@@ -37,8 +37,6 @@ class Retrieval(BaseModel):
     beam: int | None = Field(default=None, ge=1)
     n_documents: int | None = Field(default=None, ge=1)
     whole_documents: bool = False
-    merge: bool = False
-    mmr: float | None = Field(default=None, ge=0, le=1)
     partial_summaries: bool = False
 
     @field_validator("level", mode="wrap")

@@ -24,8 +24,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "the best chunks of two documents": {"mode": "document", "n_documents": 2},
     "one whole document": {"mode": "document", "n_documents": 1, "whole_documents": True},
     "summaries alone": {"mode": "collapsed", "filters": SUMMARIES},
-    "parents for most of their children": {"level": 0, "merge": True, "top_k": 30},
-    "few alike": {"mmr": 0.3},
     "in 500 tokens": {"token_budget": 500},
 }
 

@@ -25,11 +25,8 @@ WAYS = [
     {"mode": "document"},
     {"mode": "document", "whole_documents": True},
     {"mode": "collapsed"},
-    {"merge": True},
-    {"mmr": 0.5},
     {"filters": OF_A},
     {"filters": OF_A, "mode": "document"},
-    {"filters": OF_A, "merge": True, "level": 0},
 ]
 
 

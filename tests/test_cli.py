@@ -1153,8 +1153,6 @@ def test_every_default_is_in_the_help() -> None:
         ["--mode", "traversal", "--level", 1],
         ["--mode", "document", "--n-documents", 1],
         ["--mode", "document", "--n-documents", 1, "--whole-documents"],
-        ["--level", 0, "--merge"],
-        ["--level", 0, "--mmr", 0.5],
         ["--mode", "collapsed", "--by", "hybrid"],
     ],
     ids=str,

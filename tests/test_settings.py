@@ -233,8 +233,6 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
         "beam": 1,
         "n_documents": 1,
         "whole_documents": True,
-        "merge": True,
-        "mmr": 0.5,
         "rerank": "c",
         "partial_summaries": True,
         "response_mode": "tree",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hierindex.settings import Settings
 
 RETRIEVAL = "mode level by rerank partial_summaries top_k token_budget"
-EVERY_RETRIEVAL = f"{RETRIEVAL} beam n_documents whole_documents merge mmr"
+EVERY_RETRIEVAL = f"{RETRIEVAL} beam n_documents whole_documents"
 ANSWERING = "min_score llm llm_base_url llm_concurrency llm_timeout llm_completion_tokens"
 """Settings of the commands that query an index."""
 REFUSED = 3  # exit status, as 1 and 2 are those of errors

@@ -131,14 +131,6 @@ SEARCH = {
         "Cross-encoder that reranks chunks, by name or folder; none by default.",
         "cross-encoder/ms-marco-MiniLM-L6-v2",
     ),
-    "mmr": Flag(
-        float, "WEIGHT", "Rerank from 1 (by similarity) to 0 (by diversity); off by default.", 0.7
-    ),
-    "merge": Flag(
-        bool,
-        "",
-        "Add all chunks of a parent if over half of its children are found; off by default.",
-    ),
     "beam": Flag(
         int, "N", "In mode traversal: nodes kept at each step; by default as --top-k.", 10
     ),

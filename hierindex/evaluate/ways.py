@@ -190,7 +190,6 @@ WAYS: dict[str, Way] = {
     "level-0-hybrid": ours(level=0, by="hybrid"),
     "level-0-context": ours(level=0, by="context"),
     "level-1": ours(mode="level", level=1),
-    "merge": ours(level=0, by="hybrid", merge=True),
     "traversal": ours(mode="traversal"),
     "document": ours(mode="document"),
     "outline": outlined,

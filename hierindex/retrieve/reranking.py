@@ -1,4 +1,4 @@
-"""Reranking of nodes: by a cross-encoder, or by maximal marginal relevance."""
+"""Reranking of nodes by a cross-encoder."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,12 +8,10 @@ from llama_index.core.schema import MetadataMode, NodeWithScore
 
 from hierindex.core.arguments import require
 from hierindex.core.membership import Floats1d
-from hierindex.core.ranking import blended, diversified
+from hierindex.core.ranking import blended
 from hierindex.embed.cross_encoder import Reranker
-from hierindex.embed.embedder import unit_vectors
 from hierindex.errors import InputError
 from hierindex.retrieve.levels import Level
-from hierindex.retrieve.question import Search
 
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned
@@ -49,26 +47,15 @@ async def reranked(
     ]
 
 
-async def diverse(
-    found: Sequence[NodeWithScore], search: Search, mmr: float
-) -> list[NodeWithScore]:
-    """Order nodes by maximal marginal relevance, the weight of relevance being `mmr`."""
-    by_id = {node.node.node_id: node for node in found}
-    nodes = await search.snapshot.nodes(list(by_id))
-    X = unit_vectors([search.embedding, *(node.get_embedding() for node in nodes)])
-    rows, _ = diversified(X[1:], X[1:] @ X[0], len(nodes), 1.0 - mmr)
-    return [by_id[nodes[row].node_id] for row in rows]
-
-
-def check_rerank(rerank: object, mode: str, levels: Sequence[Level], reorders: bool) -> None:
+def check_rerank(rerank: object, mode: str, levels: Sequence[Level], whole: bool) -> None:
     """Raise InputError if an option is not a reranker, or cannot be combined with others."""
     model = isinstance(rerank, str) or callable(getattr(rerank, "rank", None))
     require(model, "rerank", "a model's name or an object with rank(question, texts)", rerank)
     if mode == "collapsed" or any(levels):
         given = f"mode={mode!r}" if mode == "collapsed" else f"level {levels[-1]}"
         raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
-    if reorders:
-        raise InputError("rerank cannot be combined with whole_documents or mmr; omit them.")
+    if whole:
+        raise InputError("rerank cannot be combined with whole_documents; omit one of them.")
 
 
 def _checked(scores: Sequence[float], n: int) -> Floats1d:

@@ -11,7 +11,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from hierindex.core.arguments import is_number, is_whole, require
+from hierindex.core.arguments import is_whole, require
 from hierindex.embed.cross_encoder import Reranker
 from hierindex.embed.failures import named_errors
 from hierindex.embed.load import load_reranker
@@ -21,9 +21,8 @@ from hierindex.retrieve.auto import Choice, choose, narrowed, outlined, why_and_
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
-from hierindex.retrieve.merging import merged
 from hierindex.retrieve.question import BY, By, Search
-from hierindex.retrieve.reranking import CANDIDATES, check_rerank, diverse, reranked
+from hierindex.retrieve.reranking import CANDIDATES, check_rerank, reranked
 from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
@@ -38,7 +37,7 @@ TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
 MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "document"}
-SPARE = 2  # candidates per result, where merging or overlap drops some
+SPARE = 2  # candidates per result, where overlap drops some
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -54,8 +53,8 @@ class HierarchyRetriever(BaseRetriever):
         The model that the tree was built with.
     mode : {"auto", "collapsed", "level", "traversal", "document"}, optional
         What to search: "auto", the chunks, unless the question is about the whole, or about
-        documents that it names, which an outline of them answers (`by`, `merge`, `mmr` and
-        `rerank` do not change it), and only those of documents that the question names by file
+        documents that it names, which an outline of them answers (`by` and `rerank` do not
+        change it), and only those of documents that the question names by file
         name or id; "collapsed", all levels; "level", the nodes at `level`;
         "traversal", those under the best nodes above, from the roots down; "document", the chunks
         of the documents with the best summaries. By default "auto", or if `level` is given,
@@ -88,12 +87,6 @@ class HierarchyRetriever(BaseRetriever):
     whole_documents : bool
         With mode "document": whether all chunks of its documents are returned in reading order,
         within the token budget, instead of the best `top_k`.
-    merge : bool
-        Whether all chunks of a parent are added if more than half of its children are found. Not
-        with a level above 0.
-    mmr : float in [0, 1], optional
-        Weight of relevance in reranking by maximal marginal relevance, from 0 (diversity only) to 1
-        (relevance only). If None, results are not reranked.
     rerank : str or Reranker, optional
         A sentence-transformers cross-encoder, by name or folder, or an object with
         `rank(question, texts) -> scores`. Chunks are then ordered by the mean of its score and
@@ -149,8 +142,6 @@ class HierarchyRetriever(BaseRetriever):
         beam: int | None = None,
         n_documents: int | None = None,
         whole_documents: bool = False,
-        merge: bool = False,
-        mmr: float | None = None,
         rerank: str | Reranker | None = None,
         postprocessors: Sequence[BaseNodePostprocessor] = (),
     ) -> None:
@@ -172,14 +163,8 @@ class HierarchyRetriever(BaseRetriever):
         for name, option in {**of_modes, "whole_documents": whole_documents}.items():
             if option and self.mode != MODE_OF[name]:
                 raise InputError(f"{name} needs mode {MODE_OF[name]!r}, got mode {self.mode!r}.")
-        if merge and any(levels):
-            raise InputError(f"merge returns chunks, got level {levels[-1]}; omit merge or level.")
-        if whole_documents and (merge or mmr is not None):
-            raise InputError("whole_documents cannot be combined with merge or mmr; omit them.")
-        within = mmr is None or (is_number(mmr) and 0 <= mmr <= 1)
-        require(within, "mmr", "a number in [0, 1]", mmr)
         if rerank is not None:
-            check_rerank(rerank, self.mode, levels, whole_documents or mmr is not None)
+            check_rerank(rerank, self.mode, levels, whole_documents)
         self.store = store
         self._embed_model = embed_model
         self.levels = levels
@@ -190,8 +175,6 @@ class HierarchyRetriever(BaseRetriever):
         self._beam = beam or top_k or TOP_K
         self._n_documents = n_documents or N_DOCUMENTS
         self._whole_documents = whole_documents
-        self._merge = merge
-        self._mmr = mmr
         self._reranker = load_reranker(rerank) if isinstance(rerank, str) else rerank
         self.postprocessors = postprocessors
 
@@ -282,28 +265,20 @@ class HierarchyRetriever(BaseRetriever):
         found = await self._found(search)
         if self.levels and (not found or len(self.levels) > 1):
             await check_levels(search.snapshot, self.levels)
-        if self._merge:
-            found = await merged(found, search)
-        if self._mmr is not None:
-            found = await diverse(found, search, self._mmr)
         top_k = None if self._whole_documents else self._top_k or TOP_K
         found = selected(await without_copies(found, search), top_k, self._token_budget)
         return found, choice
 
     async def _found(self, search: Search) -> list[NodeWithScore]:
-        """Return the best nodes with their copies, and spare ones if some may be dropped."""
+        """Return the best nodes with their copies, and spare ones if some will be dropped."""
         if self._whole_documents:
             return await all_of_documents(search, n_documents=self._n_documents)
         best, top_k = partial(self._best, search), self._top_k or TOP_K
-        spares = self._merge or self._mmr is not None
-        n = SPARE * top_k if spares else top_k
         if self._reranker is not None:
-            candidates = await best_texts(best, max(n, CANDIDATES))
+            candidates = await best_texts(best, max(top_k, CANDIDATES))
             return await reranked(candidates, search.question, self._reranker)
-        found = await best_texts(best, n)
-        if spares or not complete_parents(found):
-            return found
-        return await best_texts(best, SPARE * top_k)
+        found = await best_texts(best, top_k)
+        return await best_texts(best, SPARE * top_k) if complete_parents(found) else found
 
     async def _best(self, search: Search, n: int) -> list[NodeWithScore]:
         match self.mode:

@@ -54,8 +54,6 @@ MODES: dict[str, dict[str, Any]] = {
     "document": {"mode": "document"},
     "collapsed, hybrid": {"mode": "collapsed", "by": "hybrid"},
     "collapsed, text": {"mode": "collapsed", "by": "text"},
-    "collapsed, merge": {"mode": "collapsed", "merge": True},
-    "collapsed, mmr": {"mode": "collapsed", "mmr": 0.5},
     "auto, filtered": {"filters": MOST},
     "level 0, filtered": {"level": 0, "filters": MOST},
     "collapsed, filtered": {"mode": "collapsed", "filters": MOST},

@@ -16,7 +16,7 @@ ERRORS = {
     "see `hierindex outline --help`.",
     "query ? --index W --top-k x": "--top-k is invalid: it must be a whole number, got 'x'; "
     "see `hierindex query --help`.",
-    "query ? --index W --mmr=x": "--mmr is invalid: it must be a number, got 'x'; see "
+    "query ? --index W --min-score=x": "--min-score is invalid: it must be a number, got 'x'; see "
     "`hierindex query --help`.",
     "rollback x --index W": "N is invalid: it must be a whole number, got 'x'; see "
     "`hierindex rollback --help`.",
@@ -93,8 +93,6 @@ WRONG = [
     ("top_k", "x", WHOLE, "'x'"),
     ("top_k", "1.5", WHOLE, "'1.5'"),
     ("top_k", "", WHOLE, "nothing"),
-    ("mmr", "3", "at most 1", "3"),
-    ("mmr", "-1", "at least 0", "-1"),
     ("llm_timeout", "0", "greater than 0", "0"),
     ("llm_timeout", "", "a number", "nothing"),
     ("mode", "foo", MODES, "'foo'"),

@@ -124,10 +124,9 @@ def test_after_an_edit_and_a_deletion_the_places_are_those_that_are_left(tmp_pat
         assert len(places(node)) == 1
 
 
-@pytest.mark.parametrize("merge", [False, True])
-def test_of_a_document_and_its_copies_one_is_shown(index, merge):
+def test_of_a_document_and_its_copies_one_is_shown(index):
     """So that chunks have their common parents, and are read in their order."""
-    found = ask(index, level=0, top_k=100, token_budget=None, merge=merge)
+    found = ask(index, level=0, top_k=100, token_budget=None)
     assert {node.metadata["file_name"] for node in found} == {"a.md", "c.md"}
     assert all(places(node) != {"a.md"} for node in found)
 

@@ -249,7 +249,6 @@ def test_top_and_chunks_are_numbers(index) -> None:
     assert set(at(index, ["top", "chunks"])) == set(at(index, [0, highest]))
     for word, number in (("top", highest), ("chunks", 0)):
         assert at(index, word, mode="traversal") == at(index, number, mode="traversal")
-    assert at(index, "chunks", merge=True) == at(index, 0, merge=True)
 
 
 @pytest.mark.parametrize(
@@ -263,8 +262,6 @@ def test_top_and_chunks_are_numbers(index) -> None:
         ({"level": ["documents", "sections"]}, "stands alone"),
         ({"level": "documents", "mode": "traversal"}, "a number, top or chunks as level"),
         ({"level": "top", "mode": "collapsed"}, "level needs mode"),
-        ({"level": "top", "merge": True}, "merge returns chunks, got level top"),
-        ({"level": [3, "top"], "merge": True}, "got level top"),
         ({"level": "sections", "rerank": "m"}, "rerank scores chunks only, got level sections"),
     ],
     ids=str,

@@ -101,7 +101,6 @@ def test_an_outline_is_not_reranked(store, embed_model, monkeypatch):
         ({"level": 2}, "chunks only, got level 2; use level=0"),
         ({"level": [0, 1]}, "chunks only, got level 1"),
         ({"mode": "document", "whole_documents": True}, "cannot be combined with whole_documents"),
-        ({"level": 0, "mmr": 0.5}, "cannot be combined with whole_documents or mmr"),
     ],
     ids=str,
 )

@@ -9,7 +9,6 @@ from llama_index.core.postprocessor import LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import (
     NodeRelationship,
-    NodeWithScore,
     QueryBundle,
     RelatedNodeInfo,
     TextNode,
@@ -20,7 +19,6 @@ from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
 )
-from store.oracle import Oracle
 from store.oracle import passing as passing_ids
 from store.trees import NOUNS, SIZES, record, tree
 
@@ -30,7 +28,6 @@ from hierindex.hierarchy.transforms import DocumentHierarchy, SemanticHierarchy
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
 from hierindex.retrieve import traversal
-from hierindex.retrieve.merging import merged
 from hierindex.retrieve.retriever import TOP_K, HierarchyRetriever
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
@@ -192,9 +189,6 @@ def test_nothing_of_a_level_that_is_there_is_no_error(store, embed_model):
             {"mode": "traversal", "n_documents": 3}, "n_documents needs mode 'document'", id="walk"
         ),
         pytest.param({"whole_documents": True}, "whole_documents needs mode 'doc", id="whole"),
-        pytest.param({"merge": True, "level": 1}, "merge returns chunks, got level 1", id="merge"),
-        pytest.param({"merge": True, "level": [0, 2]}, "got level 2; omit merge", id="merge two"),
-        pytest.param({"mmr": 1.2}, r"mmr must be a number in \[0, 1\], got 1.2", id="mmr"),
     ],
 )
 def test_what_does_not_go_together_is_refused_at_once(tmp_path, embed_model, options, says):
@@ -246,8 +240,6 @@ def test_filters_hold_within_a_level_and_without(store, nodes, embed_model, name
         {"level": [0, 2], "top_k": 3},
         {"token_budget": 60},
         {"mode": "traversal", "beam": 2},
-        {"merge": True},
-        {"mmr": 0.5},
         {"by": "hybrid"},
         {"by": "text", "level": 0},
         {"by": "context", "level": 0},
@@ -325,7 +317,7 @@ def test_every_result_has_its_path_to_a_root_and_its_places(store, nodes, embed_
 
 
 def test_many_questions_at_once_find_what_each_finds_alone(store, embed_model):
-    retriever = HierarchyRetriever(store, embed_model, merge=True, mmr=0.7)
+    retriever = HierarchyRetriever(store, embed_model)
     questions = [f"the {noun} of a{i} met a {noun}" for i in range(4) for noun in NOUNS[:3]]
     alone = [retriever.retrieve(question) for question in questions]
 
@@ -463,10 +455,9 @@ class TestAuto:
         assert found
         assert set(ids(found)) <= passing_ids(filters, index.store.get_nodes())
 
-    @pytest.mark.parametrize("options", [{"merge": True}, {"mmr": 0.5}, {"by": "dense"}], ids=str)
-    def test_options_of_ranking_do_not_change_an_outline(self, index, options):
+    def test_the_way_of_ranking_does_not_change_an_outline(self, index):
         plain = index.as_retriever().retrieve(WHOLE)
-        assert index.as_retriever(**options).retrieve(WHOLE) == plain
+        assert index.as_retriever(by="dense").retrieve(WHOLE) == plain
 
     def test_a_model_that_does_not_tell_questions_apart_finds_chunks(self, store, embed_model):
         found = HierarchyRetriever(store, embed_model).retrieve(WHOLE)
@@ -500,79 +491,6 @@ class TestAuto:
         assert len(model.batches) == 1
 
 
-class TestMerging:
-    def test_most_of_a_parents_children_bring_the_others(self, store, nodes, embed_model):
-        chunks = {n.node_id: n for n in cut(nodes, 0)}
-        for parent in nodes:
-            under = [c.node_id for c in parent.child_nodes or ()]
-            own = [
-                i
-                for i in under
-                if i in chunks and record(chunks[i]).parents[0][0] == parent.node_id
-            ]
-            n_most = max(2, len(under) // 2 + 1)
-            if n_most < len(own) == len(under):
-                break
-        search = HierarchyRetriever(store, embed_model).search(QueryBundle(QUESTION))
-        found = [
-            NodeWithScore(node=chunks[i], score=1 / (2 + n)) for n, i in enumerate(own[:n_most])
-        ]
-        together = wait_for(merged(found, search))
-        assert sorted(ids(together)) == sorted(own)
-        assert [each for each in together if each.node_id in ids(found)] == found
-        brought = [each for each in together if each.node_id not in ids(found)]
-        assert ids(brought) == own[n_most:]  # in reading order
-        mean = sum(each.score for each in found) / n_most
-        assert [each.score for each in brought] == [pytest.approx(mean)] * len(brought)
-        assert ids(wait_for(merged(found[:-1], search))) == own[: n_most - 1]
-
-    def test_merging_goes_on_as_long_as_most_are_there(self, store, nodes, embed_model):
-        """Of all summaries of the first level, the chunks under them remain."""
-        summaries = [n for n in nodes if record(n).level == 1]
-        search = HierarchyRetriever(store, embed_model).search(QueryBundle(QUESTION))
-        found = [NodeWithScore(node=n, score=1.0) for n in summaries]
-        together = wait_for(merged(found, search))
-        assert {*ids(together)} >= {
-            i for n in summaries for i in Oracle(nodes).chunks_under(n.node_id)
-        }
-        assert not {*ids(together)} & {n.node_id for n in summaries}
-
-    def test_less_than_most_stay(self, store, nodes, embed_model):
-        options = {"level": 0, "merge": True, "top_k": 1, "token_budget": None}
-        found = HierarchyRetriever(store, embed_model, **options).retrieve(QUESTION)
-        assert len(found) == 1
-
-
-def test_mmr_of_one_is_the_order_by_likeness(store, embed_model):
-    plain = HierarchyRetriever(store, embed_model, level=0).retrieve(QUESTION)
-    assert HierarchyRetriever(store, embed_model, level=0, mmr=1.0).retrieve(QUESTION) == plain
-
-
-def test_mmr_finds_what_is_less_alike(tmp_path, embed_model):
-    texts = ["the lantern of b3 met a falcon", "the lantern of b3 met a falcon.", "b3 of granite"]
-    nodes = [TextNode(text=text, embedding=embed_model._vector(text)) for text in texts]
-    (store := HierarchyStore(tmp_path)).add(nodes)
-    found = HierarchyRetriever(store, embed_model, level=0, top_k=2, mmr=0.4).retrieve(QUESTION)
-    assert nodes[2].node_id in ids(found)
-    plain = HierarchyRetriever(store, embed_model, level=0, top_k=2).retrieve(QUESTION)
-    assert nodes[2].node_id not in ids(plain)
-
-
-def test_mmr_compares_with_all_that_stands_before(tmp_path):
-    vectors = {
-        "a": (1, 0, 0),
-        "again": (0.999, 0.045, 0),
-        "b": (0.5, 0.866, 0),
-        "c": (0.5, 0, 0.866),
-    }
-    store = HierarchyStore(tmp_path)
-    store.add([TextNode(id_=i, text=i, embedding=[*map(float, v)]) for i, v in vectors.items()])
-    question = QueryBundle("?", embedding=[1.0, 0.0, 0.0])
-    options = {"level": 0, "top_k": 4, "mmr": 0.4}
-    found = HierarchyRetriever(store, HashingEmbedding(dim=3), **options).retrieve(question)
-    assert [node.node.node_id for node in found] == ["a", "b", "c", "again"]
-
-
 class Reverse(BaseNodePostprocessor):
     def _postprocess_nodes(self, nodes, query_bundle=None):
         assert query_bundle.query_str
@@ -580,7 +498,7 @@ class Reverse(BaseNodePostprocessor):
 
 
 @pytest.mark.spread
-@pytest.mark.parametrize("options", [{"level": 0}, {}, {"level": 0, "mmr": 0.5}], ids=str)
+@pytest.mark.parametrize("options", [{"level": 0}, {}], ids=str)
 @pytest.mark.parametrize("question", [QUESTION, WHOLE])
 def test_postprocessors_get_the_selected_nodes(store, embed_model, question, options):
     options |= {"top_k": 5, "token_budget": 150}
@@ -640,19 +558,6 @@ def small(tmp_path):
         ]
     )
     return store
-
-
-def test_merging_keeps_to_filters(small, embed_model):
-    options = {"merge": True, "filters": where(tenant="x")}
-    found = HierarchyRetriever(small, embed_model, **options).retrieve("kettle")
-    assert sorted(ids(found)) == ["c0", "c1"]
-    partial = HierarchyRetriever(small, embed_model, **options, partial_summaries=True)
-    assert sorted(ids(partial.retrieve("kettle"))) == ["c0", "c1"]
-
-
-def test_what_is_merged_is_its_chunks(small, embed_model):
-    found = HierarchyRetriever(small, embed_model, merge=True).retrieve("kettles")
-    assert sorted(ids(found)) == ["alone", "c0", "c1", "c2"]
 
 
 def test_a_traversal_begins_at_every_root(small, embed_model):
@@ -715,7 +620,7 @@ def test_as_many_as_there_are(small, embed_model, by, top_k):
         {"level": 0, "by": "dense"},
         {"level": 0, "by": "context"},
         {"mode": "traversal", "beam": 1},
-        {"mode": "collapsed", "mmr": 0.5},
+        {"mode": "collapsed"},
     ],
     ids=str,
 )
@@ -754,13 +659,6 @@ def test_a_filter_on_chunks_alone_still_finds_documents(tmp_path, embed_model):
 def test_each_of_several_levels_must_be_there(store, nodes, embed_model):
     with pytest.raises(LevelError, match="got level 99"):
         HierarchyRetriever(store, embed_model, level=[0, 99]).retrieve(QUESTION)
-
-
-@pytest.mark.parametrize("options", [{"merge": True}, {"mmr": 0.5}])
-def test_whole_documents_keep_their_order(tmp_path, embed_model, options):
-    options |= {"mode": "document", "whole_documents": True}
-    with pytest.raises(InputError, match="whole_documents cannot be combined"):
-        HierarchyRetriever(HierarchyStore(tmp_path), embed_model, **options)
 
 
 def test_what_another_store_wrote_is_seen(tmp_path, embed_model):

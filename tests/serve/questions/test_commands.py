@@ -26,7 +26,7 @@ QUESTION = "What had the storm broken?"
 COMMANDS = [
     ("query", QUESTION),
     ("query", QUESTION, "--level", "0", "--by", "dense", "--top-k", "2", "--min-score", "0"),
-    ("query", "What is it all about?", "--mode", "collapsed", "--merge", "--token-budget", "300"),
+    ("query", "What is it all about?", "--mode", "collapsed", "--token-budget", "300"),
     ("query", QUESTION, "--where", "file_name=calm.txt", "--response-mode", "no_text"),
     ("query", "Who was Napoleon?", "--fail-if-refused"),
     ("query", b"What had \xff broken?"),
