@@ -1,11 +1,8 @@
 """The site of `make docs`, read from a folder without a server."""
 
-from urllib.parse import quote
-
 import pytest
 from browser.actions import violations
 from docs.built_site import built_site
-from docs.newcomers import ANSWERS, FIRST
 
 SIZES = {1280: 900, 400: 800}
 PAGES = "index guides/how_it_works guides/asking quickstart reference/retriever search".split()
@@ -65,18 +62,6 @@ def test_search_leads_to_a_section_without_a_server(look, site, width, question,
     page.locator("#search-results li a").first.click()
     page.wait_for_selector("article")
     assert page.url == f"{site}/{place}"
-
-
-def test_search_finds_what_newcomers_ask(look, site) -> None:
-    page, found = look(f"{site}/search.html"), {}
-    for question in ANSWERS:
-        page.goto(f"{site}/search.html?q={quote(question)}")
-        page.wait_for_selector("#search-results li")
-        links = page.locator("#search-results li a").all()[:FIRST]
-        places = [link.get_attribute("href") for link in links]
-        found[question] = [*places, *(place.partition("#")[0] for place in places)]
-    missed = {q: found[q] for q, pages in ANSWERS.items() if not {*pages.split()} & {*found[q]}}
-    assert not missed
 
 
 def test_a_search_for_what_no_page_has_says_so(look, site) -> None:
