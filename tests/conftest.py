@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 import warnings
 from collections import Counter, defaultdict
 from functools import cache
@@ -19,6 +20,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import hierindex
+
+# Shells ignore Ctrl-C for what they start in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # New objects until garbage is collected, as in the command line: a tenth of the time.
 gc.set_threshold(100_000)
