@@ -69,7 +69,6 @@ class Settings(Retrieval):
     llm_deadline: float | None = Field(default=None, gt=0)  # seconds per build
     llm_completion_tokens: int | None = Field(default=None, ge=1)  # per answer
     llm_record: Text | None = None
-    llm_batch: bool = False
     max_llm_tokens: int | None = Field(default=None, ge=1)
     prompt: Text = "summary"
     min_grounding: float | None = Field(default=None, ge=0, le=1)

@@ -269,7 +269,6 @@ class LoopbackServer(ThreadingHTTPServer):
     goes away.
     """
 
-    handler: type[Handler] = Handler
     daemon_threads = False  # so that closing joins them
     request_queue_size = 256  # the default of 5 makes a burst wait for retransmissions
 
@@ -283,7 +282,7 @@ class LoopbackServer(ThreadingHTTPServer):
         cut: Callable[[str], list[str]] = words,
         message: Callable[[str], dict[str, Any]] = as_text,
     ):
-        super().__init__(("127.0.0.1", 0), self.handler)
+        super().__init__(("127.0.0.1", 0), Handler)
         self.reply, self.faults, self.latency = reply, faults, latency
         self.window, self.count = window, count
         self.cut, self.message = cut, message

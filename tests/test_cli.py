@@ -16,7 +16,6 @@ from shutil import copytree
 import llama_index.core
 import nltk
 import pytest
-from batch_service import BatchServer
 from llama_index.core.schema import Document, TextNode
 from llama_index.core.utils import get_tokenizer, globals_helper
 from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
@@ -780,9 +779,8 @@ def test_a_dry_run_says_what_a_build_takes(build, server) -> None:
     status, out, err = build("--dry-run", "--json")
     told = json.loads(out)
     assert (status, err, server.requests) == (0, "", [])
-    assert (told["price"], told["batch_price"]) == (None, None)
+    assert told["price"] is None
     assert sorted(told) == [
-        "batch_price",
         "cached_summaries",
         "completion_tokens",
         "documents",
@@ -807,21 +805,7 @@ def test_a_dry_run_for_people(build) -> None:
     out = build("--dry-run", "--prompt-price", 3, "--completion-price", 15)[1]
     assert re.search(r"calls +\d+\n", out)
     price = float(re.search(r"price \(maximum\) +([\d.]+)\n", out)[1])
-    halved = float(re.search(r"price with --llm-batch \(maximum\) +([\d.]+)\n", out)[1])
     assert price > 0.01
-    assert halved == pytest.approx(price / 2, abs=0.0001)
-
-
-def test_a_build_in_batches_is_that_of_single_requests(hierindex, build, monkeypatch) -> None:
-    monkeypatch.setattr("hierindex.llm.batches.FIRST_PAUSE", 0.001)
-    with BatchServer(reply=long_summary) as server:
-        address = ("--llm-base-url", server.base_url)
-        status, out, err = build(*address, "--llm-batch", "--json")
-        assert (status, server.requests) == (0, [])
-        assert err.startswith("hierindex: note: LLM 'm' works on batch_0.\n")
-        assert json.loads(out)["usage"]["llm_calls"] == server.paid.total() > 0
-        status, out, _ = build(*address, "--json")  # all summaries are known
-    assert (status, json.loads(out)["usage"]["llm_calls"], server.requests) == (0, 0, [])
 
 
 def test_a_token_limit_stops_a_build_that_another_continues(hierindex, build, server) -> None:

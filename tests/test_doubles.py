@@ -13,8 +13,6 @@ import numpy as np
 import openai
 import pytest
 import torch
-from batch_service import BatchServer
-from batch_states import FAILED, Plan, error
 from fakes import HashingEmbedding
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.schema import TextNode
@@ -423,32 +421,6 @@ def test_sentence_transformer(tmp_path, transformers_log):
     assert llama.max_length == 32
     np.testing.assert_allclose(llama.get_text_embedding(shorter), X[-1], rtol=1e-5)
     assert not transformers_log.records
-
-
-@pytest.mark.parametrize(
-    "plan",
-    [Plan(), FAILED, Plan(("in_progress", "expired"), 1), Plan(("cancelling", "cancelled"), 0)],
-    ids=str,
-)
-def test_the_batch_service_says_what_openai_s_client_knows(plan):
-    """Each field of a batch and of its files, with a value of its type, at each look."""
-    line = {"method": "POST", "url": "/v1/completions", "body": {"model": "m", "prompt": "Go."}}
-    lines = [json.dumps({**line, "custom_id": name}) for name in "ab"]
-    with BatchServer(plans=lambda number: plan) as server:
-        file = server.add("\n".join(lines), "a.jsonl", "batch")
-        asked = {"endpoint": "/v1/completions", "completion_window": "24h"}
-        batch = server.batch({**asked, "input_file_id": file["id"]})
-        batch.errors = [error("any", "Said.", 1)] * (plan is FAILED)
-        for _ in plan.states:
-            said = batch.to_json()
-            assert openai.types.Batch.model_validate(said, strict=True).status == said["status"]
-            assert said.keys() == openai.types.Batch.model_fields.keys()
-            server.serve("GET", f"/v1/batches/{batch.id}", {}, b"", {})
-    for file in server.files.values():
-        openai.types.FileObject.model_validate(file, strict=True)
-    said = openai.types.Batch.model_validate(batch.to_json(), strict=True)
-    assert said.status == plan.states[-1]
-    assert {said.output_file_id, said.error_file_id} <= {*server.files, None}
 
 
 def cosine(a, b, dim=64):

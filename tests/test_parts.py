@@ -23,7 +23,7 @@ from hierindex.errors import InputError
 from hierindex.hierarchy.growth import Aside
 from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.nodes import Draft
-from hierindex.indexing import job
+from hierindex.indexing.job import Job
 from hierindex.indexing.parts import parted
 from hierindex.store.row_file import RowFile
 from hierindex.store.rows import row_of
@@ -90,8 +90,8 @@ def test_of_pools_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, op
 @pytest.mark.parametrize("most", [1, 20])
 def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, most):
     indices, texts = {}, documents(0)
-    for size in (job.PART, most):
-        monkeypatch.setattr(job, "PART", size)
+    for size in (Job.part, most):
+        monkeypatch.setattr(Job, "part", size)
         indices[size] = HierarchicalIndex.build(
             given(texts), tmp_path / str(size), hierarchy=hierarchy(**options), chunk_size=60
         )
@@ -108,12 +108,12 @@ def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, mo
         insert(random.Random(seed), edited)
     del edited["1.md"]
     for size, index in indices.items():
-        monkeypatch.setattr(job, "PART", size)
+        monkeypatch.setattr(Job, "part", size)
         index.update(given(edited))
         index.delete("1.md")
     assert held(whole) == held(in_parts)
     for size, index in indices.items():
-        monkeypatch.setattr(job, "PART", size)
+        monkeypatch.setattr(Job, "part", size)
         index.regrow()
     assert held(whole) == held(in_parts)
 
@@ -121,7 +121,7 @@ def test_after_a_build_an_edit_and_a_regrowth(tmp_path, monkeypatch, options, mo
 def test_memory_holds_a_part_of_the_nodes(tmp_path, monkeypatch):
     """What was written to the file is not kept until the end."""
     written, usual = [], RowFile.add
-    monkeypatch.setattr(job, "PART", 1)
+    monkeypatch.setattr(Job, "part", 1)
 
     def add(file, rows):
         rows = [*rows]
@@ -212,7 +212,7 @@ def test_what_cannot_wait_is_named(tmp_path):
 
 
 def test_progress_counts_all_documents(tmp_path, monkeypatch):
-    monkeypatch.setattr(job, "PART", 1)
+    monkeypatch.setattr(Job, "part", 1)
     seen = []
     texts = documents(2)
     HierarchicalIndex.build(

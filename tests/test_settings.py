@@ -222,7 +222,6 @@ def test_every_field_can_be_set_everywhere(folder, monkeypatch):
         "min_grounding": 0.5,
         "grounding": "none",
         "strict": True,
-        "llm_batch": True,
         "prompt_price": 0.5,
         "completion_price": 1.5,
         "mode": "level",

@@ -208,7 +208,6 @@ def _prepared(file: Path) -> sqlite3.Connection:
         connection.execute(texts.CREATE_COMPLETIONS)
         connection.execute(texts.CREATE_STARTS)
         connection.execute(texts.CREATE_DOCUMENTS)
-        connection.execute(texts.CREATE_NOTES)
         connection.execute(readings.CREATE)
         connection.execute(readings.CREATE_USES)
     except sqlite3.DatabaseError:

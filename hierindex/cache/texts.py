@@ -18,7 +18,6 @@ CREATE TABLE IF NOT EXISTS documents (
     id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE
 )
 """
-CREATE_NOTES = "CREATE TABLE IF NOT EXISTS notes (key TEXT PRIMARY KEY, text TEXT NOT NULL)"
 START = 64  # bytes
 # By which completions, and the summary of a text, are found without reading all texts.
 CREATE_COMPLETIONS = "CREATE INDEX IF NOT EXISTS completions ON texts (id) WHERE details IS NULL"
@@ -68,30 +67,6 @@ class TextCache:
     def keep(self, key: str, text: str) -> None:
         """Store a completion, replacing any other under its key."""
         self._keep([(_encoded(key), _encoded(text), None)])
-
-    def noted(self, key: str) -> str:
-        """Return the note under a key; "" if there is none."""
-        rows: list[tuple[str]] = []
-        with optional(), self._database.transaction() as connection:
-            rows = connection.execute("SELECT text FROM notes WHERE key = ?", (key,)).fetchall()
-        return next((text for (text,) in rows), "")
-
-    def note(self, key: str, text: str) -> None:
-        """Store a note, which derives from no document and stays until it is replaced."""
-        with optional(), self._database.transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, text))
-
-    def note_first(self, key: str, text: str) -> str:
-        """Store a note unless there is one, and return the one that is there."""
-        rows: list[tuple[str]] = []
-        with optional(), self._database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO notes VALUES (?, ?)"
-                " ON CONFLICT (key) DO UPDATE SET text = excluded.text WHERE text = ''",
-                (key, text),
-            )
-            rows = connection.execute("SELECT text FROM notes WHERE key = ?", (key,)).fetchall()
-        return next((noted for (noted,) in rows), text)
 
     def keep_summaries(self, summaries: Mapping[str, tuple[str, str]]) -> None:
         """Store the texts and details of summaries by key, in one transaction."""

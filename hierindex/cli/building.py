@@ -21,7 +21,7 @@ ENGINES = ("local", "ray")
 
 @options.with_settings(
     "method embed_model precision summarizer llm llm_base_url llm_concurrency max_llm_tokens"
-    " llm_timeout llm_deadline llm_completion_tokens llm_record llm_batch prompt min_grounding"
+    " llm_timeout llm_deadline llm_completion_tokens llm_record prompt min_grounding"
     " grounding strict prompt_price completion_price chunk_size max_levels seed"
 )
 def build(
@@ -104,9 +104,7 @@ def print_estimate(estimate: "Estimate", settings: "Settings", as_json: bool) ->
 
     prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
     price = estimate.price(*prices) if any(prices) else None
-    halved = estimate.price(*(each / 2 for each in prices)) if any(prices) else None
-    priced = {**estimate.to_json(), "price": price, "batch_price": halved}
-    print_result(priced, as_json, estimated)
+    print_result({**estimate.to_json(), "price": price}, as_json, estimated)
 
 
 def demo(

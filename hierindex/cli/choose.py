@@ -107,7 +107,6 @@ def _limits(settings: Settings) -> dict[str, Any]:
         "deadline": settings.llm_deadline,
         "token_limit": settings.max_llm_tokens,
         "record": settings.llm_record,
-        "batch": settings.llm_batch,
     }
 
 

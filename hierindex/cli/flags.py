@@ -86,12 +86,6 @@ LANGUAGE_MODEL = {
     "llm_record": Flag(
         str, "FILE", "File to append prompts and answers to; none by default.", "calls.jsonl"
     ),
-    "llm_batch": Flag(
-        bool,
-        "",
-        "Send the prompts of a level as one batch, answered in a day at half the price; by default "
-        "they are sent one by one.",
-    ),
     "prompt_price": Flag(
         float, "PRICE", "Price of a million prompt tokens, for --dry-run; none by default.", 0.5
     ),

@@ -117,12 +117,9 @@ def estimated(estimate: dict[str, Any]) -> str:
         ("completion tokens (maximum)", estimate["completion_tokens"]),
         ("cached summaries", estimate["cached_summaries"]),
     ]
-    prices = [
-        ("price (maximum)", estimate["price"]),
-        ("price with --llm-batch (maximum)", estimate["batch_price"]),
-    ]
     shown = [(name, number(n)) for name, n in rows]
-    shown += [(name, price_of(n)) for name, n in prices if n is not None]
+    if (price := estimate["price"]) is not None:
+        shown.append(("price (maximum)", price_of(price)))
     costs = table(("", "estimate"), shown)
     caption = "Nodes that would be grouped:\n" if changed["unchanged"] else ""
     return f"{changes}\n\n{caption}{_levels(estimate['levels'])}\n\n{costs}"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FLAGS = (
     "method embed_model summarizer llm llm_base_url llm_concurrency max_llm_tokens llm_timeout"
-    " llm_deadline llm_completion_tokens llm_record llm_batch prompt min_grounding grounding strict"
+    " llm_deadline llm_completion_tokens llm_record prompt min_grounding grounding strict"
     " prompt_price completion_price chunk_size max_levels seed"
 )
 DryRun = Annotated[

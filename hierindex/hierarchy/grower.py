@@ -61,7 +61,6 @@ class Grower:
             growing = grow_documents(chunks, self.recipe, self.texts, finish=False)
             growth.add(await self._adriven(growing))
         await self._adriven(growth.above_parts())
-        await asyncio.to_thread(self._finish)
         return await asyncio.to_thread(growth.finished)
 
     def documents(self, chunks: Sequence[BaseNode], *, finish: bool) -> GrownPart:
@@ -90,13 +89,7 @@ class Grower:
         growth = Growth(self.recipe, self.texts, earlier, aside and aside.finished, pools)
         deque(map(growth.add, parts), maxlen=0)  # a loop would keep the part before
         self._driven(growth.above_parts())
-        self._finish()
         return growth.finished()
-
-    def _finish(self) -> None:
-        """Tell the summarizer, if it wants to know, that the tree has all summaries."""
-        if finish := getattr(self.summarizer, "finish", None):
-            finish(self.resources)
 
     def _driven(self, growth: Generator[Work, Any, T]) -> T:
         """Run a growth to its end and return its result."""

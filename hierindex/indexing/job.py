@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from typing import ClassVar
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, MetadataMode
@@ -16,7 +17,6 @@ from hierindex.indexing.engine import HERE, Rows, Workers
 from hierindex.indexing.parts import Part, parted
 from hierindex.indexing.report import BuildReport, reported
 from hierindex.indexing.settings import settings_of
-from hierindex.llm.batch_file import MOST_LINES
 from hierindex.progress import Progress
 from hierindex.read.split import sentence_splitter
 from hierindex.store.nodes import EMBEDDED, embedded_text
@@ -26,8 +26,6 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import iterated, wait_for
 from hierindex.timing import Stopwatch
-
-PART = 10_000  # chunks, about, that are read and grown at once; see `Job.part`
 
 
 @dataclass(frozen=True)
@@ -62,25 +60,12 @@ class Job:
     watch: Stopwatch
     purge: bool = False
     workers: Workers = HERE
+    part: ClassVar[int] = 10_000  # chunks, about, that are read and grown at once
 
     @property
     def is_anew(self) -> bool:
         """Whether the whole tree is grown, instead of what changes of the one that there is."""
         return self.revision.anew or not self.snapshot.exists
-
-    @property
-    def part(self) -> int:
-        """Number of chunks, about, that are read and grown at once.
-
-        Each part waits for batches of its own, so with `--llm-batch` it is as large as a batch.
-        """
-        return MOST_LINES if self.is_batched else PART
-
-    @property
-    def is_batched(self) -> bool:
-        """Whether summaries are written in batches, which are waited for."""
-        rewriter = getattr(self.hierarchy._summarizer, "rewriter", None)
-        return bool(getattr(rewriter, "batch", False))
 
     def parts(self, most: int | None = None) -> Iterator[Part]:
         """Yield the documents to grow a tree over, in parts of about so many chunks, in order.

@@ -92,8 +92,8 @@ class RevisableTree(AnsweringTree):
             removed. By default they are kept as those of builds are.
         progress : Progress, optional
         **llm_options
-            `concurrency`, `timeout`, `deadline`, `token_limit`, `record` and `batch` of
-            `LLMRewriter`, and `strict` of `TwoStageSummarizer`.
+            `concurrency`, `timeout`, `deadline`, `token_limit` and `record` of `LLMRewriter`, and
+            `strict` of `TwoStageSummarizer`.
 
         Returns
         -------

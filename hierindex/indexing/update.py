@@ -33,7 +33,7 @@ from hierindex.threads import wait_for
 from hierindex.timing import Stopwatch
 
 T = TypeVar("T")
-LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "batch", "strict")
+LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")
 
 Revise = Callable[[Documents, Remembered, ReadFiles], Revision]
 """Returns what an index is to hold, given what it holds and remembers."""

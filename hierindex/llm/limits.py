@@ -123,15 +123,6 @@ class TokenLimit:
         self._reserved = 0
         self._settled = asyncio.Condition()
 
-    @property
-    def left(self) -> int:
-        """Tokens that are neither spent nor reserved."""
-        return self._most - self._spent - self._reserved
-
-    def at_most(self, prompt: str) -> int:
-        """Return the maximum cost of a request."""
-        return int(len(get_tokenizer()(prompt)) * self._ratio) + 1 + self._completion_tokens
-
     @asynccontextmanager
     async def reserved(self, request: Request) -> AsyncIterator[None]:
         """Reserve a request's maximum cost while it runs, then settle its actual cost.
@@ -141,7 +132,8 @@ class TokenLimit:
         LimitError
             See `reserve`.
         """
-        at_most = self.at_most(request.prompt)
+        counted = len(get_tokenizer()(request.prompt))
+        at_most = int(counted * self._ratio) + 1 + self._completion_tokens
         await self.reserve(at_most)
         try:
             yield
@@ -151,7 +143,6 @@ class TokenLimit:
                 cost = 0
             elif request.response is not None:
                 cost = call.prompt_tokens + call.completion_tokens
-                counted = len(get_tokenizer()(request.prompt))
                 self._ratio = max(self._ratio, call.prompt_tokens / counted)
             await self.settle(at_most, cost)
 

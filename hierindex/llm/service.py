@@ -116,41 +116,6 @@ class Service:
         """
         return (await self._sent(prompt, send, note, check))[1]
 
-    async def reach(self, send: Callable[[], T]) -> T:
-        """Return the result of a request that is no prompt, with the same retries, unrecorded.
-
-        Raises
-        ------
-        RequestError
-            If it fails for good, though others may succeed.
-        BusyError
-            If the service is busy for too long.
-        ModelError
-            If no request will succeed.
-        """
-        attempts = Attempts(self.wait, MAX_BUSY)
-        while True:
-            request = Request("")
-            try:
-                async with self.limit.slot():
-                    if is_given_up():
-                        raise CancelledError
-                    request.sent = time.monotonic()
-                    result = await in_daemon_thread(send)
-            except request_errors() as error:
-                named = self._named(failure_of(error), request)
-                if not isinstance(named, RequestError):
-                    raise named from error
-                try:
-                    pause = attempts.pause(named)
-                except RequestError as last:
-                    raise last from error
-                await asyncio.sleep(pause)
-            else:
-                self.limit.answered()
-                self.has_answered = True
-                return result
-
     def answer(self, prompt: str, response: R) -> R:
         """Return a whole response without thoughts.
 

@@ -122,8 +122,8 @@ def _documents(
 ) -> Iterator[Any]:
     """Yield references to the trees of parts in order, and add the rows of finished nodes."""
     documents, n_done = job.revision.read, 0
-    n_parts = len(workers) * (1 if job.is_batched else PARTS)
-    most = min(job.part, 1 + sum(each.n_chunks for each in documents) // n_parts)
+    n_chunks = sum(each.n_chunks for each in documents)
+    most = min(job.part, 1 + n_chunks // (len(workers) * PARTS))
     parts = [*job.parts(most)]
     found = in_turn(
         workers,

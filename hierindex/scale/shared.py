@@ -57,10 +57,6 @@ class Shared:
             texts, max_tokens=max_tokens, resources=self._resources
         )
 
-    async def finish(self) -> None:
-        """Let the language model delete what the build does not need any more."""
-        await asyncio.to_thread(self._rewriter.finish, self._resources)
-
     async def step(self, stage: str, *step: Any) -> None:
         """Note the last step of a stage; see `Progress`."""
         self._note(stage, *step)
@@ -118,10 +114,6 @@ class SharedRewriter:
     ) -> list[Rewrite]:
         """Do what `rewrite` does, without blocking the event loop."""
         return await asyncio.to_thread(self.rewrite, texts, max_tokens=max_tokens)
-
-    def finish(self, resources: Resources) -> None:
-        """Do what `LLMRewriter.finish` does, with the resources of the actor."""
-        result_of(self._actor.finish.remote())
 
 
 class SharedProgress:

@@ -15,8 +15,6 @@ from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
 from hierindex.llm.attempts import WAIT
-from hierindex.llm.batch_client import with_client
-from hierindex.llm.batched import Ask, BatchedModel
 from hierindex.llm.client import TIMEOUT, lacks_async, shaping, without_retries
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
@@ -59,17 +57,13 @@ class LLMRewriter:
         is not sent.
     record : str or Path, optional
         File to which each prompt and its answer are appended as a line of JSON.
-    batch : bool
-        Whether the prompts of a level are sent as one batch, which OpenAI answers within a day at
-        half the price. A build that is interrupted and started again waits
-        for the same batch. The summaries are the same.
     wait : wait_base
         Tenacity's wait between attempts.
 
     Raises
     ------
     InputError
-        If an argument is invalid, or `batch` is set and the model does not speak OpenAI's protocol.
+        If an argument is invalid.
     ModelError
         While rewriting, if the service cannot be reached, refuses every request or never
         answers. Other failures (5xx, timeouts, unusable answers) are retried; if this fails, the
@@ -89,7 +83,6 @@ class LLMRewriter:
         deadline: float | None = None,
         token_limit: int | None = None,
         record: str | Path | None = None,
-        batch: bool = False,
         wait: wait_base = WAIT,
     ) -> None:
         require(is_whole(concurrency, 1), "concurrency", "an integer of at least 1", concurrency)
@@ -104,9 +97,6 @@ class LLMRewriter:
             )
         check_prompt(template := PROMPTS.get(prompt, prompt))
         self.llm = without_retries(llm, timeout)
-        if batch:
-            self.llm = with_client(self.llm)
-        self.batch = batch
         self.concurrency = concurrency
         self.prompt = template
         self.timeout = timeout
@@ -148,8 +138,8 @@ class LLMRewriter:
         self, texts: Sequence[str], *, max_tokens: int, resources: Resources | None = None
     ) -> list[Rewrite]:
         """Return one rewrite for each text, in order; the prompt asks for at most `max_tokens`."""
-        complete = _in_threads(self._ask(self.llm, max_tokens))
-        return run_apart(self._rewrites(texts, complete, max_tokens, resources))
+        requests = self._requests(self._blocking(max_tokens), max_tokens, resources)
+        return run_apart(requests.rewrites(texts))
 
     @dispatcher.span
     async def arewrite(
@@ -157,46 +147,19 @@ class LLMRewriter:
     ) -> list[Rewrite]:
         """Do what `rewrite` does, with the model's async methods if it has them."""
         if lacks_async(type(self.llm), "acomplete"):
-            complete = _in_threads(self._ask(self.llm, max_tokens))
+            complete = self._blocking(max_tokens)
         else:
             complete = partial(self.llm.acomplete, **self._options(max_tokens))
-        return await self._rewrites(texts, complete, max_tokens, resources)
+        return await self._requests(complete, max_tokens, resources).rewrites(texts)
 
-    def finish(self, resources: Resources) -> None:
-        """Delete what this and earlier builds of an index have left at the service, in batches.
+    def _blocking(self, max_tokens: int) -> Complete:
+        """Return what sends a prompt by the model's blocking method, in a thread."""
+        ask = partial(self.llm.complete, **self._options(max_tokens))
 
-        Parameters
-        ----------
-        resources : Resources
-            Of a build that needs no more rewrites.
-        """
-        if self.batch:
-            service = Service(self.name, timeout=self.timeout, wait=self.wait)
-            run_apart(self._batched(service, resources).sweep())
+        async def complete(prompt: str) -> CompletionResponse:
+            return await in_daemon_thread(partial(ask, prompt))
 
-    async def _rewrites(
-        self,
-        texts: Sequence[str],
-        complete: Complete,
-        max_tokens: int,
-        resources: Resources | None,
-    ) -> list[Rewrite]:
-        requests = self._requests(complete, max_tokens, resources)
-        if not self.batch:
-            return await requests.rewrites(texts)
-        with self._batched(requests.service, requests.resources) as model:
-            ask = partial(self._ask, max_tokens=max_tokens)
-            requests.complete = _in_threads(ask(model.llm))
-            requests.prepare = partial(model.prepare, ask=ask)
-            rewrites = await requests.rewrites(texts)
-            await model.forget()  # as all are in the cache
-        return rewrites
-
-    def _batched(self, service: Service, resources: Resources) -> BatchedModel:
-        return BatchedModel(self.llm, service, resources.progress, resources.completions)
-
-    def _ask(self, llm: LLM, max_tokens: int) -> Ask:
-        return partial(llm.complete, **self._options(max_tokens))
+        return complete
 
     def _requests(
         self, complete: Complete, max_tokens: int, resources: Resources | None
@@ -230,10 +193,3 @@ class LLMRewriter:
         if "max_tokens" not in type(self.llm).model_fields:
             return {}
         return {"max_tokens": self.completion_tokens(max_tokens)}
-
-
-def _in_threads(ask: Ask) -> Complete:
-    async def complete(prompt: str) -> CompletionResponse:
-        return await in_daemon_thread(partial(ask, prompt))
-
-    return complete

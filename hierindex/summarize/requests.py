@@ -31,9 +31,6 @@ MAX_HALVINGS = 4  # of one text; if a sixteenth is still too long, there is anot
 Complete = Callable[[str], Awaitable[CompletionResponse]]
 """A function that sends a prompt."""
 
-Prepare = Callable[[dict[str, bool]], Awaitable[None]]
-"""A function that gets all prompts of a level beforehand, and whether each will be sent."""
-
 
 @dataclass
 class Requests:
@@ -48,7 +45,6 @@ class Requests:
     max_tokens: int
     deadline: float | None
     record: Path | None
-    prepare: Prepare | None = None
     stopped: LimitError | None = None
     n_failed: int = 0  # consecutive texts
     last_failure: str = ""
@@ -75,9 +71,6 @@ class Requests:
 
         try:
             async with asyncio.timeout(self._seconds_left()):
-                if self.prepare is not None:
-                    known = {text: await self._recalled(text) for text in distinct}
-                    await self.prepare({self.prompt(t): known[t] is None for t in distinct})
                 await aeach([partial(rewrite, text) for text in distinct], self.service.limit.most)
         except TimeoutError:
             self.stopped = self._over()
@@ -89,24 +82,19 @@ class Requests:
 
     async def _rewrite(self, text: str, n_halvings: int = 0) -> Rewrite:
         """Return the cached rewrite of a text, or request and cache it."""
-        known, completions = await self._recalled(text), self.resources.completions
-        if known is not None:
-            title, written = self.split(known)
-            return Rewrite(written, Usage(cached_summaries=1), title=title)
+        key, completions = self.key(text), self.resources.completions
+        if completions is not None:
+            known = await asyncio.to_thread(completions.recall, key)
+            if known is not None:
+                title, written = self.split(known)
+                return Rewrite(written, Usage(cached_summaries=1), title=title)
         if self.stopped:
             return Rewrite(None)
         rewrite = await self._asked_for(text, n_halvings)
         if rewrite.text is not None and completions is not None:
             answer = with_title(rewrite.title, rewrite.text)
-            await asyncio.to_thread(completions.keep, self.key(text), answer)
+            await asyncio.to_thread(completions.keep, key, answer)
         return rewrite
-
-    async def _recalled(self, text: str) -> str | None:
-        """Return the cached answer for a text."""
-        completions = self.resources.completions
-        if completions is None:
-            return None
-        return await asyncio.to_thread(completions.recall, self.key(text))
 
     async def _asked_for(self, text: str, n_halvings: int) -> Rewrite:
         calls = Calls(self.service.name, self.record)

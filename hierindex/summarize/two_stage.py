@@ -169,11 +169,6 @@ class TwoStageSummarizer:
         )
         return await asyncio.to_thread(self._summaries, extracts, rewrites, budget, resources)
 
-    def finish(self, resources: Resources) -> None:
-        """Let the rewriter delete what a build does not need once it has all summaries."""
-        if finish := getattr(self.rewriter, "finish", None):
-            finish(resources)
-
     def _extracts(
         self, groups: Sequence[Group], budget: Budget
     ) -> tuple[list[list[Sentence]], list[str]]:

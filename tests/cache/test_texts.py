@@ -49,17 +49,6 @@ def test_the_last_text_counts(tmp_path):
         assert cache.recall("a") == "second"
 
 
-def test_of_two_first_notes_one_counts(tmp_path):
-    """Also side by side, until it is taken back."""
-    with kept_texts(tmp_path) as cache, ThreadPoolExecutor(8) as pool:
-        texts = [f"note {i}" for i in range(40)]
-        found = {*pool.map(lambda text: cache.note_first("a", text), texts)}
-        assert len(found) == 1
-        assert found == {cache.noted("a")}
-        cache.note("a", "")
-        assert cache.note_first("a", "other") == "other"
-
-
 @given(st.dictionaries(unicode, st.tuples(unicode, unicode)))
 def test_summaries_are_recalled_together(tmp_path_factory, written):
     folder = tmp_path_factory.mktemp("index")

@@ -29,7 +29,7 @@ from hierindex import (
     TwoStageSummarizer,
 )
 from hierindex.errors import InputError, LimitError
-from hierindex.indexing import job
+from hierindex.indexing.job import Job
 from hierindex.llm.client import load_llm
 from hierindex.record import NodeRecord
 from hierindex.scale.engine import RayEngine
@@ -125,7 +125,7 @@ def test_a_worker_that_is_killed(cluster, folder, tmp_path, kind, is_above):
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_pools_grow_in_all_workers(cluster, folder, tmp_path, monkeypatch, is_killed):
-    monkeypatch.setattr(job, "PART", 10)
+    monkeypatch.setattr(Job, "part", 10)
     alone = built(folder, tmp_path / "alone", hierarchy(SmallPools))
     nodes = alone.store.get_nodes()
     texts = {n.text for n in nodes if NodeRecord.from_metadata(n.metadata).level == 1}
