@@ -93,8 +93,9 @@ bench-seq2seq: $(READY)  ## and rewriting in batches, by a bart-large of random 
 
 bench-query: $(READY)  ## and questions at a million nodes, and what they find: make bench-query CORPUS=folder DATA=folder
 	@test -n "$(CORPUS)" -a -n "$(DATA)" || { echo "Name CORPUS=folder of documents and DATA=folder of evaluation data"; exit 2; }
+	$(INSTALL) --group bench
 	$(BIN)/python -W ignore tests/benchmarks/query.py $(CORPUS)
-	$(BIN)/hierindex evaluate $(dir $(wildcard $(DATA)/*/questions.jsonl))
+	$(BIN)/python -W ignore tests/benchmarks/ways.py $(dir $(wildcard $(DATA)/*/questions.jsonl))
 
 bench-answers: $(READY)  ## and answers without a language model, and refusals: make bench-answers DATA=folder CORPORA=folder
 	@test -n "$(DATA)" -a -n "$(CORPORA)" || { echo "Name DATA=folder of evaluation data and CORPORA=folder of its corpora"; exit 2; }

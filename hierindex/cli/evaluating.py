@@ -23,26 +23,20 @@ Data = Annotated[
 ]
 
 
-@options.with_settings(
-    "embed_model precision chunk_size llm llm_base_url llm_concurrency llm_timeout"
-)
+@options.with_settings("embed_model precision chunk_size")
 def evaluate(
     data: Data,
     *,
     ways: Annotated[
-        str | None, typer.Option(metavar="WAY,...", help="Ways to compare; all by default.")
+        str | None,
+        typer.Option(
+            metavar="WAY,...",
+            help="auto, dense, text, hybrid, collapsed, level-1 and so on; all by default.",
+        ),
     ] = None,
     budgets: Annotated[
         str, typer.Option(metavar="N,...", help="Tokens that a reader gets.")
     ] = "500,2000",
-    part: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="all (the default), tuning or held-out (a third of the documents).",
-            autocompletion=lambda: ["all", "tuning", "held-out"],
-        ),
-    ] = "all",
     against: Annotated[
         str | None,
         typer.Option(
@@ -63,13 +57,6 @@ def evaluate(
             help="Folder where indices are kept, and found again; by default they are deleted.",
         ),
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="PNG, SVG or PDF file to draw quality against tokens in; none by default.",
-        ),
-    ] = None,
     settings: "Settings",
     as_json: options.AsJson = False,
 ) -> None:
@@ -82,30 +69,22 @@ def evaluate(
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
-    from hierindex.cli.llm import served_llm_of
     from hierindex.cli.progress import shown_progress
     from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
     from hierindex.evaluate import evaluate
-    from hierindex.evaluate.report import check_plot, table
+    from hierindex.evaluate.report import table
 
-    tokens = [int(budget) for budget in budgets.split(",")]
-    if plot is not None:
-        check_plot(plot, tokens)
     model = settings.embed_model or DEFAULT_EMBED_MODEL
     with shown_progress() as progress:
         report = evaluate(
             data,
             ways=None if ways is None else [way.strip() for way in ways.split(",")],
-            budgets=tokens,
-            part=part,  # type: ignore[arg-type]  # checked there
+            budgets=[int(budget) for budget in budgets.split(",")],
             against=against,
             limit=limit,
             index=index,
             embed_model=load_embed_model(model, precision=settings.precision),
             chunk_size=settings.chunk_size,
-            llm=served_llm_of(settings),
             progress=progress,
         )
     print_result(report.to_json(), as_json, partial(table, width=terminal_width()))
-    if plot is not None:
-        report.plot(plot)

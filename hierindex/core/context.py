@@ -111,7 +111,8 @@ def in_context(scores: Floats1d, document: Ints1d, K: Floats2d) -> Floats1d:
     Costs O(n^2). The kernel over positions is from Lv and Zhai, Positional Language Models (SIGIR
     2009), the document's score from Callan, Passage-Level Evidence in Document Retrieval (SIGIR
     1994), and the discount of higher-ranked evidence, which leaves top ranks to other documents,
-    from Chen and Karger, Less is More (SIGIR 2006). Measured by `hierindex evaluate`.
+    from Chen and Karger, Less is More (SIGIR 2006). Measured by
+    `tests/benchmarks/ways.py`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Measures: how much of a question's gold is in what a way to retrieve returns."""
+"""Measures: how much of a question's gold is in what a way to retrieve returns; their intervals."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, Self
 
@@ -9,6 +9,7 @@ import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode
 from llama_index.core.utils import get_tokenizer
 
+from hierindex.core.membership import Floats1d
 from hierindex.evaluate.datasets import Question
 from hierindex.record import DETAILS, NodeRecord, Span
 
@@ -18,6 +19,7 @@ ROUGE_WORDS, LONG = 150, 10  # words that ROUGE reads, and of the shortest answe
 ALL_AT = 5  # first passages, among whose documents all gold documents are sought
 RANKED = {"Success@1": "hit@1", "Success@5": "hit@5", "RR@10": "MRR@10", "nDCG@10": "nDCG@10"}
 """Measures of rankings, by their names in ir-measures, and ours."""
+N_RESAMPLES = 2_000  # of an interval
 WORD = re.compile(r"\w+")
 
 Measure = tuple[str, int | None]
@@ -105,7 +107,7 @@ class Gold:
             figures["answer words", budget] = len(shared) / len(self._words)
         if len(self._reference.split()) >= LONG:
             begin = " ".join(text.split()[:ROUGE_WORDS])
-            for name, score in rouge("rouge1", "rouge2").score(self._reference, begin).items():
+            for name, score in _rouge().score(self._reference, begin).items():
                 figures[f"ROUGE-{name[-1]}", None] = score.fmeasure
         return figures
 
@@ -171,32 +173,50 @@ def ranked(
     return figures
 
 
+def interval(values: Floats1d, groups: Sequence[Hashable]) -> tuple[float, float]:
+    """Return the ends of the 95% interval of a mean, by percentiles of 2,000 resamples.
+
+    Groups, such as documents, are drawn with replacement, each with all its values, because
+    questions about one document are not independent. Davison and Hinkley, Bootstrap Methods and
+    their Application (1997), section 3.8.
+
+    >>> interval(np.array([0.5, 0.5, 0.5]), "aab")
+    (0.5, 0.5)
+    """
+    _, number = np.unique(np.array(list(groups)), return_inverse=True)
+    total, n = np.bincount(number, values), np.bincount(number)
+    drawn = np.random.default_rng(0).integers(len(n), size=(N_RESAMPLES, len(n)))
+    means = total[drawn].sum(axis=1) / n[drawn].sum(axis=1)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(low), float(high)
+
+
 @cache
-def rouge(*measures: str) -> Any:
+def _rouge() -> Any:
     """Return a scorer of rouge-score that stems each word once."""
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer = RougeScorer([*measures], use_stemmer=True)
+    scorer = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
     stemmer = scorer._tokenizer._stemmer
     stemmer.stem = cache(stemmer.stem)
     return scorer
 
 
-def plain_words(text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     """Return the words of a text in lower case, without punctuation."""
     return WORD.findall(text.lower())
 
 
 def _plain(text: str) -> str:
-    return f" {' '.join(plain_words(text))} "
+    return f" {' '.join(_words(text))} "
 
 
 def _trigrams(text: str) -> set[tuple[str, str, str]]:
-    words = plain_words(text)
+    words = _words(text)
     return {*zip(words, words[1:], words[2:], strict=False)}
 
 
 def _content_words(text: str) -> set[str]:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    return {word for word in plain_words(text) if word not in ENGLISH_STOP_WORDS}
+    return {word for word in _words(text) if word not in ENGLISH_STOP_WORDS}

@@ -1,12 +1,8 @@
-"""The report of an evaluation: as a table, as JSON and as a plot."""
+"""The report of an evaluation: as a table and as JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
-
-from hierindex.core.arguments import require
-from hierindex.errors import InputError
 
 
 class Row(NamedTuple):
@@ -39,7 +35,6 @@ class Report:
 
     Parameters
     ----------
-    part : str
     against : str
         The way that the others are compared with.
     rows : list[Row]
@@ -48,7 +43,6 @@ class Report:
     seconds : float
     """
 
-    part: str
     against: str
     rows: list[Row]
     notes: list[str]
@@ -60,44 +54,6 @@ class Report:
 
     def __str__(self) -> str:
         return table(self.to_json())
-
-    def plot(self, path: str | Path) -> None:
-        """Draw each measure that has several budgets against them, as PNG, SVG or PDF.
-
-        Raises
-        ------
-        InputError
-            If there is no such measure, or the file cannot be written.
-        """
-        check_plot(path, [row.budget for row in self.rows if row.budget is not None])
-        from matplotlib.figure import Figure
-
-        panels: dict[str, dict[str, list[tuple[int, float]]]] = {}
-        for row in self.rows:
-            if row.budget is not None:
-                head = f"{row.data}, {row.kind}: {row.measure}".replace(", :", ":")
-                panels.setdefault(head, {}).setdefault(row.way, []).append((row.budget, row.mean))
-        figure = Figure(figsize=(9, 5 * len(panels)), layout="constrained")
-        columns = figure.subplots(len(panels), squeeze=False)[:, 0]
-        for axes, (head, lines) in zip(columns, panels.items(), strict=True):
-            for way, points in lines.items():
-                axes.plot(*zip(*sorted(points), strict=True), marker="o", label=way)
-            axes.set(title=head, xlabel="tokens", ylabel="mean")
-            axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
-        try:
-            figure.savefig(path)
-        except (OSError, ValueError) as error:
-            raise InputError(f"The plot cannot be written to {path}: {error}.") from error
-
-
-def check_plot(path: str | Path, budgets: Sequence[int]) -> None:
-    """Raise InputError if measures at these budgets cannot be plotted, or not in this file."""
-    path, several = Path(path), sorted({*budgets})
-    require(len(several) > 1, "budgets", "two or more for a plot", several)
-    known = path.suffix.lower() in (".png", ".svg", ".pdf")
-    require(known, "A plot", "a PNG, SVG or PDF file", str(path))
-    if not path.parent.is_dir():
-        raise InputError(f"The plot cannot be written to {path}: there is no such folder.")
 
 
 def table(report: Mapping[str, Any], width: int | None = None) -> str:
@@ -114,7 +70,7 @@ def table(report: Mapping[str, Any], width: int | None = None) -> str:
         blocks.append(
             f"{head}: {n_questions:,} questions, {n_groups:,} groups\n\n{_cells(rows, width)}"
         )
-    told = f"Part: {report['part']}. [low, high]: 95% of the difference to {report['against']}."
+    told = f"[low, high]: 95% interval of the difference to {report['against']}."
     return "\n\n".join([*blocks, told, *report["notes"]])
 
 

@@ -1,40 +1,52 @@
 """The runner: asks every question in every way, and compares what comes back."""
 
+import json
 import math
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from hashlib import sha256
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.llms import LLM
+from llama_index.core.schema import Document, QueryBundle
+from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.membership import Floats1d
 from hierindex.embed.load import load_embed_model
+from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError
-from hierindex.evaluate.answers import answered, figures_of
-from hierindex.evaluate.datasets import Dataset, Part, Question
-from hierindex.evaluate.formats import read_dataset
-from hierindex.evaluate.intervals import interval
-from hierindex.evaluate.measures import Gold, Measure, Passage, fill, ranked
+from hierindex.evaluate.datasets import Dataset, Question, read_dataset
+from hierindex.evaluate.measures import (
+    Gold,
+    Measure,
+    Passage,
+    count_tokens,
+    fill,
+    interval,
+    ranked,
+)
 from hierindex.evaluate.report import Report, Row
-from hierindex.evaluate.trees import Asked, Trees, Way
-from hierindex.evaluate.ways import ways_of
+from hierindex.evaluate.ways import Asked, Way, of_levels, ways_of
+from hierindex.hierarchy.transforms import SemanticHierarchy
+from hierindex.index import HierarchicalIndex
 from hierindex.progress import Progress, silent
+from hierindex.retrieve.question import cuts
+from hierindex.store.vector_store import HierarchyStore
 
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
 AGAINST = "dense"
 TOP_K = 10  # results of a ranking
 MOST = 100  # nodes, asked for where ten have fewer than ten documents
 SPARE = 1.5  # nodes to fill a budget with, as some may not fit
-NEEDED = ("ir_measures", "rouge_score", "bm25s", "Stemmer", "matplotlib")
-NO_LLM = "Figures of answers (token F1, ROUGE-L, choice) need an LLM: --llm and --llm-base-url."
+NEEDED = ("ir_measures", "rouge_score")
 
 Figures = dict[Measure, dict[int, float]]
 """Figures of one way, by measure and by number of the question."""
@@ -45,13 +57,11 @@ def evaluate(
     *,
     ways: Sequence[str] | Mapping[str, Way] | None = None,
     budgets: Sequence[int] = BUDGETS,
-    part: Part = "all",
     against: str | None = None,
     limit: int | None = None,
     index: str | Path | None = None,
     embed_model: BaseEmbedding | None = None,
     chunk_size: int | None = None,
-    llm: LLM | None = None,
     progress: Progress = silent,
 ) -> Report:
     """Compare ways to retrieve on the same questions, chunks, vectors and token budgets.
@@ -61,13 +71,11 @@ def evaluate(
     data : path or Dataset, or a sequence of them
         See `read_dataset`.
     ways : sequence of str or mapping, optional
-        Names in `hierindex.evaluate.ways.WAYS`, by default all; or a mapping of names to
-        functions of a question, the number of nodes and the token budget, which return nodes.
+        "auto" (as `HierarchicalIndex.ask` retrieves), "dense", "text" and "hybrid" (chunks by
+        vectors, by words, and by both), "collapsed" (all levels at once), and "level-1" and so
+        on; by default all of these. Or a mapping of names to ways as `retrieved` makes them.
     budgets : sequence of int
         Tokens that a reader gets, counted by LlamaIndex's global tokenizer.
-    part : {"all", "tuning", "held-out"}
-        Questions to ask: those of a third of the documents are held out, by the SHA-256 hashes of
-        their ids (0 modulo 3), so that constants can be chosen on the others.
     against : str, optional
         Way that the others are compared with; "dense" or else the first by default.
     limit : int, optional
@@ -79,8 +87,6 @@ def evaluate(
         The bundled model by default.
     chunk_size : int, optional
         Maximum tokens of a chunk, by default those of `HierarchicalIndex.build`.
-    llm : LLM, optional
-        Answers each question from what each way returns for each budget.
     progress : Progress
 
     Returns
@@ -104,16 +110,17 @@ def evaluate(
     require(counts, "budgets", "integers of at least 1", [*budgets])
     require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
     datasets = _read([data] if isinstance(data, str | Path | Dataset) else data)
-    asked = [spread(dataset.part(part), limit) for dataset in datasets]
     model = embed_model or load_embed_model()
-    rows, notes = list[Row](), [] if llm else [NO_LLM]
+    rows, notes = list[Row](), list[str]()
     with tempfile.TemporaryDirectory() if index is None else nullcontext(index) as folder:
-        for dataset, questions in zip(datasets, asked, strict=True):
-            trees = Trees(dataset, Path(folder), model, chunk_size, progress)
-            figures = _figures(trees, questions, chosen, sorted({*budgets}), llm, progress, notes)
-            rows += _rows(dataset.name, questions, figures, against)
-    seconds = round(time.perf_counter() - started, 3)
-    return Report(part, against, rows, notes, seconds)
+        for dataset in datasets:
+            found = _index_of(dataset, Path(folder), model, chunk_size, progress)
+            asked = spread(dataset.questions, limit)
+            every = chosen if ways is not None else chosen | of_levels(found)
+            tokens = sorted({*budgets})
+            figures = _figures(dataset, asked, found, every, tokens, notes, progress)
+            rows += _rows(dataset.name, asked, figures, against)
+    return Report(against, rows, notes, seconds=round(time.perf_counter() - started, 3))
 
 
 def _read(data: Sequence[str | Path | Dataset]) -> list[Dataset]:
@@ -134,21 +141,54 @@ def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
     return [questions[i * len(questions) // n] for i in range(n)]
 
 
+def _index_of(
+    dataset: Dataset,
+    folder: Path,
+    model: BaseEmbedding,
+    chunk_size: int | None,
+    progress: Progress,
+) -> HierarchicalIndex:
+    """Return the index of a data set, found in the folder or built there.
+
+    It is found if the documents, the model and the chunk size are the same.
+    """
+    texts = {document.doc_id: document.text for document in dataset.documents}
+    settings = [texts, fingerprint(model) or model.model_name, chunk_size]
+    digest = sha256(json.dumps(settings).encode()).hexdigest()
+    uri = folder / f"{dataset.name}-{digest[:8]}"
+    if HierarchyStore(uri).snapshot().exists:
+        return HierarchicalIndex.open(uri, model)
+
+    def shown(stage: str, done: int, total: int, cost: str = "", /) -> None:
+        progress(f"{dataset.name}: {stage}", done, total, cost)
+
+    return HierarchicalIndex.build(
+        [Document(text=text, id_=name) for name, text in texts.items()],
+        uri,
+        hierarchy=SemanticHierarchy(embed_model=model),
+        chunk_size=chunk_size,
+        progress=shown,
+    )
+
+
 def _figures(
-    trees: Trees,
+    dataset: Dataset,
     questions: Sequence[Question],
+    index: HierarchicalIndex,
     ways: Mapping[str, Way],
     budgets: Sequence[int],
-    llm: LLM | None,
-    progress: Progress,
     notes: list[str],
+    progress: Progress,
 ) -> dict[str, Figures]:
     """Return the figures of each way but those that a note says were left out."""
     figures: dict[str, Figures] = {way: defaultdict(dict) for way in ways}
-    tasks: list[tuple[str, int, int, list[Passage]]] = []  # way, question, budget, passages
-    mean = trees.chunks.mean_tokens
+    texts = {document.doc_id: document.text for document in dataset.documents}
+    chunks = index.store.get_nodes(filters=MetadataFilters(filters=[cuts([0])]))
+    mean = fmean(count_tokens(Passage.of(chunk).text) for chunk in chunks)
     for number, question in enumerate(questions):
-        asked, gold, rankings = Asked(question, trees), Gold(question, trees.texts), {}
+        vector = index.embed_model.get_query_embedding(question.text)
+        asked = Asked(question, index, QueryBundle(question.text, embedding=vector))
+        gold, rankings = Gold(question, texts), dict[str, list[Passage]]()
         for way in list(figures):
             try:
                 if question.spans or question.documents:
@@ -158,23 +198,14 @@ def _figures(
                     kept = fill(map(Passage.of, ways[way](asked, enough, budget)), budget)
                     for measure, value in gold.held(kept, budget).items():
                         figures[way][measure][number] = value
-                    if llm is not None:
-                        tasks.append((way, number, budget, kept))
             except InputError as error:
                 del figures[way]
                 rankings.pop(way, None)
-                tasks = [task for task in tasks if task[0] != way]
-                notes.append(f"{trees.name}: {way} was left out. {error}")
+                notes.append(f"{dataset.name}: {way} was left out. {error}")
         for way, values in ranked(question, rankings).items():
             for measure, value in values.items():
                 figures[way][measure][number] = value
-        progress(f"{trees.name}: questions", number + 1, len(questions))
-    if llm is not None:
-        pairs = [(questions[number], kept) for _, number, _, kept in tasks]
-        answers = answered(llm, pairs, progress, f"{trees.name}: answers")
-        for (way, number, budget, _), answer in zip(tasks, answers, strict=True):
-            for name, value in figures_of(questions[number], answer).items():
-                figures[way][name, budget][number] = value
+        progress(f"{dataset.name}: questions", number + 1, len(questions))
     return figures
 
 

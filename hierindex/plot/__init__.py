@@ -1,1 +1,1 @@
-"""Figures of a tree, of its corpus and of evaluations, by Plotly; and a picture of a tree."""
+"""Figures of a tree and of its corpus, by Plotly."""

@@ -14,7 +14,7 @@ from hierindex.unsafe import UNSAFE
 
 # Of M. Okabe and K. Ito, which people with any colour vision tell apart, without the yellow.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
-DARK, INK, GREY, PALE = "#111111", "#333333", "#C4C4C4", "#E5E5E5"
+DARK, INK, GREY = "#111111", "#333333", "#C4C4C4"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 LEVELS = ("#C3D8EC", "#08416F")  # of the chunks and of the top level
 TITLE = 60  # characters of a label

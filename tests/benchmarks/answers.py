@@ -26,12 +26,12 @@ from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from rouge_score.rouge_scorer import RougeScorer
 from sklearn.metrics import roc_auc_score
+from ways import Bm25
 
 from hierindex import ExtractiveSynthesizer, HierarchicalIndex, SemanticHierarchy, load_embed_model
 from hierindex.core.salience import select_sentences
 from hierindex.embed.embedder import Embedder
-from hierindex.evaluate.intervals import interval
-from hierindex.evaluate.trees import Bm25
+from hierindex.evaluate.measures import interval
 from hierindex.respond.extractive_synthesizer import MIN_SCORE, REFUSED, SCORE
 from hierindex.summarize.sentences import split_sentences, telling
 from hierindex.summarize.summary import Budget

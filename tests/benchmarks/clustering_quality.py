@@ -23,7 +23,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 sys.path.insert(0, str(Path(__file__).parent))
-from rows import embedded, load_pack
+from rows import AS_PUBLISHED, embedded, load_pack
 
 from hierindex import load_embed_model, sentence_splitter
 from hierindex.core.bounds import UNBOUNDED, Caps, bounded
@@ -46,7 +46,6 @@ from hierindex.core.mixture import Mixture, mixture
 from hierindex.core.optimal import Optimal
 from hierindex.core.rows import Rows
 from hierindex.core.segments import segment
-from hierindex.evaluate.trees import AS_PUBLISHED
 
 CAPS = Caps(max_tokens=3500, max_children=12)
 N_BOOK_CHUNKS = 2_000

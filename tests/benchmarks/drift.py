@@ -33,10 +33,8 @@ from hierindex import (
 )
 from hierindex.cache.file import cache_file
 from hierindex.embed.load import load_embed_model
-from hierindex.evaluate.datasets import Dataset, Question
-from hierindex.evaluate.formats import read_dataset
-from hierindex.evaluate.intervals import interval
-from hierindex.evaluate.measures import Gold, Passage, fill
+from hierindex.evaluate import Dataset, Question, read_dataset
+from hierindex.evaluate.measures import Gold, Passage, fill, interval
 
 WAYS = {"default": {}, "collapsed": {"mode": "collapsed"}, "traversal": {"mode": "traversal"}}
 BUDGET = 2_000  # tokens

@@ -37,7 +37,7 @@ from hierindex import HierarchicalIndex, load_embed_model
 from hierindex.core.ranking import blended, shared_words
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate import Question, read_dataset
-from hierindex.evaluate.intervals import interval
+from hierindex.evaluate.measures import interval
 from hierindex.retrieve.question import of_documents
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.summarize.sentences import TOKEN, split_all, split_sentences, telling

@@ -1,8 +1,8 @@
 """What the overlap of clusters is worth in `raptor` trees, by `min_weight`.
 
 All documents of the data sets are one collection, of which a tree is built for each weight and
-seed. Each tree is asked in three ways. Prints the nodes of each level, and then for each way the
-tables of `hierindex evaluate`, with paired differences to the first tree.
+seed. Each tree is asked in three ways. Prints for each way the tables of `hierindex evaluate`, with
+paired differences to the first tree, and then the nodes of each level.
 
 Usage: python tests/benchmarks/overlap.py INDEX_FOLDER DATA...   (trees are kept in INDEX_FOLDER)
 """
@@ -13,13 +13,11 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+from ways import Trees
+
 from hierindex import Mixture, RaptorHierarchy, load_embed_model
-from hierindex.evaluate.datasets import Dataset
-from hierindex.evaluate.formats import read_dataset
-from hierindex.evaluate.runner import evaluate, spread
-from hierindex.evaluate.trees import HIERARCHIES, Trees
-from hierindex.evaluate.ways import ours
-from hierindex.progress import silent
+from hierindex.evaluate import Dataset, evaluate, read_dataset
+from hierindex.evaluate.runner import spread
 
 WEIGHTS, SEEDS = (0.1, 0.25), (0, 1, 2)
 WAYS = {"default": {"mode": "auto"}, "collapsed": {"mode": "collapsed"}, "level 1": {"level": 1}}
@@ -39,19 +37,19 @@ def joined(datasets: list[Dataset]) -> Dataset:
 
 def main(folder: Path, data: list[str]) -> None:
     together = joined([read_dataset(each) for each in data])
-    model = load_embed_model()
-    found = Trees(together, folder, model, None, silent)
-    trees = {f"{weight}, seed {seed}": (weight, seed) for weight, seed in product(WEIGHTS, SEEDS)}
-    for tree, (weight, seed) in trees.items():
-        mixture = Mixture(min_weight=weight)
-        HIERARCHIES[tree] = partial(RaptorHierarchy, mixture=mixture, seed=seed)
-        levels = found.index(tree).info()["levels"]
-        print(tree, *(f"{level['nodes']:,}" for level in levels), sep="\t", flush=True)
+    hierarchies = {
+        f"{weight}, seed {seed}": partial(
+            RaptorHierarchy, mixture=Mixture(min_weight=weight), seed=seed
+        )
+        for weight, seed in product(WEIGHTS, SEEDS)
+    }
+    trees, model = Trees(together, hierarchies), load_embed_model()
     for way, options in WAYS.items():
-        ways = {tree: ours(tree, **options) for tree in trees}
-        against = next(iter(trees))
-        report = evaluate(together, ways=ways, against=against, index=folder, embed_model=model)
-        print(f"\n{way}\n\n{report}", flush=True)
+        ways = {tree: trees.way(tree, **options) for tree in hierarchies}
+        print(f"\n{way}\n\n{evaluate(together, ways=ways, index=folder, embed_model=model)}")
+    for tree, index in trees.opened.items():
+        levels = index.info()["levels"]
+        print(tree, *(f"{level['nodes']:,}" for level in levels), sep="\t")
 
 
 if __name__ == "__main__":

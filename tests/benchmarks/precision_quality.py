@@ -21,14 +21,21 @@ import numpy as np
 from clustering_quality import CHUNK_TOKENS, N_BOOK_CHUNKS, documents_of
 from llama_index.core import Document
 from sklearn.metrics import silhouette_score, v_measure_score
+from ways import outlined
 
 from hierindex import load_embed_model, sentence_splitter
 from hierindex.core.membership import strongest_parent
 from hierindex.core.mixture import mixture
 from hierindex.evaluate import evaluate
+from hierindex.evaluate.ways import WAYS as NAMED
 
 PRECISIONS = "float32", "bfloat16"
-WAYS = "dense", "collapsed", "outline", "auto"
+WAYS = {
+    "dense": NAMED["dense"],
+    "collapsed": NAMED["collapsed"],
+    "outline": outlined,
+    "auto": NAMED["auto"],
+}
 SEEDS = 20
 NOISE = 1e-7
 

@@ -12,7 +12,10 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from hierindex import Mixture
+
 CACHE = Path(tempfile.gettempdir()) / "hierindex-benchmarks"
+AS_PUBLISHED = Mixture(target_size=None, min_weight=0.1)  # groups by BIC, RAPTOR's overlap
 
 
 def embedded(texts: Sequence[str]) -> NDArray[np.float32]:

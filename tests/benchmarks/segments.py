@@ -46,7 +46,7 @@ from hierindex.core.optimal import Optimal
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import Rule
 from hierindex.embed.embedder import Embedder
-from hierindex.evaluate.intervals import interval
+from hierindex.evaluate.measures import interval
 from hierindex.headings import HEADINGS, Heading
 from hierindex.hierarchy.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
 from hierindex.hierarchy.level_rows import headings_between

@@ -20,7 +20,6 @@ from typing import Any
 
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import BaseNode, Document
-from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
 from hierindex.cache.file import Cache, open_cache
@@ -28,24 +27,13 @@ from hierindex.core.bounds import Caps
 from hierindex.core.membership import Ints1d
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.embed.model_identity import fingerprint
-from hierindex.evaluate.formats import read_dataset
-from hierindex.evaluate.runner import evaluate
-from hierindex.evaluate.trees import Asked
-from hierindex.evaluate.ways import WAYS
+from hierindex.evaluate import evaluate, read_dataset
+from hierindex.evaluate.ways import WAYS, Asked, Way
 from hierindex.headings import HEADINGS
 from hierindex.hierarchy.transforms import SEGMENTS
 from hierindex.read.split import sentence_splitter, split_documents
 from hierindex.record import SECTION, TITLE
-from hierindex.retrieve.question import of_documents
 
-WAYS_TO_ASK: dict[str, dict[str, Any]] = {
-    "level-0": {"level": 0, "by": "dense"},
-    "level-0-text": {"level": 0, "by": "text"},
-    "level-0-hybrid": {"level": 0, "by": "hybrid"},
-    "collapsed": {"mode": "collapsed"},
-    "auto": {"mode": "auto"},
-}
-"""Options of a retriever by the names that ways have in `hierindex evaluate`."""
 ADDED = (
     "chunks end at headings",
     "words of sections",
@@ -68,9 +56,9 @@ def main(data: Path, limit: int | None = None) -> None:
                     added: grown(documents, Path(folder) / added, model, n, cache)
                     for n, added in enumerate(ADDED)
                 }
-            for way, asked in WAYS_TO_ASK.items():
-                ways = {f"{way}, no structure": WAYS[way]}
-                ways |= {added: partial(found, tree, asked) for added, tree in trees.items()}
+            for name_of_way, way in WAYS.items():
+                ways = {f"{name_of_way}, no structure": way}
+                ways |= {added: partial(of_tree, tree, way) for added, tree in trees.items()}
                 options = {"budgets": [BUDGET], "limit": limit, "embed_model": model}
                 print(evaluate(read_dataset(data / name), ways=ways, index=folder, **options))
                 print(flush=True)
@@ -112,18 +100,11 @@ class ByMeaning:
         return SEGMENTS.breakpoints(replace(rows, heading=NO_HEADINGS), caps)
 
 
-def found(
-    index: HierarchicalIndex,
-    options: Mapping[str, Any],
-    asked: Asked,
-    top_k: int,
-    budget: int | None,
-) -> list[BaseNode]:
-    """Return the best nodes of the document that a question names, or of all."""
-    within = asked.question.within
-    filters = None if within is None else MetadataFilters(filters=[of_documents([within])])
-    retriever = index.as_retriever(top_k=top_k, token_budget=budget, filters=filters, **options)
-    return [each.node for each in retriever.retrieve(asked.bundle)]
+def of_tree(
+    tree: HierarchicalIndex, way: Way, asked: Asked, top_k: int, budget: int | None
+) -> Sequence[BaseNode]:
+    """Return what a way returns of another tree."""
+    return way(replace(asked, index=tree), top_k, budget)
 
 
 def topics(row: Mapping[str, Any]) -> Iterator[tuple[int, str, int]]:

@@ -102,7 +102,6 @@ LINES = {
     "hierindex query x --by h": ["hybrid"],
     "hierindex query x --level ": ["top", "documents", "sections", "chunks"],
     "hierindex export p": ["parquet"],
-    "hierindex evaluate --part h": ["held-out"],
     "hierindex info --in": ["--index"],
     "hierindex info --index ": [],  # bash then offers files
 }

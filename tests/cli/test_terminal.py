@@ -30,7 +30,7 @@ LINES = {
     "verify": "verify --index my-index",
     "generations": "generations --index my-index",
     "rollback": "rollback --index my-index",
-    "evaluate": "evaluate questions --ways dense,bm25,hybrid,level-1",
+    "evaluate": "evaluate questions --ways dense,text,hybrid,level-1",
 }
 NOT_TABLES = {"init", "watch", "explore", "serve", "mcp", "chat", "demo"}
 

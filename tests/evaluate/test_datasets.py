@@ -1,7 +1,6 @@
 """Each format of evaluation data, and what is said of data that cannot be used."""
 
 import json
-from hashlib import sha256
 
 import pytest
 from llama_index.core.schema import Document
@@ -62,16 +61,13 @@ def test_within_is_taken_as_given(tmp_path) -> None:
     assert question_of(tmp_path, {"start": 0, "end": 5, "within": "d"}).within == "d"
 
 
-def test_gold_documents_answers_evidence_choices(tmp_path) -> None:
+def test_gold_documents_answers_and_evidence(tmp_path) -> None:
     asked = question_of(tmp_path, {"gold_titles": ["d"], "answer": "yes", "doc_id": "question"})
     assert (asked.documents, asked.group, asked.within) == ({"d": 1}, "question", None)
     asked = question_of(tmp_path, {"answer": "short", "usable": True})
     assert (asked.answers, asked.reference) == (("short",), "")
-    asked = question_of(
-        tmp_path, {"answers": ["short"], "evidence": ["budget"], "choices": ["long", "short"]}
-    )
+    asked = question_of(tmp_path, {"answers": ["short"], "evidence": ["budget"]})
     assert (asked.reference, asked.evidence) == ("short", ("budget",))
-    assert asked.choices == ("long", "short")
 
 
 def test_beir_prefers_the_test_set_and_keeps_grades(tmp_path) -> None:
@@ -170,7 +166,6 @@ def asking(**gold):
         ("questions", asking(answers="short"), "answers must be a list of texts, got 'short'."),
         ("questions", asking(answers=[1912]), "answers must be a list of texts, got [1912]."),
         ("questions", asking(answer=1912, usable=True), "must be a list of texts, got [1912]."),
-        ("questions", asking(choices="ab"), "choices must be a list of texts, got 'ab'."),
         ("questions", asking(gold_titles="d"), "gold_titles must be a list of texts, got 'd'."),
         ("questions", asking(spans=[[3, 4]]), "spans names the turns 3 to 4 of 3."),
         ("questions", asking(spans=[[-1, 1]]), "spans names the turns -1 to 1 of 3."),
@@ -238,18 +233,3 @@ def test_no_such_folder_and_no_json(tmp_path) -> None:
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(InputError, match=r"bad\.json cannot be read"):
         read_dataset(tmp_path / "bad.json")
-
-
-def test_parts_are_thirds_by_hash() -> None:
-    groups = [f"document {i}" for i in range(60)]
-    questions = [Question(g, "?", group=g, reference="x") for g in groups]
-    data = Dataset("d", [Document(text="x", id_="d")], questions)
-    held, tuning = ({q.group for q in data.part(part)} for part in ("held-out", "tuning"))
-    assert held == {g for g in groups if int(sha256(g.encode()).hexdigest(), 16) % 3 == 0}
-    assert held | tuning == set(groups)
-    assert not held & tuning
-    assert data.part("all") == questions
-    with pytest.raises(InputError, match="part must be one of all, tuning, held-out"):
-        data.part("rest")
-    with pytest.raises(InputError, match="no question in the part 'held-out'"):
-        Dataset("d", data.documents, [q for q in questions if q.group in tuning]).part("held-out")

@@ -7,9 +7,15 @@ from hypothesis import strategies as st
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from hierindex.evaluate import Question
-from hierindex.evaluate.answers import figures_of
-from hierindex.evaluate.intervals import interval
-from hierindex.evaluate.measures import Gold, Passage, count_tokens, fill, n_covered, ranked
+from hierindex.evaluate.measures import (
+    Gold,
+    Passage,
+    count_tokens,
+    fill,
+    interval,
+    n_covered,
+    ranked,
+)
 from hierindex.record import NodeRecord, Quote, Span
 
 WORDS = "one two three four five six seven eight nine ten"  # a token each
@@ -127,24 +133,6 @@ def test_passages_of_our_nodes_and_of_llama_indexs() -> None:
     theirs = TextNode(id_="n", text="two", start_char_idx=4, end_char_idx=7, relationships=source)
     assert Passage.of(theirs).spans == (Span("d", 4, 7),)
     assert Passage.of(TextNode(id_="n", text="two")).spans == ()
-
-
-def test_answers_of_a_model() -> None:
-    question = Question("q", "?", group="d", answers=("the red fox", "a hen"))
-    figures = figures_of(question, "A fox")
-    assert figures == {"token F1": pytest.approx(2 / 3), "ROUGE-L": 0.5}  # of "a hen"
-    assert figures_of(Question("q", "?", group="d"), "fox") == {}
-    choices = Question("q", "?", group="d", reference="a fox", choices=("a hen", "a fox"))
-    assert figures_of(choices, "It is: A FOX.") == {"choice": 1.0}
-    assert figures_of(choices, "hen") == {"choice": 0.0}
-
-
-@pytest.mark.parametrize("answer", ["", "I do not know.", "Either a fox or a hen.", "red"])
-@pytest.mark.parametrize("right", ["a red fox", "a red hen"])
-def test_an_answer_that_tells_no_choice_apart_chooses_none(answer, right) -> None:
-    question = Question("q", "?", group="d", reference=right, choices=("a red fox", "a red hen"))
-    assert figures_of(question, answer) == {"choice": 0.0}
-    assert figures_of(question, right) == {"choice": 1.0}
 
 
 SPANS = st.lists(
