@@ -10,7 +10,6 @@ import numpy as np
 from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.store.indices import ALL_PARTITIONS, FEW_ROWS, REFINE_FACTOR, VECTOR_ROWS
 from hierindex.store.passing import Passing
-from hierindex.store.scan import fit_in_memory, scan
 from hierindex.store.schema import NODE_COLUMNS
 from hierindex.store.table_snapshot import TableSnapshot
 
@@ -54,12 +53,11 @@ async def nearest(
 ) -> "pa.Table":
     """Return the rows with the most similar vectors, best first, with their cosine as `score`.
 
-    The search is exact in tables without a vector index, in memory if they fit there, and among few
-    rows named by id. Otherwise the index chooses candidates, ordered by their exact cosine; if few
-    rows pass the filters, all partitions of the index are searched.
+    The search is exact in tables without a vector index and among few rows named by id. Otherwise
+    the index chooses candidates, ordered by their exact cosine; if few rows pass the filters, all
+    partitions of the index are searched.
     """
     is_small = await scope.snapshot.n_rows() < VECTOR_ROWS
-    in_memory = is_small and await fit_in_memory(scope.snapshot, len(vector))
     exact = is_small or (scope.most or FEW_ROWS) < FEW_ROWS
     everywhere = not exact and await _few_pass(scope)
 
@@ -70,9 +68,6 @@ async def nearest(
         return await plan(limit, True)  # too few rows passed in the partitions searched
 
     async def plan(limit: int, everywhere: bool) -> "pa.Table":
-        if in_memory:
-            read = dict.fromkeys((*scope.columns, *columns))
-            return await scan(scope.snapshot, scope.passes.where, vector, [*read], limit)
         query = scope.query().nearest_to(vector)
         query = query.distance_type("cosine").refine_factor(REFINE_FACTOR)
         if exact:

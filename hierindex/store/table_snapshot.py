@@ -51,8 +51,7 @@ class TableSnapshot:
     state : (bytes, int)
         The table's random name, and the number of the generation.
     known : dict
-        Cache shared by the snapshots of one generation. Its values are the vectors and rows of a
-        small table, see `hierindex.store.scan`, and others, which must be small beside the table:
+        Cache shared by the snapshots of one generation. Its values must be small beside the table:
         numbers, the parents of summaries, the summaries of sections, the places of the highest
         nodes, the tree's rows, the names of documents, the hashes of copied texts, the places of
         chunks on the map and in a few documents, and the reading order.

@@ -304,6 +304,16 @@ def test_the_best_of_those_that_pass_are_found(store, top_k):
         assert store.query(query).ids == ["1", "3", "5", "7", "9"][:top_k]
 
 
+def test_of_equal_vectors_the_first_rows_are_found(store):
+    store.add([node(str(i)) for i in range(9)])
+    assert store.query(VectorStoreQuery([1.0, 0.0], similarity_top_k=4)).ids == [*"0123"]
+
+
+def test_a_zero_vector_is_similar_to_nothing(store):
+    store.add([node("a"), node("zero", embedding=(0.0, 0.0))])
+    assert store.query(asking(1.0, 0.0)).ids == ["a"]
+
+
 def test_a_query_gives_whole_nodes_without_vectors(store):
     nodes = tree()
     store.add(nodes)
