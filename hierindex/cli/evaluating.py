@@ -82,7 +82,7 @@ def evaluate(
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")
-    from hierindex.cli.llm import served_llm_of
+    from hierindex.cli.models import served_llm_of
     from hierindex.cli.progress import shown_progress
     from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
     from hierindex.evaluate import evaluate
