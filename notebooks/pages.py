@@ -1,6 +1,7 @@
 """What completes the pages of the site: written sections, and links between pages."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
-from typer import Context
 from typer.main import get_command
+from typer.testing import CliRunner
 
 import hierindex
 from hierindex.cli.app import app as program
@@ -40,12 +41,8 @@ PUBLIC = re.compile(rf"({'|'.join(hierindex.__all__)})(\.\w+)?")
 
 def commands() -> str:
     """Return the help of every command."""
-    group = get_command(program)
-    above = Context(group, info_name="hierindex")
-    helps = {
-        name: command.get_help(Context(command, info_name=name, parent=above)).rstrip()
-        for name, command in group.commands.items()
-    }
+    ask = partial(CliRunner().invoke, program, prog_name="hierindex", env={"COLUMNS": "80"})
+    helps = {name: ask([name, "--help"]).output for name in get_command(program).commands}
     return "".join(f"\n## {name}\n\n```text\n{text}\n```\n" for name, text in helps.items())
 
 

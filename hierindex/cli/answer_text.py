@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from hierindex.cli.numbers import counted
 from hierindex.cli.output import wrapped
-from hierindex.cli.text import bold, place, places, table, usage_of
+from hierindex.cli.text import bold, counted, place, places, table, usage_of
 from hierindex.summarize.markup_blocks import split_blocks
 
 NOTHING = "The answer is empty."

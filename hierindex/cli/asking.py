@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hierindex.cli import options
-from hierindex.cli.completion import completed
 from hierindex.cli.output import note_if_empty, print_note, print_piece, print_result
 from hierindex.errors import InputError
 
@@ -28,7 +27,9 @@ def query(
     *,
     where: options.Where = None,
     settings: "Settings",
-    stream: Annotated[bool, typer.Option(help="Print an LLM's answer as it is written.")] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Print an LLM's answer as it is written.")
+    ] = False,
     fail_if_refused: Annotated[
         bool,
         typer.Option(
@@ -39,7 +40,8 @@ def query(
 ) -> None:
     """Answer a question, by default from chunks, or from an outline if it is about the whole.
 
-    In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
+    In citations, "page xii (14)" is the 14th page of the file, and is
+    numbered xii in print.
     """
     from hierindex.cli.answer_text import answered, sourced
     from hierindex.serve.questions.client import answer_to
@@ -69,14 +71,13 @@ def compare(
             "--response-mode",
             metavar="MODE",
             help="Mode to compare; may be repeated; all by default.",
-            autocompletion=completed("response_mode"),
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Compare the answers of several response modes, given the same retrieved nodes."""
     from hierindex.cli.answer_text import compared
-    from hierindex.cli.llm import served_llm_of
+    from hierindex.cli.models import served_llm_of
     from hierindex.index import HierarchicalIndex
     from hierindex.respond.engine import NEED_LLM
     from hierindex.retrieve.conditions import known_filters
@@ -101,7 +102,7 @@ def options_of_ask(
     opened: "HierarchicalIndex", settings: "Settings", where: list[str] | None
 ) -> dict[str, Any]:
     """Return the options of `HierarchicalIndex.ask` that settings and filters stand for."""
-    from hierindex.cli.llm import served_llm_of
+    from hierindex.cli.models import served_llm_of
 
     asked = _asked("", settings, where)
     options = asked.options(opened.store.snapshot(), served_llm_of(settings), _note_cost)

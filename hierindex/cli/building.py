@@ -7,6 +7,8 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import note_next, print_result
+from hierindex.cli.progress import shown_progress
+from hierindex.cli.text import built, described, estimated, timed
 from hierindex.errors import InputError
 from hierindex.read.files import check_sources
 from hierindex.unsafe import visible
@@ -25,7 +27,7 @@ ENGINES = ("local", "ray")
     " grounding strict prompt_price completion_price chunk_size max_levels seed"
 )
 def build(
-    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="Files and folders.")],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE", help="Files and folders.")],
     index: options.NewIndex,
     *,
     settings: "Settings",
@@ -65,9 +67,7 @@ def build(
     if ray_address is not None and engine != "ray":
         raise InputError("--ray-address can only be used with --engine ray.")
     check_sources(sources)
-    from hierindex.cli.choose import hierarchy_of
-    from hierindex.cli.progress import shown_progress
-    from hierindex.cli.text import built, timed
+    from hierindex.cli.models import hierarchy_of
     from hierindex.index import HierarchicalIndex
 
     with shown_progress() as progress:
@@ -100,8 +100,6 @@ def _cluster(address: str | None) -> "Engine":
 
 def print_estimate(estimate: "Estimate", settings: "Settings", as_json: bool) -> None:
     """Print an estimate, with its prices if the settings have prices of tokens."""
-    from hierindex.cli.text import estimated
-
     prices = settings.prompt_price or 0.0, settings.completion_price or 0.0
     price = estimate.price(*prices) if any(prices) else None
     print_result({**estimate.to_json(), "price": price}, as_json, estimated)
@@ -114,8 +112,6 @@ def demo(
 ) -> None:
     """Index the documentation of the installed scikit-learn and query it at three levels."""
     from hierindex.cli.answer_text import answered
-    from hierindex.cli.progress import shown_progress
-    from hierindex.cli.text import built, described
     from hierindex.demo import QUESTIONS, demo_documents
     from hierindex.index import HierarchicalIndex
 

@@ -31,7 +31,8 @@ HELP = """\
 def chat(index: options.Index, *, where: options.Where = None, settings: "Settings") -> None:
     """Answer questions from the terminal, or one from each line of standard input.
 
-    With --llm, a question may refer to those before it. /help prints the commands of the chat.
+    With --llm, a question may refer to those before it. /help prints the
+    commands of the chat.
     """
     from hierindex.index import HierarchicalIndex
 

@@ -1,13 +1,15 @@
 """Commands that describe or export an index."""
 
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import note_if_empty, note_next, print_result
+from hierindex.cli.text import contents, counted, described, exported, node_shown, outlined
 from hierindex.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ FORMATS = "document-summary", "parquet", "json", "svg"
 
 def info(index: options.Index, as_json: options.AsJson = False) -> None:
     """Print the levels, numbers of nodes and models of an index."""
-    from hierindex.cli.text import described
-
     found = _opened(index).info()
     print_result(found, as_json, described)
     if found["stale"]:
@@ -42,9 +42,9 @@ def show(
 ) -> None:
     """Print the text, parents, children and sources of a node.
 
-    In citations, "page xii (14)" is the 14th page of the file, and is numbered xii in print.
+    In citations, "page xii (14)" is the 14th page of the file, and is
+    numbered xii in print.
     """
-    from hierindex.cli.text import node_shown
     from hierindex.serve.questions.client import answer_to
     from hierindex.serve.questions.endpoints import Show
 
@@ -56,9 +56,7 @@ def tree(
     index: options.Index,
     node: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NODE]", help="A node id, or a prefix of it; by default all roots."
-        ),
+        typer.Argument(metavar="NODE", help="A node id, or a prefix of it; by default all roots."),
     ] = None,
     depth: Annotated[
         int | None,
@@ -69,9 +67,7 @@ def tree(
     as_json: options.AsJson = False,
 ) -> None:
     """Print the titles of an index, or of the nodes under one, as a table of contents."""
-    from hierindex.cli.contents import listed
-
-    print_result(_opened(index).tree(node, depth), as_json, listed)
+    print_result(_opened(index).tree(node, depth), as_json, contents)
 
 
 def _opened(index: str) -> "StoredTree":
@@ -104,7 +100,6 @@ def outline(
     as_json: options.AsJson = False,
 ) -> None:
     """Print the nodes that summarise an index, or a part of it, best within a token budget."""
-    from hierindex.cli.text import outlined
     from hierindex.serve.questions.client import answer_to
     from hierindex.serve.questions.endpoints import Outline
 
@@ -114,13 +109,37 @@ def outline(
     note_if_empty(outline["nodes"], where)
 
 
+def report(
+    index: options.Index,
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="File to create.")],
+    of: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Node to show with what is under it. By default all."),
+    ] = None,
+    max_mb: Annotated[
+        float,
+        typer.Option(
+            metavar="MB", help="Maximum size; texts of the lowest levels are left out first."
+        ),
+    ] = 5.0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write the explorer's page as one file, which shows the tree and its sources offline."""
+    from hierindex.export.report import to_html
+    from hierindex.index import HierarchicalIndex
+
+    if not isfinite(max_mb * 1e6):
+        raise InputError(f"--max-mb must be a finite size, got {max_mb}.")
+    written = to_html(HierarchicalIndex.open(index), out, of, max_bytes=round(max_mb * 1e6))
+    print_result({"path": str(out), **written.to_json()}, as_json, _written)
+
+
 def export(
     form: Annotated[
         str,
         typer.Argument(
             metavar="FORMAT",
             help="document-summary, parquet, json or svg.",
-            autocompletion=lambda: [*FORMATS],
         ),
     ],
     index: options.Index,
@@ -132,7 +151,6 @@ def export(
     """Export the tree for other programs, or a picture of it."""
     if form not in FORMATS:
         raise InputError(f"FORMAT must be one of {', '.join(FORMATS)}, got {form!r}.")
-    from hierindex.cli.text import exported
     from hierindex.export.document_summary import persist_document_summary_index
     from hierindex.export.parquet import to_parquet
     from hierindex.export.svg import to_svg
@@ -147,3 +165,10 @@ def export(
     }
     n_nodes = writers[form](HierarchicalIndex.open(index), to)
     print_result({"format": form, "path": str(to), "nodes": n_nodes}, as_json, exported)
+
+
+def _written(written: dict[str, Any]) -> str:
+
+    size = f"{written['bytes'] / 1e6:.1f} MB"
+    line = f"Wrote {written['path']}: {counted(written['nodes'], 'node')}, {size}."
+    return "\n".join([line, *([written["left_out"]] if written["left_out"] else [])])

@@ -1,14 +1,15 @@
-"""Arguments and options of the commands."""
+"""Arguments and options of the commands, and the flags of settings, in groups.
+
+The types and help of these stand here, as `Settings` is not imported for `--help`.
+"""
 
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from hierindex.cli.completion import completed
-from hierindex.cli.flags import GROUPS
 from hierindex.cli.output import print_note
 
 if TYPE_CHECKING:
@@ -67,6 +68,150 @@ Where = Annotated[
 ]
 
 
+class Flag(NamedTuple):
+    """The flag of a setting."""
+
+    kind: Any
+    value: str  # as the help page names it
+    help: str
+    names: tuple[str, ...] = ()
+
+
+TREE = {
+    "method": Flag(
+        str,
+        "NAME",
+        "How chunks are grouped: semantic (the default, segments of each document), raptor "
+        "(clusters of all chunks) or document (all chunks of each document).",
+    ),
+    "chunk_size": Flag(
+        int, "N", "Maximum tokens of a chunk; by default what the embedding model reads."
+    ),
+    "max_levels": Flag(int, "N", "Maximum levels above the chunks; no limit by default."),
+    "seed": Flag(int, "N", "Random seed; by default 0."),
+    "embed_model": Flag(
+        str,
+        "MODEL",
+        "Name or folder of a sentence-transformers model; by default the bundled all-MiniLM-L6-v2.",
+    ),
+    "precision": Flag(
+        str,
+        "NAME",
+        "bfloat16 (the default, on processors that have it) or float32, of the embedding model.",
+    ),
+}
+SUMMARIES = {
+    "summarizer": Flag(
+        str, "MODEL", "extractive (the default), or a seq2seq model's name or folder."
+    ),
+    "prompt": Flag(
+        str,
+        "NAME|FILE",
+        "Prompt of the language model: summary (the default), questions, or a prompt file.",
+    ),
+    "grounding": Flag(
+        str, "NAME", "How similarity to the sources is measured: embedding (the default) or none."
+    ),
+    "min_grounding": Flag(
+        float,
+        "SHARE",
+        "Minimum share of sentences that are similar to the sources, 0 to 1; none by default.",
+    ),
+    "strict": Flag(
+        bool, "", "Fail if a summary cannot be written; by default an extract takes its place."
+    ),
+}
+LANGUAGE_MODEL = {
+    "llm": Flag(str, "MODEL", "Model of an OpenAI-compatible server; none by default."),
+    "llm_base_url": Flag(
+        str,
+        "URL",
+        "URL of the server, without default; HIERINDEX_LLM_API_KEY sets its key.",
+    ),
+    "llm_concurrency": Flag(int, "N", "Maximum number of concurrent requests; by default 4."),
+    "llm_timeout": Flag(float, "SECONDS", "Timeout of a request in seconds; by default 120."),
+    "llm_deadline": Flag(float, "SECONDS", "Time limit of the build in seconds; none by default."),
+    "llm_completion_tokens": Flag(
+        int,
+        "N",
+        "Maximum tokens of a summary or an answer, reasoning included; by default what a summary "
+        "needs, and the server's limit for answers.",
+    ),
+    "max_llm_tokens": Flag(int, "N", "Token limit of the build; none by default."),
+    "llm_record": Flag(str, "FILE", "File to append prompts and answers to; none by default."),
+    "prompt_price": Flag(
+        float, "PRICE", "Price of a million prompt tokens, for --dry-run; none by default."
+    ),
+    "completion_price": Flag(
+        float, "PRICE", "Price of a million completion tokens, for --dry-run; none by default."
+    ),
+}
+SEARCH = {
+    "mode": Flag(
+        str,
+        "NAME",
+        "auto (the default: the chunks, or an outline if the question is about the whole or about "
+        "documents that it names), collapsed (all levels), level, traversal (from the roots down) "
+        "or document (documents by their summaries, then their chunks).",
+    ),
+    "level": Flag(
+        list[str],
+        "N|WORD",
+        "Level to search: a number, 0 for the chunks, or top, documents (the summary of each), "
+        "sections (the highest node of each) or chunks; may be repeated. By default as the mode "
+        "chooses.",
+    ),
+    "by": Flag(
+        str,
+        "NAME",
+        "dense (embeddings), text (BM25), hybrid (both) or context (both, and the neighbours in "
+        "reading order; the default of mode auto, the others' is dense).",
+    ),
+    "top_k": Flag(int, "N", "Maximum number of nodes; by default 10, of an outline no limit."),
+    "token_budget": Flag(int, "N", "Maximum tokens of all nodes together; by default 2000."),
+    "rerank": Flag(
+        str,
+        "MODEL",
+        "Cross-encoder that reranks chunks, by name or folder; none by default.",
+    ),
+    "beam": Flag(int, "N", "In mode traversal: nodes kept at each step; by default as --top-k."),
+    "n_documents": Flag(int, "N", "In mode document: number of documents; by default 3."),
+    "whole_documents": Flag(
+        bool,
+        "",
+        "In mode document: whole documents; by default their best chunks.",
+        names=("--whole-documents/--best-chunks",),
+    ),
+    "partial_summaries": Flag(
+        bool,
+        "",
+        "With --where, include summaries with only some matching chunks; by default only those "
+        "with no other.",
+        names=("--partial-summaries/--whole-summaries",),
+    ),
+}
+ANSWER = {
+    "response_mode": Flag(
+        str,
+        "MODE",
+        "extractive (the default), or a mode of LlamaIndex (by default tree_summarize with --llm).",
+    ),
+    "min_score": Flag(
+        float,
+        "SCORE",
+        "Minimum score of an extractive answer, 0 (never refuse) to 1; by default 0.4.",
+    ),
+}
+GROUPS = {
+    "Tree": TREE,
+    "Summaries": SUMMARIES,
+    "Search": SEARCH,
+    "Answer": ANSWER,
+    "Language model": LANGUAGE_MODEL,
+}
+"""The flags of all fields of `Settings`."""
+
+
 def with_settings(names: str) -> Callable[[Command], Command]:
     """Give a command a flag for each named field of `Settings`.
 
@@ -113,7 +258,6 @@ def _flag(title: str, name: str) -> Parameter:
         help=flag.help,
         metavar=flag.value or None,
         rich_help_panel=title,
-        autocompletion=completed(name),
     )
     annotation = Annotated[kind | None, option]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

@@ -57,7 +57,8 @@ def print_result(
 
 def terminal_width() -> int | None:
     """Return the columns of the terminal that standard output is; None if it is none."""
-    return get_terminal_size().columns if sys.stdout.isatty() else None
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()  # None if it was closed
+    return get_terminal_size().columns if is_terminal else None
 
 
 def wrapped(text: str, hang: int | None = None) -> str:

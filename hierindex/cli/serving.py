@@ -1,12 +1,58 @@
-"""The command that serves an index to other programs."""
+"""Commands that serve an index: to a browser, to other programs and to agents."""
 
-from typing import Annotated
+import signal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_note
 from hierindex.cli.stopping import until_stopped
+from hierindex.errors import InputError
+from hierindex.extras import extra
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+    from hierindex.serve.mcp.reader import Reader
+
+MCP_HOST, MCP_PORT = "127.0.0.1", 8735
+
+
+def explore(
+    index: options.Index,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Port; by default 8733, or a free one if that is taken."),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to serve at; one that other machines can reach needs a token. Every user "
+            "of this machine can open the default, 127.0.0.1.",
+        ),
+    ] = "127.0.0.1",
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+) -> None:
+    """Serve a page to read, search and ask the tree, until Ctrl-C.
+
+    The page follows the index: each request is answered from its newest
+    generation.
+    """
+    from hierindex.index import HierarchicalIndex
+
+    opened = HierarchicalIndex.open(index)
+    opened.info()  # fails if the index cannot be read
+    with until_stopped("Stopped."), opened.explore(port, host) as explorer:
+        if explorer.is_public:
+            print_note("note: Other machines can open this address, which is the key to the index.")
+        print_note(f"Exploring {index} until Ctrl-C, at {explorer.url}")
+        if browser:
+            explorer.open_browser()
+        explorer.wait()
 
 
 def serve(
@@ -30,9 +76,9 @@ def serve(
 ) -> None:
     """Keep an index loaded, so that its `query`, `outline` and `show` take a tenth of the time.
 
-    While it runs, these commands of the same user ask it by a socket in the folder of the index.
-    Each request is answered from the newest generation. With --port, /openapi.json describes what
-    other programs can ask.
+    While it runs, these commands of the same user ask it by a socket in the
+    folder of the index. Each request is answered from the newest generation.
+    With --port, /openapi.json describes what other programs can ask.
     """
     from hierindex.index import HierarchicalIndex
 
@@ -46,3 +92,54 @@ def serve(
         where = "" if server.url is None else f", at {server.url}openapi.json"
         print_note(f"Answering questions on {index} until Ctrl-C{where}")
         server.wait()
+
+
+def mcp(
+    index: options.Index,
+    http: Annotated[
+        bool,
+        typer.Option(
+            "--http",
+            help="Serve over HTTP, until Ctrl-C; every user of this machine can ask there.",
+        ),
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option(metavar="N", help=f"With --http: port; by default {MCP_PORT}.")
+    ] = None,
+) -> None:
+    """Serve an index to agents by the Model Context Protocol (MCP).
+
+    A client starts this command and talks to it over standard input and
+    output. Each call is answered from the newest generation of the index.
+    """
+    if port is not None and not http:
+        raise InputError("--port needs --http.")
+
+    def open_reader() -> "Reader":
+        from hierindex.serve.mcp.reader import Reader
+        from hierindex.store.vector_store import HierarchyStore
+
+        return Reader(HierarchyStore(index))
+
+    with extra("serve", "The MCP server needs"):
+        from hierindex.serve.mcp.server import server_of
+    server = server_of(open_reader)
+    if http:
+        _over_http(server, MCP_PORT if port is None else port)
+    else:
+        for number in (signal.SIGINT, signal.SIGTERM):  # Python would wait for the next input
+            signal.signal(number, signal.SIG_DFL)
+        server.run()
+
+
+def _over_http(server: "MCPServer[None]", port: int) -> None:
+    from hierindex.serve.address import Address
+    from hierindex.serve.guard import Guard
+    from hierindex.serve.mcp.server import application
+    from hierindex.serve.server import Server
+
+    address = Address.at(MCP_HOST, (port,))
+    app = Guard(application(server), address.hosts)
+    with until_stopped("Stopped."), Server(app, [address.bound]) as running:
+        print_note(f"Serving until Ctrl-C, at {address.url}mcp")
+        running.wait()

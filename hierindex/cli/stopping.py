@@ -3,6 +3,10 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
 
 from hierindex.cli.output import print_note
 
@@ -23,9 +27,16 @@ KEPT = {
 """What is left of the work of a command that changes something."""
 
 
-def kept_by(command: str) -> str:
-    """Return a sentence on what an interrupted command leaves behind."""
-    return KEPT.get(command, "nothing was changed.")
+class Command(TyperCommand):
+    """A command that says after Ctrl-C what is kept."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print_note(f"Interrupted; {KEPT.get(str(self.name), 'nothing was changed.')}")
+            raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager

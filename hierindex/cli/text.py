@@ -3,11 +3,11 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import typer
 
-from hierindex.cli.numbers import counted, number, price_of
 from hierindex.cli.output import terminal_width, wrapped
 from hierindex.record import TITLES_BETWEEN
 
@@ -22,6 +22,9 @@ USAGE = {
     "cached_summaries": "cached summary",
     "fallbacks": "fallback",
 }
+TITLE = 16  # columns that a title of a table of contents has at least
+DRAWN = "├─ ", "└─ ", "│  ", "   "
+PLAIN = ("  ",) * 4  # where standard output is no terminal
 SIZES = {"level": "level", "nodes": "nodes", "tokens": "tokens"}
 STATISTICS = {
     **SIZES,
@@ -161,6 +164,66 @@ def _levels(levels: Sequence[Mapping[str, int | float | str | None]]) -> str:
     return table(levels[0], (level.values() for level in reversed(levels)))
 
 
+def contents(contents: dict[str, Any]) -> str:
+    """Format a table of contents, a node on each line, below its parent.
+
+    Titles are shortened to the width of a terminal, ids of documents are whole, to be copied.
+    """
+    width = max(8, contents["id_length"])
+    lines = [f"level  {'id'.ljust(width)}  title"]
+    for node, branch in _branches(contents["nodes"]):
+        start = f"{node['level']:5}  {node['id'][:width]}  {branch}"
+        title = _title(node)
+        about = f"  ({size})" if (size := ", ".join(_size(node, title))) else ""
+        if title != node["document"]:
+            title = _cut(title, len(start + about))
+        lines.append(start + title + about)
+    if contents["hidden"]:
+        hidden = counted(contents["hidden"], "more node")
+        lines.append(f"{hidden} below; pass NODE or --depth to see them.")
+    return "\n".join(lines)
+
+
+def _title(node: Mapping[str, Any]) -> str:
+    """Return the title of a node, or the id of its document if the title is only a file's name."""
+    title, document = str(node["title"]), str(node["document"] or "")
+    path = PurePath(document)
+    return document if title in (path.name, path.stem) else title
+
+
+def _size(node: Mapping[str, Any], title: str) -> Iterator[str]:
+    """Yield which documents a node stands for, unless its title tells, and how many chunks."""
+    if node["documents"] > 1:
+        yield counted(node["documents"], "document")
+    elif node["document"] and node["document"] != title:
+        yield node["document"]
+    if node["level"]:
+        yield counted(node["chunks"], "chunk")
+
+
+def _branches(
+    nodes: Sequence[Mapping[str, Any]], above: str | None = None
+) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield nodes, each with what is before its title, which shows its parent."""
+    other, last, bar, end = PLAIN if terminal_width() is None else DRAWN
+    for node in nodes:
+        is_last = node is nodes[-1]
+        branch = "" if above is None else above + (last if is_last else other)
+        yield node, branch
+        below = "" if above is None else above + (end if is_last else bar)
+        yield from _branches(node["nodes"], below)
+
+
+def _cut(text: str, taken: int) -> str:
+    """Shorten a text to what is left of a line of the terminal, if there is one."""
+    if (width := terminal_width()) is None:
+        return text
+    from rich.cells import cell_len, set_cell_size
+
+    room = max(TITLE, width - taken)
+    return text if cell_len(text) <= room else f"{set_cell_size(text, room - 1).rstrip()}…"
+
+
 def node_shown(node: dict[str, Any]) -> str:
     """Format a node with its parents, children and sources."""
     parents = (
@@ -270,3 +333,31 @@ def beside(rows: str, head: str, texts: Iterable[str]) -> str:
         wrapped(f"{line.ljust(margin)}{text}", margin)
         for line, text in zip(lines, (head, *texts), strict=True)
     )
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one.
+
+    >>> counted(1, "chunk"), counted(2, "chunk"), counted(1200, "summary")
+    ('1 chunk', '2 chunks', '1,200 summaries')
+    """
+    if n != 1:
+        noun = re.sub("(?<=[^aeiou])y$", "ie", noun) + "s"
+    return f"{n:,} {noun}"
+
+
+def number(value: float | str | None) -> str:
+    """Format a number; a text stays as it is."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case int():
+            return f"{value:,}"
+    return f"{round(value, 2) + 0.0:.2f}"  # no -0.00
+
+
+def price_of(price: float) -> str:
+    """Format a price; below 1 in hundredths of a cent, of which a small build costs some."""
+    return f"{price:,.2f}" if price >= 1 else f"{price:.4f}"

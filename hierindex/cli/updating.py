@@ -1,21 +1,29 @@
 """Commands that change the documents of an index."""
 
+from contextlib import closing
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hierindex.cli import options
 from hierindex.cli.building import print_estimate
-from hierindex.cli.output import print_result, wrapped
+from hierindex.cli.output import print_note, print_result, wrapped
+from hierindex.cli.progress import RepeatedProgress, shown_progress
+from hierindex.cli.stopping import until_stopped
+from hierindex.cli.text import built, changed, moved, skipped_files, some, timed, usage_of
+from hierindex.errors import HierindexError
 
 if TYPE_CHECKING:
     from hierindex.indexing.report import BuildReport
 
-FLAGS = (
-    "method embed_model summarizer llm llm_base_url llm_concurrency max_llm_tokens llm_timeout"
-    " llm_deadline llm_completion_tokens llm_record prompt min_grounding grounding strict"
-    " prompt_price completion_price chunk_size max_levels seed"
+WRITING = (
+    "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
+    " llm_completion_tokens llm_record strict"
 )
+PRICES = "prompt_price completion_price"
+"""Settings of the commands that change an index."""
+STOPPED = "Stopped; the index is as the last update left it."
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -24,12 +32,12 @@ DryRun = Annotated[
 ]
 
 
-@options.with_settings(FLAGS)
+@options.with_settings(f"{WRITING} {PRICES}")
 def update(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SOURCE...]",
+            metavar="SOURCE",
             help="Files and folders to read again or to add; by default all that the index was "
             "built from.",
         ),
@@ -44,12 +52,10 @@ def update(
 ) -> None:
     """Read files again and update the index with what has changed.
 
-    Method, models and other settings are those that the index was built with; flags that
-    contradict them are refused. `--llm remembered` asks the language model that wrote the
-    summaries.
+    Method, models and other settings are those that the index was built
+    with. `--llm remembered` asks the language model that wrote the summaries.
     """
-    from hierindex.cli.choose import as_built
-    from hierindex.cli.progress import shown_progress
+    from hierindex.cli.models import as_built
     from hierindex.index import HierarchicalIndex
 
     opened = HierarchicalIndex.open(index)
@@ -66,11 +72,60 @@ def update(
         _print(report, timings, as_json)
 
 
-@options.with_settings(FLAGS)
+@options.with_settings(WRITING)
+def watch(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Files and folders to watch; by default all that the index was built from.",
+        ),
+    ] = None,
+    *,
+    index: options.Index,
+    flags: dict[str, Any],
+    purge: options.Purge = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print only JSON objects, one on a line.")
+    ] = False,
+) -> None:
+    """Update the index now and whenever its files change, until Ctrl-C.
+
+    Each update is one of `hierindex update`. One that fails is tried again
+    with the next change, or after half a minute. Set WATCHFILES_FORCE_POLLING=1
+    where the system does not report changes, as on most network drives.
+    """
+    from hierindex.cli.models import as_built
+    from hierindex.index import HierarchicalIndex
+    from hierindex.indexing.changes import Remembered
+
+    def failed(error: HierindexError) -> None:
+        progress.close()
+        print_note(f"{error} Still watching.")
+
+    opened = HierarchicalIndex.open(index)
+    _, models = as_built(opened.settings, flags)
+    with until_stopped(STOPPED), closing(RepeatedProgress()) as progress:
+        given = {"purge": purge, "progress": progress, **models}
+        reports = opened.watch(sources or None, failed=failed, **given)
+        places = sources or Remembered.of(opened.store.snapshot()).sources
+        print_note(f"Watching {some(places)}; Ctrl-C stops.")
+        generation, known = -1, list[dict[str, str]]()  # `known` files are skipped and printed
+        for report in reports:
+            progress.close()
+            result = report.to_json()
+            skipped = result["skipped"]
+            new = [each for each in skipped if each not in known]
+            if new or report.generation != generation:
+                print_result({**result, "skipped": new}, as_json, _updated, indent=None)
+            generation, known = report.generation, skipped
+
+
+@options.with_settings(f"{WRITING} {PRICES}")
 def delete(
     documents: Annotated[
         list[str],
-        typer.Argument(metavar="DOCUMENT...", help="Ids, as `hierindex tree` prints them."),
+        typer.Argument(metavar="DOCUMENT", help="Ids, as `hierindex tree` prints them."),
     ],
     index: options.Index,
     *,
@@ -81,10 +136,10 @@ def delete(
 ) -> None:
     """Delete documents from the index, with all that is derived from them.
 
-    Their files are not touched, and later updates leave them out until they are named as SOURCE.
+    Their files are not touched, and later updates leave them out until they
+    are named as SOURCE.
     """
-    from hierindex.cli.choose import as_built
-    from hierindex.cli.progress import shown_progress
+    from hierindex.cli.models import as_built
     from hierindex.index import HierarchicalIndex
     from hierindex.read.files import valid_name
 
@@ -110,6 +165,14 @@ def delete(
 
 
 def _print(report: "BuildReport", timings: bool, as_json: bool) -> None:
-    from hierindex.cli.text import built, timed
 
     print_result(report.to_json(), as_json, timed if timings else built)
+
+
+def _updated(report: dict[str, Any]) -> str:
+    """Format the report of an update as a line, and others for requests and skipped files."""
+    names = "; ".join([*changed(report["names"]), *moved(report)]) or "Nothing has changed."
+    at, seconds = f"{datetime.now():%H:%M:%S}", f"{report['seconds']['total']:.1f} s"
+    usage = [usage_of(report["usage"])] if report["usage"]["llm_calls"] else []
+    line = f"{at}  Generation {report['generation']}, {seconds}. {names}"
+    return "\n".join([line, *usage, *skipped_files(report["skipped"])])

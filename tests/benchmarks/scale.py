@@ -12,7 +12,6 @@ Usage: python tests/benchmarks/scale.py FOLDER [METHOD] [N_CHUNKS...]   (by defa
 and 100000)
 """
 
-import gc
 import json
 import math
 import re
@@ -40,7 +39,6 @@ from hierindex import (
     SemanticHierarchy,
     timing,
 )
-from hierindex.cli.app import COLLECT_AFTER
 
 METHODS = {kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)}
 SIZES = 10_000, 100_000
@@ -212,7 +210,6 @@ def _short(exponent: float) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--step"]:
-        gc.set_threshold(COLLECT_AFTER)  # as the command line does
         figures = STEPS[sys.argv[2]](sys.argv[3], Path(sys.argv[4]), Path(sys.argv[5]))
         used = resource.getrusage(resource.RUSAGE_SELF)
         figures |= {"processor": used.ru_utime + used.ru_stime, "peak, GiB": used.ru_maxrss / 2**20}

@@ -32,7 +32,7 @@ LINES = {
     "rollback": "rollback --index my-index",
     "evaluate": "evaluate questions --ways dense,text,hybrid,level-1",
 }
-NOT_TABLES = {"init", "watch", "explore", "serve", "mcp", "chat", "demo"}
+NOT_TABLES = {"watch", "explore", "serve", "mcp", "chat", "demo"}
 
 
 def line_of(command: str, run) -> list[str]:

@@ -1,15 +1,13 @@
-"""Construction of hierarchies and summarisers from settings."""
+"""Language models, summarisers and hierarchies from settings."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hierindex.cli.llm import llm_of
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
-from hierindex.embed.model_identity import is_same_name
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
-from hierindex.indexing.settings import BY_METHOD, KINDS
+from hierindex.indexing.settings import BY_METHOD
 from hierindex.settings import Settings, flag_of, load_settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import EmbeddingGrounding
@@ -23,6 +21,30 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 REMEMBERED = "remembered"  # the language model of an index
+
+
+def llm_of(settings: Settings) -> "LLM | None":
+    """Return the language model that the settings name, if any."""
+    if settings.llm is None:
+        return None
+    if settings.llm_base_url is None:
+        raise InputError("--llm needs --llm-base-url; there is no default address.")
+    from hierindex.llm.client import load_llm
+
+    return load_llm(
+        settings.llm,
+        settings.llm_base_url,
+        timeout=settings.llm_timeout,
+        completion_tokens=settings.llm_completion_tokens,
+    )
+
+
+def served_llm_of(settings: Settings) -> "LLM | None":
+    """Return the model of `llm_of` for queries, with limited concurrency."""
+    from hierindex.llm.served import served
+
+    llm = llm_of(settings)
+    return None if llm is None else served(llm, concurrency=settings.llm_concurrency)
 
 
 def hierarchy_of(settings: Settings) -> Hierarchy:
@@ -53,50 +75,33 @@ def as_built(
     Raises
     ------
     InputError
-        If a flag contradicts what is remembered, or no language model is remembered.
+        If `llm` is not the model that wrote the summaries, or none is remembered.
     """
     served = remembered.get("llm") or {}
     if flags.get("llm") == REMEMBERED:
         if not served:
             raise InputError("--llm remembered: the index remembers no language model.")
         flags = {"llm_base_url": served["base_url"], **flags, "llm": served["name"]}
-    settings, known = load_settings(flag_of, **flags), _as_flags(remembered)
-    for name in flags.keys() & known.keys():
-        was, asked = known[name], getattr(settings, name)
-        given = _prompt(asked) if name == "prompt" else asked
-        if given != was and not (name == "embed_model" and is_same_name(was, given)):
-            raise InputError(
-                f"{flag_of(name)} {asked} contradicts the index, which was built with "
-                f"{'none' if was is None else was}; leave it out, or build the index again with "
-                "--replace."
-            )
+    settings, wrote = load_settings(flag_of, **flags), _writer(remembered["summarizer"])
+    if "llm" in flags and settings.llm != wrote:
+        raise InputError(
+            f"--llm {settings.llm} contradicts the index, which was built with {wrote or 'none'}; "
+            "leave it out, or build the index again with --replace."
+        )
     models: dict[str, Any] = {"strict": settings.strict}
-    if settings.llm is not None and settings.llm == known["llm"]:
+    if settings.llm is not None and settings.llm == wrote:
         tokens = settings.llm_completion_tokens or served.get("max_tokens")
         llm = llm_of(settings.model_copy(update={"llm_completion_tokens": tokens}))
         models |= {"llm": llm, **_limits(settings)}
     return settings, models
 
 
-def _as_flags(remembered: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an index remembers, as far as it does, by the names of flags."""
-    kind, summarizer = KINDS.get(remembered["class_name"]), remembered["summarizer"]
-    known = {
-        "method": kind.method if kind else remembered["class_name"],
-        "embed_model": remembered["embed_model"],
-    }
+def _writer(summarizer: Mapping[str, Any]) -> str | None:
+    """Return the language model that wrote the summaries of an index, if any."""
     if name := summarizer.get("name"):  # of nodes that a pipeline made
-        return {**known, "llm": None if name == "extractive" else name}
-    rewriter = summarizer.get("rewriter", {})
-    return {
-        **known,
-        **{name: remembered.get(name) for name in ("chunk_size", "max_levels", "seed")},
-        "llm": rewriter.get("llm"),
-        "summarizer": rewriter.get("llm") or rewriter.get("seq2seq", "extractive"),
-        "prompt": rewriter.get("prompt"),
-        "grounding": "embedding" if summarizer.get("grounding") else "none",
-        "min_grounding": summarizer.get("min_grounding"),
-    }
+        return None if name == "extractive" else str(name)
+    written: str | None = summarizer.get("rewriter", {}).get("llm")
+    return written
 
 
 def _limits(settings: Settings) -> dict[str, Any]:

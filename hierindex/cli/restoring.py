@@ -1,5 +1,7 @@
-"""Commands that list the generations of an index, and return to an earlier one."""
+"""Commands that check an index, list its generations and return to an earlier one."""
 
+import os
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -7,6 +9,54 @@ import typer
 
 from hierindex.cli import options
 from hierindex.cli.output import print_result
+from hierindex.cli.text import beside, changed, counted, table
+
+INVALID = 1  # exit status if a check does not hold
+
+
+def verify(
+    index: options.Index,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Repair what needs no model: derived columns, links, indices and the cache.",
+        ),
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Check that an index is whole: its files, links, texts, quotes, vectors and indices.
+
+    The exit status is 0 if all checks hold, 1 if one does not.
+    """
+    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings of damaged files are reported
+    from hierindex.store.vector_store import HierarchyStore
+    from hierindex.verify.verify import verify as check
+
+    outcome = check(HierarchyStore(index), repair=repair)
+    print_result(outcome.to_json(), as_json, verified)
+    if not outcome.ok:
+        raise typer.Exit(INVALID)
+
+
+def verified(outcome: dict[str, Any]) -> str:
+    """Format the outcome of a verification: a table of checks, problems and what to do."""
+    rows = [(check["name"], check["checked"], check["count"]) for check in outcome["checks"]]
+    parts = [table(("check", "checked", "problems"), rows), *_problems(outcome["checks"])]
+    if outcome["ok"]:
+        parts.append(f"All checks of {counted(outcome['nodes'], 'node')} hold.")
+    parts += [*outcome["repaired"], *outcome["left"]]
+    return "\n\n".join(parts)
+
+
+def _problems(checks: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the problems of each check that does not hold."""
+    for check in checks:
+        lines = [": ".join(filter(None, (p["where"], p["what"]))) for p in check["problems"]]
+        if more := check["count"] - len(lines):
+            lines.append(f"and {more:,} more")
+        if lines:
+            yield "\n".join([f"{check['name']}:", *(f"  {line}" for line in lines)])
 
 
 def generations(index: options.Index, as_json: options.AsJson = False) -> None:
@@ -22,13 +72,14 @@ def rollback(
     index: options.Index,
     generation: Annotated[
         int | None,
-        typer.Argument(metavar="[N]", help="A generation; by default the one before the newest."),
+        typer.Argument(metavar="N", help="A generation; by default the one before the newest."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Publish an earlier generation of an index as its newest one.
 
-    Files are not touched, so the next `hierindex update` reads them again and undoes this.
+    Files are not touched, so the next `hierindex update` reads them again
+    and undoes this.
     """
     from hierindex.indexing.changes import difference
     from hierindex.store.vector_store import HierarchyStore
@@ -44,8 +95,6 @@ def rollback(
 
 def listed(held: dict[str, Any]) -> str:
     """Format generations as a table, the oldest first."""
-    from hierindex.cli.text import beside, table
-
     head = ("generation", "published", "documents", "levels", "nodes")
     rows = (
         (
@@ -60,8 +109,6 @@ def listed(held: dict[str, Any]) -> str:
 
 def _rolled_back(made: dict[str, Any]) -> str:
     """Format a generation, and how its documents and sources differ from those before."""
-    from hierindex.cli.text import changed
-
     names, sources = changed(made["names"]), changed(made["sources"], " sources")
     return "\n".join([listed({"generations": [made]}), *names, *sources])
 
