@@ -1,6 +1,7 @@
 """Calls between sync and async code, and blocking functions in threads, that can be interrupted."""
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import (
     AsyncIterator,
@@ -14,7 +15,7 @@ from collections.abc import (
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from functools import wraps
+from functools import cache, wraps
 from threading import Event, Thread
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -25,14 +26,26 @@ _given_up: ContextVar[Event | None] = ContextVar("given_up", default=None)
 
 
 def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on LanceDB's event loop, as LanceDB's sync interface does.
+    """Run a coroutine of the store on an event loop that all calls share; see `run_apart`.
 
     The loop has its own thread, so this also works inside a running loop, such as a notebook's.
-    All calls share that loop, so use it only for work of LanceDB.
     """
-    from lancedb.background_loop import LOOP
+    future = asyncio.run_coroutine_threadsafe(coroutine, _shared_loop())
+    try:
+        return future.result()
+    finally:
+        future.cancel()  # has an effect only if this thread was interrupted
 
-    return cast(T, LOOP.run(coroutine))  # type: ignore[no-untyped-call]
+
+@cache
+def _shared_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared_loop.cache_clear)  # threads do not survive forks
 
 
 def iterated(items: AsyncIterator[T]) -> Iterator[T]:

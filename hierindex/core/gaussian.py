@@ -56,13 +56,10 @@ def best_posteriors(Z: Floats2d, shape: Shape, *, most: int) -> Floats2d:
 
 
 def _fitted(Z: Floats2d, shape: Shape, number: int) -> "GaussianMixture":
-    from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
-    # Checks of arguments take a tenth of a small mixture's time.
-    unchecked = config_context(assume_finite=True, skip_parameter_validation=True)
-    with unchecked, warnings.catch_warnings():
+    with warnings.catch_warnings():
         # Without convergence the BIC still compares numbers; a given number is used as it is.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return GaussianMixture(

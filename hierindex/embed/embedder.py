@@ -5,17 +5,17 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.utils import get_tokenizer
 from numpy.typing import NDArray
 
 from hierindex.cache.vectors import VectorCache
 from hierindex.core.identity import digest
 from hierindex.core.membership import Floats1d, Floats2d
 from hierindex.embed.failures import named_errors
-from hierindex.embed.global_tokenizer import global_encoding, global_tokenizer
 from hierindex.embed.model_identity import fingerprint, model_name
 from hierindex.embed.openvino import OpenVinoEmbedding, whole_tokenizer
 from hierindex.errors import InputError, WindowWarning
@@ -67,8 +67,7 @@ class Embedder:
         """Count the tokens of each text, special ones included, (n_texts,)."""
         inputs = [f"{self._instruction}{text}" for text in texts]
         if self._tokenizer is None:
-            encode = global_tokenizer()
-            n_tokens = [len(encode(text)) for text in inputs]
+            n_tokens = [len(tokens) for tokens in map(get_tokenizer(), inputs)]
         else:
             n_tokens = [len(encoding) for encoding in self._tokenizer.encode_batch_fast(inputs)]
         return np.array(n_tokens, dtype=np.int64)
@@ -81,7 +80,7 @@ class Embedder:
         """Return a text's token ids without special ones, as LlamaIndex's splitters need them."""
         if self._tokenizer is not None:  # splitters call this thousands of times: no batches
             return self._tokenizer.encode(text, add_special_tokens=False).ids
-        return global_tokenizer()(text)
+        return get_tokenizer()(text)
 
     @cached_property
     def counted_by(self) -> str | None:
@@ -91,16 +90,18 @@ class Embedder:
         """
         if self._tokenizer is not None:
             return digest(self._tokenizer.to_str())
-        encoding = global_encoding()
-        return None if encoding is None else digest("tiktoken", encoding.name)
+        from tiktoken import Encoding
+
+        tokenizer = get_tokenizer()
+        encoding = getattr(getattr(tokenizer, "func", tokenizer), "__self__", None)
+        return digest("tiktoken", encoding.name) if isinstance(encoding, Encoding) else None
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer | None":
         """The model's tokenizer without truncation; None if unknown."""
         if isinstance(self.embed_model, OpenVinoEmbedding):
             return self.embed_model.tokenizer
-        transformer = getattr(self.embed_model, "_model", None)
-        own = getattr(getattr(transformer, "tokenizer", None), "backend_tokenizer", None)
+        own = getattr(getattr(self._transformer, "tokenizer", None), "backend_tokenizer", None)
         return None if own is None else whole_tokenizer(own.to_str())
 
     @cached_property
@@ -108,8 +109,13 @@ class Embedder:
         """The prompt that precedes every text."""
         if isinstance(self.embed_model, OpenVinoEmbedding):
             return self.embed_model.text_instruction
-        prompts = getattr(getattr(self.embed_model, "_model", None), "prompts", None) or {}
+        prompts = getattr(self._transformer, "prompts", None) or {}
         return prompts.get("text") or ""
+
+    @property
+    def _transformer(self) -> Any:
+        """The model inside a HuggingFaceEmbedding, which has no public name for it."""
+        return getattr(self.embed_model, "_model", None)
 
     def warn_of_summaries(self, max_tokens: int) -> None:
         """Warn if summaries of this length exceed the window."""
@@ -162,6 +168,7 @@ class Embedder:
         memory: VectorCache | None = None,
     ) -> Floats2d:
         """Do as `embed`, off the event loop: by the model's own async batches, else in a thread."""
+        # The method that LlamaIndex asks models to override; nothing public says whether they do.
         batches_of_its_own = type(self.embed_model)._aget_text_embeddings
         if isinstance(self.embed_model, OpenVinoEmbedding) or (
             batches_of_its_own is BaseEmbedding._aget_text_embeddings

@@ -111,10 +111,11 @@ def _export(model: Any, source: str, folder: Path, digests: FileDigests) -> None
     """Write the graph, tokenizer and card, or the reason why there are none."""
     try:
         X = _results(model)
-        _write_graph(model._model, folder / GRAPH)
-        (folder / TOKENIZER).write_text(model._model.tokenizer.backend_tokenizer.to_str(), "utf-8")
-        query, text = (model._model.prompts.get(kind) or "" for kind in ("query", "text"))
-        padding = model._model.tokenizer.pad_token_id or 0
+        transformer = model._model  # HuggingFaceEmbedding has no public name for it
+        _write_graph(transformer, folder / GRAPH)
+        (folder / TOKENIZER).write_text(transformer.tokenizer.backend_tokenizer.to_str(), "utf-8")
+        query, text = (transformer.prompts.get(kind) or "" for kind in ("query", "text"))
+        padding = transformer.tokenizer.pad_token_id or 0
         files = {file: digests.of(folder / file) for file in FILES}
         card = Card(source, model.max_length, padding, query, text, "float32", files)
         card.write(folder)

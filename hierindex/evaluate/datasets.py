@@ -68,7 +68,7 @@ class Dataset:
     def __post_init__(self) -> None:
         if not self.questions:
             raise InputError(f"{self.name} has no question with gold.")
-        texts = {document.doc_id: document.text for document in self.documents}
+        texts = self.texts
         ids = [("question", q.id) for q in self.questions]
         ids += [("document", document.doc_id) for document in self.documents]
         ((what, repeated), n), *_ = Counter(ids).most_common(1)
@@ -92,6 +92,11 @@ class Dataset:
                         f"{len(texts[span.document])} characters of {span.document!r}, "
                         f"got {span.start} to {span.end}."
                     )
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of each document, by its id."""
+        return {document.doc_id: document.text for document in self.documents}
 
 
 def read_dataset(path: str | Path) -> Dataset:

@@ -114,12 +114,11 @@ def evaluate(
     rows, notes = list[Row](), list[str]()
     with tempfile.TemporaryDirectory() if index is None else nullcontext(index) as folder:
         for dataset in datasets:
-            found = _index_of(dataset, Path(folder), model, chunk_size, progress)
-            asked = spread(dataset.questions, limit)
-            every = chosen if ways is not None else chosen | of_levels(found)
-            tokens = sorted({*budgets})
-            figures = _figures(dataset, asked, found, every, tokens, notes, progress)
-            rows += _rows(dataset.name, asked, figures, against)
+            tree = _index_of(dataset, Path(folder), model, chunk_size, progress)
+            every = chosen if ways is not None else chosen | of_levels(tree)
+            questions = spread(dataset.questions, limit)
+            figures = _figures(dataset, questions, tree, every, sorted({*budgets}), notes, progress)
+            rows += _rows(dataset.name, questions, figures, against)
     return Report(against, rows, notes, seconds=round(time.perf_counter() - started, 3))
 
 
@@ -152,8 +151,7 @@ def _index_of(
 
     It is found if the documents, the model and the chunk size are the same.
     """
-    texts = {document.doc_id: document.text for document in dataset.documents}
-    settings = [texts, fingerprint(model) or model.model_name, chunk_size]
+    settings = [dataset.texts, fingerprint(model) or model.model_name, chunk_size]
     digest = sha256(json.dumps(settings).encode()).hexdigest()
     uri = folder / f"{dataset.name}-{digest[:8]}"
     if HierarchyStore(uri).snapshot().exists:
@@ -163,7 +161,7 @@ def _index_of(
         progress(f"{dataset.name}: {stage}", done, total, cost)
 
     return HierarchicalIndex.build(
-        [Document(text=text, id_=name) for name, text in texts.items()],
+        [Document(text=text, id_=name) for name, text in dataset.texts.items()],
         uri,
         hierarchy=SemanticHierarchy(embed_model=model),
         chunk_size=chunk_size,
@@ -182,7 +180,7 @@ def _figures(
 ) -> dict[str, Figures]:
     """Return the figures of each way but those that a note says were left out."""
     figures: dict[str, Figures] = {way: defaultdict(dict) for way in ways}
-    texts = {document.doc_id: document.text for document in dataset.documents}
+    texts = dataset.texts
     chunks = index.store.get_nodes(filters=MetadataFilters(filters=[cuts([0])]))
     mean = fmean(count_tokens(Passage.of(chunk).text) for chunk in chunks)
     for number, question in enumerate(questions):

@@ -2,9 +2,7 @@
 
 import os
 import re
-import sys
 from contextlib import suppress
-from importlib import import_module
 from inspect import unwrap
 from typing import Any, Literal
 
@@ -64,16 +62,10 @@ def load_llm(
     return llm
 
 
-def load_client() -> None:
-    """Import what OpenAI's client would import during its first request, which is timed."""
-    if "openai" in sys.modules:
-        import_module("openai.resources.chat.completions")
-
-
 def make_client(llm: LLM, how: Literal["_get_client", "_get_aclient"]) -> None:
     """Create the HTTP client that OpenAI's models create lazily, so that copies share it.
 
-    If it cannot be created, the first request reports why.
+    If it cannot be created, the first request reports why. Nothing public creates it.
     """
     if getattr(llm, "reuse_client", False) and hasattr(llm, how):
         with suppress(*service_errors()):
@@ -92,7 +84,7 @@ def without_retries(llm: LLM, timeout: float) -> LLM:
         changes["timeout"] = timeout
     copy = llm.model_copy(update=changes)
     copy.__class__ = reading_class(type(llm))
-    for name, client in (copy.__pydantic_private__ or {}).items():
+    for name, client in (copy.__pydantic_private__ or {}).items():  # clients have no public names
         if changes and hasattr(client, "with_options"):  # an OpenAI client that exists already
             setattr(copy, name, client.with_options(**changes))
     return copy
@@ -102,7 +94,7 @@ def for_another_loop(llm: LLM) -> LLM:
     """Return a copy for the running event loop; async clients belong to one loop."""
     copy = llm.model_copy()
     if getattr(copy, "_async_http_client", None) is None and hasattr(copy, "_aclient"):
-        copy._aclient = None  # belongs to another loop
+        copy._aclient = None  # belongs to another loop, and has no public name
     make_client(copy, "_get_aclient")
     return copy
 

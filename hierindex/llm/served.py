@@ -69,7 +69,10 @@ class Served(BaseModel):
             record.add(call)
 
     def _of_loop(self) -> Any:
-        """Return a copy with the running loop's clients, kept in private attributes."""
+        """Return a copy with the running loop's clients, which models keep in private attributes.
+
+        Nothing public replaces them.
+        """
         loop, clients = asyncio.get_running_loop(), self.loop_clients
         if loop not in clients:
             for ended in [other for other in clients if other.is_closed()]:

@@ -6,10 +6,8 @@ from typing import Any
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import LLM
-from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import HierindexError, ModelError
-from hierindex.llm.client import load_client
 from hierindex.llm.failures import refuses_all
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served
@@ -115,8 +113,6 @@ def compare(
         for mode in modes
     }
     found = retrieved(question, retriever, embed_model)
-    load_client()  # so that the first mode's seconds do not include it
-    get_tokenizer()("")
     attempts = []
     for mode, engine in engines.items():
         try:

@@ -251,7 +251,7 @@ class Trees:
     """
 
     def __init__(self, dataset: Dataset, hierarchies: dict[str, Callable[..., Hierarchy]]) -> None:
-        self.texts = {document.doc_id: document.text for document in dataset.documents}
+        self.texts = dataset.texts
         self._hierarchies, self.opened = hierarchies, dict[str, HierarchicalIndex]()
 
     def index(self, tree: str, beside: HierarchicalIndex) -> HierarchicalIndex:
