@@ -20,7 +20,7 @@ def verify(
         bool,
         typer.Option(
             "--repair",
-            help="Repair what needs no model: derived columns, links, indices and the cache.",
+            help="Repair what needs no model: search indices and the cache.",
         ),
     ] = False,
     as_json: options.AsJson = False,

@@ -134,28 +134,17 @@ class Table(Turns):
                     }
                 await self._publish(table, held, changes, added=True)
 
-    async def mend(self, rows: "pa.Table | None", damaged: Iterable[str]) -> None:
-        """Write rows again, drop damaged indices, create the missing ones and publish the table.
-
-        Parameters
-        ----------
-        rows : Table, optional
-            Of the current generation, by id.
-        damaged : iterable of str
-            Names of indices.
-        """
+    async def mend_indices(self, damaged: Iterable[str]) -> None:
+        """Drop indices by name, create the missing ones and publish the table."""
         async with self.turn("repair"):
             with self.named_refusals():
                 table, held = await self._newest()
                 assert table is not None  # it was checked
                 for name in damaged:
                     await table.drop_index(name)
-                if rows is not None:
-                    await table.merge_insert("id").when_matched_update_all().execute(rows)
                 await tend(table)
                 await table.optimize()
-                changes = {"nodes_changed": 0 if rows is None else rows.num_rows}
-                await self._publish(table, held, changes)
+                await self._publish(table, held, {})
 
     async def replace(
         self,

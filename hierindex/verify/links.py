@@ -1,6 +1,6 @@
-"""The ids and links of a stored tree as arrays."""
+"""The ids and links of a stored tree as arrays, and their checks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 
 from hierindex.core.membership import Ints1d
 from hierindex.store.schema import LOST_CHILD, schema
+from hierindex.verify.report import Findings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Mask = NDArray[np.bool_]
 COLUMNS = (
-    "id level level_max kind whole_document n_tokens documents parent_ids parent_weights child_ids "
-    "previous_id next_id source_similarity stale"
+    "id level level_max documents parent_ids parent_weights child_ids previous_id next_id stale"
 ).split()
 """Columns that are held in memory for all nodes; texts and vectors are not among them."""
 
 ABSENT = -1  # the position of an id that no node has
+TOLERANCE = 1e-6  # of sums of weights
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Named:
 
 
 class Links:
-    """The nodes of an index, numbered from 0, each id once, and the links between them.
+    """The nodes of an index, numbered from 0 in the order of its rows, and the links between them.
 
     Parameters
     ----------
@@ -55,21 +56,11 @@ class Links:
 
     def __init__(self, batches: "Iterable[pa.RecordBatch]") -> None:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        read = list(batches)
-        empty = pa.schema([schema(1).field(name) for name in COLUMNS]).empty_table()
-        table = pa.Table.from_batches(read) if read else empty
-        code = pc.dictionary_encode(table["id"]).combine_chunks().indices.to_numpy()
-        _, first, of, n_of = np.unique(
-            code, return_index=True, return_inverse=True, return_counts=True
+        columns = pa.schema([schema(1).field(name) for name in COLUMNS])
+        self.table = pa.concat_tables(
+            [columns.empty_table(), *(pa.Table.from_batches([batch]) for batch in batches)]
         )
-        self.n_rows = len(table)
-        self.positions_of_rows = np.argsort(np.argsort(first))[of]
-        """Position of each row's node, in the order in which rows are read."""
-        self.table = table.take(np.sort(first)) if len(first) < len(table) else table
-        self.repeated = np.flatnonzero(n_of[np.argsort(first)] > 1)
-        """Positions of the ids that several rows have."""
         self.ids = self.table["id"].combine_chunks()
 
     def __len__(self) -> int:
@@ -123,24 +114,20 @@ class Links:
         return child * len(self) + parent
 
     @cached_property
-    def documents(self) -> tuple[Ints1d, Ints1d]:
-        """The pairs of a node and a document's number that the column `documents` names."""
-        rows, values = self.flat("documents")
-        return rows, self.document_numbers(values)
-
-    @cached_property
     def document_ids(self) -> Any:
         """The ids of all documents; a document's number is its position."""
         import pyarrow.compute as pc
 
         return pc.unique(self.flat("documents")[1])
 
-    def document_numbers(self, values: Any) -> Ints1d:
-        """Return the numbers of documents by id, -1 for those that no node has."""
+    @cached_property
+    def documents(self) -> tuple[Ints1d, Ints1d]:
+        """The pairs of a node and a document's number that the column `documents` names."""
         import pyarrow.compute as pc
 
-        found = pc.fill_null(pc.index_in(values, value_set=self.document_ids), -1)
-        return np.asarray(found.to_numpy()).astype(np.int64)
+        rows, values = self.flat("documents")
+        numbers = pc.index_in(values, value_set=self.document_ids)
+        return rows, np.asarray(numbers.to_numpy()).astype(np.int64)
 
     def flat(self, column: str) -> tuple[Ints1d, Any]:
         """Return the row of each item of a column of lists, and the items."""
@@ -149,27 +136,6 @@ class Links:
         lists = self.table[column].combine_chunks()
         rows = np.asarray(pc.list_parent_indices(lists)).astype(np.int64)
         return rows, pc.list_flatten(lists)
-
-    @cached_property
-    def in_cycle(self) -> Mask:
-        """Which of `edges` are part of a cycle."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
-
-        child, parent = self.edges
-        shape = (len(self), len(self))
-        graph = csr_array((np.ones(len(child), np.int8), (child, parent)), shape=shape)
-        _, of = connected_components(graph, connection="strong")
-        return np.asarray(of[child] == of[parent])
-
-    @cached_property
-    def circular(self) -> Mask:
-        """Which nodes are above themselves, (n_nodes,)."""
-        found = np.zeros(len(self), dtype=np.bool_)
-        child, parent = self.edges
-        found[child[self.in_cycle]] = True
-        found[parent[self.in_cycle]] = True
-        return found
 
     @cached_property
     def incomplete(self) -> Mask:
@@ -185,3 +151,165 @@ class Links:
             if (above == found).all():
                 return found
             found = above
+
+
+def check_links(links: Links) -> Iterator[Findings]:
+    """Check what the ids and links of the nodes say.
+
+    Every leaf then reaches a root without a cycle: each parent exists, and is above its children.
+    """
+    yield check_ids(links)
+    yield check_levels(links)
+    yield check_parents(links)
+    yield check_neighbours(links)
+    yield check_weights(links)
+    yield check_cuts(links)
+    yield check_documents(links)
+
+
+def check_ids(links: Links) -> Findings:
+    """No two rows have one id."""
+    import pyarrow.compute as pc
+
+    found = Findings("ids")
+    found.checked = len(links)
+    counts = pc.value_counts(links.ids)
+    several = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    for node_id in several.to_pylist():
+        found.add(node_id, "several rows have this id")
+    return found
+
+
+def check_levels(links: Links) -> Findings:
+    """A node is in one or more cuts, and its parent begins in the next one."""
+    found = Findings("levels")
+    child, parent = links.edges
+    level, level_max = links.numbers("level"), links.numbers("level_max")
+    found.checked = len(links) + len(child)
+    found.add_all(
+        np.flatnonzero((level < 0) | (level > level_max)),
+        links.id,
+        lambda i: f"level {level[i]}, but level_max {level_max[i]}",
+    )
+    found.add_all(
+        np.flatnonzero(level_max[child] + 1 != level[parent]),
+        lambda i: links.id(int(child[i])),
+        lambda i: (
+            f"its level_max is {level_max[child[i]]}, "
+            f"but the level of its parent {links.id(int(parent[i]))} is {level[parent[i]]}"
+        ),
+    )
+    return found
+
+
+def check_parents(links: Links) -> Findings:
+    """Parents and children exist and name each other."""
+    found, n = Findings("parents and children"), len(links)
+    up, down = links.named("parent_ids"), links.named("child_ids")
+    found.checked = len(up.rows) + len(down.rows)
+    _add_absent(found, links, up, "its parent")
+    _add_absent(found, links, down, "its child")
+    above, below = down.pairs
+    of_children, of_parents = links.key(*up.pairs), links.key(below, above)
+    found.add_all(
+        np.setdiff1d(of_children, of_parents),
+        lambda key: links.id(key // n),
+        lambda key: f"its parent {links.id(key % n)} does not name it",
+    )
+    found.add_all(
+        np.setdiff1d(of_parents, of_children),
+        lambda key: links.id(key % n),
+        lambda key: f"its child {links.id(key // n)} does not name it",
+    )
+    return found
+
+
+def _add_absent(found: Findings, links: Links, named: Named, noun: str) -> None:
+    found.add_all(
+        named.absent,
+        lambda i: links.id(int(named.rows[i])),
+        lambda i: f"{noun} {named.ids[i].as_py()} does not exist",
+    )
+
+
+def check_neighbours(links: Links) -> Findings:
+    """The previous and the next node exist and name each other."""
+    found = Findings("previous and next")
+    before, after = links.beside("previous_id"), links.beside("next_id")
+    found.checked = len(before.rows) + len(after.rows)
+    for named, back, noun in ((before, after, "previous"), (after, before, "next")):
+        _add_absent(found, links, named, f"its {noun} node")
+        answer = np.full(len(links), ABSENT)
+        answer[back.rows] = back.named
+        rows, beside = named.pairs
+        found.add_all(
+            rows[answer[beside] != rows],
+            links.id,
+            lambda i, noun=noun: f"its {noun} node does not name it",  # type: ignore[misc]
+        )
+    return found
+
+
+def check_weights(links: Links) -> Findings:
+    """Each parent has a positive weight, and they sum to 1."""
+    found, n = Findings("weights"), len(links)
+    n_parents = np.bincount(links.named("parent_ids").rows, minlength=n)
+    of, values = links.flat("parent_weights")
+    weights = np.asarray(values, dtype=np.float64)
+    n_weights, total = np.bincount(of, minlength=n), np.bincount(of, weights, minlength=n)
+    found.checked = len(weights)
+    wrong = {
+        "its parents and their weights differ in number": n_parents != n_weights,
+        "a weight is not positive": np.bincount(of[~(weights > 0)], minlength=n) > 0,
+        "its weights do not sum to 1": (n_weights > 0) & ~(np.abs(total - 1) <= TOLERANCE),
+    }
+    found.add_nodes(links.id, wrong)
+    return found
+
+
+def check_cuts(links: Links) -> Findings:
+    """No cut has more nodes than the one below, unless nodes wait to be grown again."""
+    found = Findings("cuts")
+    if not len(links) or not links.is_any("stale", "").all():
+        return found
+    level, level_max = (np.sort(links.numbers(name)) for name in ("level", "level_max"))
+    cuts = np.arange(level_max[-1] + 1)
+    sizes = np.searchsorted(level, cuts, "right") - np.searchsorted(level_max, cuts, "left")
+    found.checked = len(cuts)
+    found.add_all(
+        1 + np.flatnonzero(np.diff(sizes) > 0),
+        lambda _: "",
+        lambda cut: f"cut {cut} has {sizes[cut]} nodes, and the one below {sizes[cut - 1]}",
+    )
+    return found
+
+
+def check_documents(links: Links) -> Findings:
+    """The documents of a summary are those of its children.
+
+    Nodes that may hold text of a deleted chunk are exempt: they wait to be grown again.
+    """
+    from scipy.sparse import csr_array
+
+    found, n = Findings("documents"), max(len(links.document_ids), 1)
+    found.checked = len(links)
+    rows, documents = links.documents
+    child, parent = links.edges
+    is_checked = (links.numbers("level") > 0) & ~links.incomplete
+    shape = len(links), len(links)
+    down = csr_array((np.ones(len(child)), (parent, child)), shape=shape)
+    of = csr_array((np.ones(len(rows)), (rows, documents)), shape=(len(links), n))
+    above, inherited = (down @ of).nonzero()
+    expected = (above.astype(np.int64) * n + inherited)[is_checked[above]]
+    own = (rows * n + documents)[is_checked[rows]]
+    wrong = {
+        "it lacks the document {} of its children": np.setdiff1d(expected, own),
+        "none of its children has its document {}": np.setdiff1d(own, expected),
+    }
+    for what, keys in wrong.items():
+        found.add_all(
+            keys,
+            lambda key: links.id(key // n),
+            lambda key, what=what: what.format(links.document_ids[key % n].as_py()),  # type: ignore[misc]
+        )
+    return found

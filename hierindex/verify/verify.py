@@ -1,42 +1,50 @@
-"""The verification of an index: all checks, in one pass over ids and links and two over texts."""
+"""The verification of an index, and repair of what needs no model."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierindex.errors import GenerationError, IndexNotFoundError
+from hierindex.cache.file import cache_file, remove
+from hierindex.errors import GenerationError
 from hierindex.store.damage import DamagedError, damages
+from hierindex.store.generations import on_newest
+from hierindex.store.indices import neglected
 from hierindex.store.schema import NAMES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.threads import wait_for
-from hierindex.verify.contents import Contents
-from hierindex.verify.documents import check_documents
-from hierindex.verify.files import check_cache, check_files, check_indices
-from hierindex.verify.links import COLUMNS, Links
+from hierindex.threads import iterated, wait_for
+from hierindex.verify.links import COLUMNS, Links, check_links
 from hierindex.verify.quotes import COLUMNS as QUOTED
-from hierindex.verify.reading import opened, read
-from hierindex.verify.repair import MENDABLE, repair_index
 from hierindex.verify.report import Findings, Verification
-from hierindex.verify.tree import check_tree
+from hierindex.verify.rows import Rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MENDABLE = {
+    "cache": "The damaged cache was removed; the next build computes again what it held.",
+    "indices": "Indices that were missing, damaged or incomplete were created again.",
+}
+"""Checks whose problems may be repaired without a model, and what was done if they hold."""
 
 
 def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
-    """Check the current state of an index against its invariants.
+    """Check that an index is whole: its files, links, texts, quotes, vectors, counts and indices.
 
-    Memory grows with ids, links and quotes, not with texts: these are read in batches, the
-    chunks' twice. Each index of LanceDB is loaded once.
+    All rows of the newest generation are read, and each index of LanceDB is loaded once. Memory
+    grows with ids, links and quotes, not with texts: these are read in batches, the chunks' twice.
 
     Parameters
     ----------
     store : HierarchyStore
     repair : bool
-        Whether to repair what needs no model, and then to check again.
+        Whether to remove a damaged cache, to create missing and damaged indices again, and then to
+        check again.
 
     Raises
     ------
@@ -46,101 +54,131 @@ def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
         If another version of hierindex wrote it.
     """
     outcome = _verified(store)
-    if repair and outcome.failed:
-        before = outcome.failed
-        # What is damaged is reported again by the checks.
-        with store.writing("repair"), suppress(DamagedError):
-            repair_index(store, before)
+    before = [name for name in outcome.failed if name in MENDABLE]
+    if repair and before:
+        with store.writing("repair"):
+            if "cache" in before:
+                remove(cache_file(store.uri))
+            if "indices" in before and "files" not in outcome.failed:
+                _mend_indices(store)
         outcome = _verified(store)
-        holding = {check.name for check in outcome.checks if check.ok}
-        done = [MENDABLE[name] for name in before if name in holding & MENDABLE.keys()]
+        done = [MENDABLE[name] for name in before if name not in outcome.failed]
         outcome = replace(outcome, repaired=tuple(done))
-    return replace(outcome, left=tuple(_left(outcome, store.uri, repair=repair)))
+    return replace(outcome, left=tuple(_left(outcome, store, repair=repair)))
 
 
 def _verified(store: HierarchyStore) -> Verification:
-    files, done = _local_files(store), [check_cache(store.uri)]
+    files, done = Findings("files"), [_check_cache(store.uri)]
     generation = n_nodes = n_stale = 0
     try:
-        snapshot = opened(store)
+        snapshot = _opened(store)
         generation = snapshot.generation
-        done.append(_read_indices(store, generation))
-        links = Links(read(snapshot, *COLUMNS))
-        n_nodes, n_stale = links.n_rows, int(np.sum(~links.is_any("stale", "")))
-        done += _check_rows(snapshot, links)
+        files.checked = _n_files(snapshot)
+        done.append(wait_for(_check_indices(snapshot))[0])
+        snapshot = _opened(store, generation)  # the indices need no longer be in memory
+        links = Links(_read(snapshot, *COLUMNS))
+        n_nodes, n_stale = len(links), int(np.sum(~links.is_any("stale", "")))
+        done += check_links(links)
+        rows = Rows(links, is_built=snapshot.is_built)
+        done += rows.check(_read(snapshot, *NAMES))
+        done.append(rows.quotes.check(_read(snapshot, *QUOTED)))
     except DamagedError as error:
-        files.add(error.file or _only_file(store), f"rows cannot be read: {error.reason}")
-    except (IndexNotFoundError, GenerationError):
-        if files.check().ok:
+        files.add(error.file or f"{store.table_name}.lance", f"it cannot be read: {error.reason}")
+    except GenerationError:
+        if generation:  # a later write has removed it
             raise
-    checks = [*done, files]
-    return Verification(generation, n_nodes, n_stale, tuple(each.check() for each in checks))
+        files.add(f"{store.table_name}.lance", "its newest generation is missing")
+    return Verification(
+        generation, n_nodes, n_stale, tuple(each.check() for each in (*done, files))
+    )
 
 
-def _check_rows(snapshot: Snapshot, links: Links) -> Iterator[Findings]:
-    report = snapshot.report()
-    settings = report.get("settings", {})
-    is_built = snapshot.is_built
-    contents = Contents(links, is_built=is_built)
-    findings = contents.check(read(snapshot, *NAMES))
-    single = "document" in contents.methods
-    yield from check_tree(links, is_built=is_built, one_per_document=single)
-    yield from check_documents(links, settings, one_per_document=single)
-    yield from findings
-    yield contents.quotes.check(read(snapshot, *QUOTED))
-    yield check_report(report, contents)
+@on_newest
+def _opened(store: HierarchyStore, generation: int | None = None) -> Snapshot:
+    """Return a generation, read from its files: nothing that the store has cached is used."""
+    with damages():
+        snapshot = wait_for(Table(*store._table.parameters).snapshot(generation))
+        snapshot.require()
+    return snapshot
 
 
-def check_report(report: Mapping[str, Any], contents: Contents) -> Findings:
-    """What is remembered of the last build has its form and names the model of the nodes."""
-    found = Findings("report")
-    for name, n in report.get("usage", {}).items():
-        found.checked += 1
-        if not isinstance(n, int) or n < 0:
-            found.add("", f"usage {name!r} is no count: {n!r}")
-    held, named = {name for name, _ in contents.models}, report.get("settings", {})
-    if held and "embed_model" in named:
-        found.checked += 1
-        if named["embed_model"] not in held:
-            other = f"{named['embed_model']!r}, the nodes {min(held)!r}"
-            found.add("", f"its embedding model is {other}")
+def _n_files(snapshot: Snapshot) -> int:
+    """Return the number of files with rows."""
+    with damages():
+        stats: Any = wait_for(snapshot.require().stats())
+    n_files: int = stats["fragment_stats"]["num_fragments"]
+    return n_files
+
+
+def _read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
+    """Yield columns of all rows in batches; raise DamagedError if LanceDB cannot read them."""
+    batches = iterated(snapshot.batches(*columns))
+    while True:
+        with damages():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _check_cache(uri: str) -> Findings:
+    """SQLite finds the cache whole, if there is one."""
+    found, file = Findings("cache"), cache_file(uri)
+    if not file.exists():
+        return found
+    found.checked = 1
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as cache:
+            said = [text for (text,) in cache.execute("PRAGMA quick_check")]
+    except sqlite3.OperationalError:  # it is locked or cannot be opened: nothing is known
+        found.checked = 0
+        return found
+    except sqlite3.DatabaseError as error:
+        said = [str(error)]
+    for problem in said:
+        if problem != "ok":
+            found.add(file.name, problem)
     return found
 
 
-def _read_indices(store: HierarchyStore, generation: int) -> Findings:
-    """Check the indices through a separate connection, so that its cache is freed afterwards."""
+async def _check_indices(snapshot: Snapshot) -> tuple[Findings, list[str]]:
+    """The indices that pay off exist and can be read; also return the names of damaged ones."""
+    found, damaged, table = Findings("indices"), list[str](), snapshot.require()
     with damages():
-        snapshot = wait_for(Table(*store._table.parameters).snapshot(generation))
-    return wait_for(check_indices(snapshot.require()))[0]
+        for column in await neglected(table):
+            found.add(column, "the index is missing or lacks rows")
+        indices = await table.list_indices()
+    for index in indices:
+        found.checked += 1
+        try:
+            with damages():
+                await table.prewarm_index(index.name)
+        except DamagedError as error:
+            damaged.append(index.name)
+            found.add(error.file or index.name, f"the index cannot be read: {error.reason}")
+    return found, damaged
 
 
-def _local_files(store: HierarchyStore) -> Findings:
-    if "://" in store.uri:  # an object store, whose files LanceDB alone reads
-        return Findings("files")
-    return check_files(Path(store.uri).absolute() / f"{store.table_name}.lance")
+def _mend_indices(store: HierarchyStore) -> None:
+    damaged = wait_for(_check_indices(_opened(store)))[1]
+    with damages():
+        wait_for(store._table.mend_indices(damaged))
 
 
-def _only_file(store: HierarchyStore) -> str:
-    """Return the file that holds all rows, or the folder if there are several."""
-    folder = Path(f"{store.table_name}.lance") / "data"
-    names = [path.name for path in (Path(store.uri) / folder).glob("*.lance")]
-    return (folder / names[0] if len(names) == 1 else folder).as_posix()
-
-
-def _left(outcome: Verification, uri: str, *, repair: bool) -> list[str]:
-    """Return what to do about the problems that are left."""
-    advice = []
-    failed = set(outcome.failed)
-    if failed & MENDABLE.keys() and not repair:
-        names = ", ".join(name for name in outcome.failed if name in MENDABLE)
-        advice.append(f"`hierindex verify --repair --index {uri}` may repair: {names}.")
-    if others := [name for name in outcome.failed if repair or name not in MENDABLE]:
-        advice.append(
-            f"Build the index again, or restore its folder, to repair: {', '.join(others)}."
+def _left(outcome: Verification, store: HierarchyStore, *, repair: bool) -> Iterator[str]:
+    """Yield what to do about the problems that are left."""
+    uri, table = store.uri, f"{store.table_name}.lance"
+    mendable = [name for name in outcome.failed if name in MENDABLE and not repair]
+    if mendable:
+        names = ", ".join(mendable)
+        yield f"`hierindex verify --repair --index {uri}` may repair: {names}."
+    if others := [name for name in outcome.failed if name not in mendable]:
+        yield (
+            f"Restore the folder {uri}, or delete {table} in it and build the index again "
+            f"(`hierindex build SOURCE... --index {uri}`), to repair: {', '.join(others)}."
         )
     if outcome.stale:
-        advice.append(
+        yield (
             f"{outcome.stale} nodes lost a parent or a child; `hierindex update --index {uri}` "
             "grows the tree again."
         )
-    return advice

@@ -17,8 +17,8 @@ from hierindex.cache.file import open_cache
 from hierindex.errors import IndexNotFoundError
 from hierindex.store import indices
 from hierindex.store.schema import NAMES
-from hierindex.verify.contents import wrong_columns
 from hierindex.verify.report import MOST_SHOWN, Verification
+from hierindex.verify.rows import wrong_columns
 
 Row = dict[str, Any]
 REPORT = {
@@ -101,63 +101,36 @@ def quotes_of(row: Row) -> list:
     return json.loads(row["record"])["quotes"]
 
 
-def in_a_cycle(rows: dict[str, Row]) -> list[Row]:
-    """The root below one of its children."""
-    top = root(rows)
-    below = rows[top["child_ids"][0]]
-    up = {"parent_ids": [below["id"]], "parent_weights": [1.0]}
-    return [{**top, **up}, {**below, "child_ids": [*below["child_ids"], top["id"]]}]
-
-
 def without_its_place(rows: dict[str, Row]) -> Row:
     at, to, (document, start, end, *rest), *others = quotes_of(root(rows))[0]
     far = [document, start + 10_000, end + 10_000, *rest]
     return with_record(root(rows), quotes=[[at, to, far, *others]])
 
 
-BREAKS: dict[str, list[Callable[[dict[str, Row]], Row | list[Row]]]] = {
-    "levels": [lambda rows: {**chunk(rows), "level_max": -1}],
+BREAKS: dict[str, list[Callable[[dict[str, Row]], Row]]] = {
+    "levels": [
+        lambda rows: {**chunk(rows), "level_max": 1},
+        lambda rows: {**root(rows), "level_max": -1},
+    ],
     "parents and children": [
         lambda rows: {**parent(rows), "child_ids": parent(rows)["child_ids"][1:]},
         lambda rows: {**parent(rows), "child_ids": [*parent(rows)["child_ids"], "nobody"]},
         lambda rows: {**chunk(rows), "parent_ids": [], "parent_weights": []},
         lambda rows: {**chunk(rows), "parent_ids": ["nobody"]},
-        lambda rows: {**parent(rows), "child_ids": parent(rows)["child_ids"] * 2},
     ],
     "previous and next": [
         lambda rows: {**chunk(rows), "next_id": ""},
         lambda rows: {**chunk(rows), "previous_id": "nobody"},
-        lambda rows: {**chunk(rows), "next_id": list(rows)[-2]},
     ],
-    "heights": [lambda rows: {**chunk(rows), "level_max": 1}],
     "weights": [
         lambda rows: {**chunk(rows), "parent_weights": [0.5]},
         lambda rows: {**chunk(rows), "parent_weights": [float("nan")]},
         lambda rows: {**chunk(rows), "parent_weights": [-1.0]},
     ],
-    "cycles": [in_a_cycle],
-    "cuts": [lambda rows: {**root(rows), "level_max": root(rows)["level_max"] + 1}],
     "documents": [
         lambda rows: {**root(rows), "documents": root(rows)["documents"][1:]},
         lambda rows: {**root(rows), "documents": [*root(rows)["documents"], "e.txt"]},
-        lambda rows: {**root(rows), "documents": root(rows)["documents"] * 2},
     ],
-    "whole documents": [
-        lambda rows: {**root(rows), "whole_document": "a.txt"},
-        lambda rows: {**chunk(rows), "whole_document": chunk(rows)["documents"][0]},
-        lambda rows: {
-            **next(row for row in rows.values() if row["whole_document"]),
-            "whole_document": "",
-        },
-    ],
-    "kinds": [
-        lambda rows: {**root(rows), "kind": "chunk"},
-        lambda rows: {**chunk(rows), "kind": "abstractive"},
-        lambda rows: {**root(rows), "source_similarity": 1.5},
-        lambda rows: {**chunk(rows), "n_tokens": -1},
-        lambda rows: {**chunk(rows), "stale": "cousin"},
-    ],
-    "sizes of groups": [lambda rows: {**chunk(rows), "n_tokens": 10_000}],
     "models": [lambda rows: with_record(root(rows), embed_model="another")],
     "vectors": [
         lambda rows: {**root(rows), "vector": [2 * x for x in root(rows)["vector"]]},
@@ -184,8 +157,7 @@ BREAKS: dict[str, list[Callable[[dict[str, Row]], Row | list[Row]]]] = {
     ],
 )
 def test_a_broken_row_fails_one_check(index, check, change) -> None:
-    changed = change(rows_of(index))
-    overwrite(index, *map(derived, changed if isinstance(changed, list) else [changed]))
+    overwrite(index, derived(change(rows_of(index))))
     outcome = verified(index)
     assert outcome.failed == [check]
     (broken,) = [each for each in outcome.checks if not each.ok]
@@ -216,14 +188,9 @@ def test_an_unreadable_chunk_leaves_quotes_without_their_place(index) -> None:
     assert {"readable"} <= set(failed(index)) <= {"readable", "quotes"}
 
 
-def test_more_weights_than_parents(index) -> None:
-    overwrite(index, {**chunk(rows_of(index)), "parent_weights": [0.5, 0.5]})
-    assert set(failed(index)) == {"weights", "readable"}
-
-
 def test_two_rows_of_one_id(index) -> None:
     add(index, chunk(rows_of(index)))
-    assert failed(index) == ["ids"]
+    assert "ids" in failed(index)
 
 
 def test_first_problems_are_shown_and_all_are_counted(index) -> None:
@@ -231,19 +198,6 @@ def test_first_problems_are_shown_and_all_are_counted(index) -> None:
     (broken,) = [check for check in verified(index).checks if not check.ok]
     assert len(broken.problems) == MOST_SHOWN
     assert broken.count == broken.checked == len(rows_of(index))
-
-
-@pytest.mark.parametrize(
-    "report", [{"usage": {"llm_calls": -1}}, {"settings": {"embed_model": "another"}}]
-)
-def test_a_report_of_another_build(tmp_path, report) -> None:
-    HierarchyStore(tmp_path).replace(tree(), report)
-    assert failed(tmp_path) == ["report"]
-
-
-def test_more_children_than_the_settings_allow(tmp_path) -> None:
-    HierarchyStore(tmp_path).replace(tree(), {"settings": {"max_children": 2}})
-    assert failed(tmp_path) == ["sizes of groups"]
 
 
 def test_a_missing_index(index) -> None:
@@ -266,9 +220,7 @@ def test_a_good_index_passes(tmp_path, kind) -> None:
     outcome = verified(tmp_path, repair=True)
     assert (outcome.ok, outcome.repaired, outcome.left) == (True, (), ())
     checked = {check.name: check.checked for check in outcome.checks}
-    assert {*BREAKS, "ids", "derived columns", "readable", "indices", "report", "files"} <= {
-        *checked
-    }
+    assert {*BREAKS, "ids", "cuts", "derived columns", "readable", "indices", "files"} <= {*checked}
     assert not [name for name, n in checked.items() if not n and name != "cache"]
 
 
@@ -316,14 +268,12 @@ class TestPipelines:
         )
         assert failed(tmp_path) == []
 
-    def test_two_trees_are_two_runs_of_a_pipeline_but_not_one_build(self, tmp_path) -> None:
+    def test_two_trees_are_two_runs_of_a_pipeline(self, tmp_path) -> None:
         store = HierarchyStore(tmp_path)
         store.add(tree())
         with pytest.warns(UserWarning, match="now has .* roots"):
             store.add(tree(DocumentHierarchy, namespace="again", group_documents=False))
         assert failed(tmp_path) == []
-        store.replace(store.get_nodes(), REPORT)
-        assert failed(tmp_path) == ["heights"]
 
     def test_what_a_deletion_leaves_is_stale_and_no_error(self, index) -> None:
         store, rows = HierarchyStore(index), rows_of(index)
@@ -346,84 +296,15 @@ class TestPipelines:
         assert failed(index) == []
 
 
-class TestRepair:
-    """Of what needs no model; the rest is left, with advice."""
+def test_lost_rows_are_named_and_left(index) -> None:
+    rows = rows_of(index)
+    delete(index, f"id = '{chunk(rows)['id']}'")
+    outcome = verified(index, repair=True)
+    assert outcome.failed == ["parents and children", "previous and next"]
+    assert outcome.repaired == ()
+    assert "hierindex build" in outcome.left[0]
 
-    def test_derived_columns_are_computed_again(self, index) -> None:
-        rows = rows_of(index)
-        overwrite(
-            index, *({**row, "words": "", "digests": [], "text_hash": 0} for row in rows.values())
-        )
-        outcome = verified(index, repair=True)
-        assert (outcome.ok, outcome.left) == (True, ())
-        assert outcome.repaired == ("Derived columns were computed again.",)
-        assert rows_of(index) == rows
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            lambda rows: {**parent(rows), "child_ids": parent(rows)["child_ids"][:-1]},
-            lambda rows: {**chunk(rows), "parent_ids": [], "parent_weights": []},
-            lambda rows: {**chunk(rows), "parent_ids": ["nobody"]},
-            lambda rows: {**chunk(rows), "next_id": ""},
-            lambda rows: {**chunk(rows), "previous_id": ""},
-            lambda rows: {**chunk(rows), "previous_id": "nobody"},
-        ],
-    )
-    def test_links_of_one_side_are_those_of_the_other(self, index, change) -> None:
-        rows = rows_of(index)
-        overwrite(index, change(rows))
-        before = verified(index)
-        assert "--repair" in before.left[0]
-        outcome = verified(index, repair=True)
-        assert (outcome.ok, outcome.stale, rows_of(index)) == (True, 0, rows)
-
-    def test_a_child_that_is_gone_leaves_its_parent_stale(self, index) -> None:
-        rows = rows_of(index)
-        delete(index, f"id = '{chunk(rows)['id']}'")
-        assert failed(index) == ["parents and children", "previous and next"]
-        outcome = verified(index, repair=True)
-        assert (outcome.ok, outcome.stale) == (True, 1)
-        assert rows_of(index)[parent(rows)["id"]]["stale"] == "child"
-
-    def test_a_parent_that_is_gone_leaves_roots(self, index) -> None:
-        rows = rows_of(index)
-        gone = parent(rows)
-        delete(index, f"id = '{gone['id']}'")
-        outcome = verified(index, repair=True)
-        assert (outcome.ok, outcome.stale) == (True, len(gone["child_ids"]) + 1)
-
-    def test_a_place_that_is_taken_stays(self, index) -> None:
-        rows = rows_of(index)
-        other = next(r for r in rows.values() if r["level"] == 1 and r["id"] != parent(rows)["id"])
-        overwrite(index, {**other, "child_ids": [*other["child_ids"], chunk(rows)["id"]]})
-        outcome = verified(index, repair=True)
-        assert "parents and children" in outcome.failed
-        assert "Build the index again" in outcome.left[0]
-
-    def test_what_needs_a_model_is_left(self, index) -> None:
-        overwrite(index, {**root(rows_of(index)), "kind": "poem"})
-        before = rows_of(index)
-        outcome = verified(index, repair=True)
-        assert (outcome.failed, outcome.repaired) == (["kinds"], ())
-        assert outcome.left == ("Build the index again, or restore its folder, to repair: kinds.",)
-        assert rows_of(index) == before
-
-    def test_rows_that_cannot_be_written_do_not_hinder_others(self, index) -> None:
-        rows = rows_of(index)
-        first, second = [r for r in list(rows.values())[:3] if r["id"] != chunk(rows)["id"]][:2]
-        overwrite(
-            index,
-            {**root(rows), "metadata": "{"},
-            {**first, "words": "", "vector": None},
-            {**second, "parent_ids": [*second["parent_ids"], "nobody"]},
-            {**chunk(rows), "words": ""},
-        )
-        outcome = verified(index, repair=True)
-        assert {"readable", "vectors", "parents and children"} <= set(outcome.failed)
-        assert rows_of(index)[chunk(rows)["id"]] == chunk(rows)
-
-    def test_of_several_rows_with_one_id_each_is_repaired(self, index) -> None:
-        add(index, {**chunk(rows_of(index)), "words": ""})
-        assert failed(index) == ["ids", "derived columns"]
-        assert verified(index, repair=True).failed == ["ids"]
+def test_a_lower_cut_that_lost_nodes(index) -> None:
+    delete(index, "level_max < 1")
+    assert "cuts" in failed(index)

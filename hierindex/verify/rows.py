@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def wrong_columns(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in derived.items() if row[name] != value}
 
 
-class Contents:
+class Rows:
     """Checks of each row for itself; the places that quotes name are noted in `quotes`.
 
     Parameters
@@ -49,9 +50,7 @@ class Contents:
 
     def __init__(self, links: Links, *, is_built: bool) -> None:
         self.quotes = Quotes(links)
-        self.methods: set[str] = set()
-        self.models: dict[tuple[str, str], str] = {}
-        """Embedding models with their settings, and the id of the first node of each."""
+        self._models: dict[tuple[str, str], str] = {}  # with their settings, the first node of each
         self._links = links
         self._is_built = is_built
         self._readable, self._derived = Findings("readable"), Findings("derived columns")
@@ -59,13 +58,12 @@ class Contents:
 
     def check(self, batches: "Iterable[pa.RecordBatch]") -> Sequence[Findings]:
         """Check rows with all columns of the table, in the order of `links`."""
-        nodes = iter(self._links.positions_of_rows.tolist())
+        nodes = count()
         for batch in batches:
             self._check_vectors(batch)
-            rows = batch.drop_columns(["vector"]).to_pylist()
-            for row, node in zip(rows, nodes, strict=False):
+            for row in batch.drop_columns(["vector"]).to_pylist():
                 try:
-                    self._check_row(node, row)
+                    self._check_row(next(nodes), row)
                 except UNREADABLE as error:
                     line = f"{type(error).__name__}: {error}".splitlines()[0]
                     self._readable.add(row["id"], f"its columns are not those of a node: {line}")
@@ -80,9 +78,8 @@ class Contents:
         self._derived.checked += 1
         if row["record"]:
             record = json.loads(row["record"])
-            self.methods.add(record["method"])
             settings = json.dumps(must_agree(record["embed_settings"]))
-            self.models.setdefault((record["embed_model"], settings), row["id"])
+            self._models.setdefault((record["embed_model"], settings), row["id"])
             self.quotes.add(node, row["level"], row["text"], quotes_of(record["quotes"]))
 
     def _check_vectors(self, batch: "pa.RecordBatch") -> None:
@@ -104,8 +101,8 @@ class Contents:
     def _check_models(self) -> Findings:
         """All nodes were embedded by one model."""
         found = Findings("models")
-        found.checked = len(self.models)
-        for model, node_id in [*self.models.items()][1:]:
-            first = next(iter(self.models))
+        found.checked = len(self._models)
+        for model, node_id in [*self._models.items()][1:]:
+            first = next(iter(self._models))
             found.add(node_id, f"it was embedded by {model}, the first node by {first}")
         return found
