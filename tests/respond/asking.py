@@ -3,9 +3,9 @@
 import asyncio
 from collections import Counter
 
+from clients import async_llm_of, llm_of
 from llama_index.core.utils import get_tokenizer
 from loopback import LoopbackServer, names_words
-from test_doubles import async_llm_of, llm_of
 
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served

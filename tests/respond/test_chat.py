@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from clients import async_llm_of, llm_of
 from fakes import HashingEmbedding
 from llama_index.core.chat_engine.types import ChatMode
 from llama_index.core.llms import ChatMessage
@@ -10,7 +11,6 @@ from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.schema import Document
 from loopback import Fault
 from respond.asking import WAYS, serve
-from test_doubles import async_llm_of, llm_of
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.errors import HierindexError, InputError

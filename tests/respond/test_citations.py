@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import pytest
+from clients import async_llm_of, llm_of
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,6 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from pydantic import BaseModel
 from respond.asking import WAYS, count_tokens, serve
-from test_doubles import async_llm_of, llm_of
 
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
 from hierindex.record import NodeRecord, Quote, Span

@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from clients import llm_of
 from fakes import HashingEmbedding
 from llama_index.core.response_synthesizers import ResponseMode
 from loopback import NO_QUOTA, Fault, names_words
 from respond.asking import QUESTION, asked_of, count_tokens, log_of, serve, usage_of
 from store.trees import tree
-from test_doubles import llm_of
 
 from hierindex import HierarchicalIndex, HierarchyStore, InputError, ModelError
 from hierindex.cli.answer_text import compared

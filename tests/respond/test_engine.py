@@ -4,6 +4,7 @@ import json
 import httpx
 import llama_index.core
 import pytest
+from clients import async_llm_of, llm_of
 from fakes import HashingEmbedding
 from llama_index.core.callbacks import CallbackManager, TokenCountingHandler
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
@@ -15,7 +16,6 @@ from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from loopback import Fault, LoopbackServer
 from store.trees import documents, record, tree
-from test_doubles import async_llm_of, llm_of
 
 from hierindex.errors import HierindexError, InputError, ModelError
 from hierindex.llm.record import Calls

@@ -13,6 +13,7 @@ from threading import Barrier
 
 import httpx
 import pytest
+from clients import async_llm_of, llm_of
 from llama_index.core.llms import ChatMessage, CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -21,7 +22,6 @@ from loopback import FILTERED, NO_JSON, NO_QUOTA, OTHER_JSON, TOO_LONG, WEB_PAGE
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from respond.asking import QUESTION, WAYS, ask, serve
 from tenacity import wait_none
-from test_doubles import async_llm_of, llm_of
 
 from hierindex import HierindexError, ModelError
 from hierindex.llm.attempts import ATTEMPTS

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from clients import async_llm_of, llm_of
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 from llama_index.core.base.response.schema import PydanticResponse, StreamingResponse
@@ -12,7 +13,6 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.tools import QueryEngineTool
 from pydantic import BaseModel
 from respond.asking import QUESTION, serve
-from test_doubles import async_llm_of, llm_of
 
 from hierindex.errors import InputError
 from hierindex.respond.engine import NEED_LLM

@@ -6,6 +6,7 @@ from collections import Counter
 from inspect import signature
 
 import pytest
+from clients import llm_of
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ToolCallBlock
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
@@ -22,7 +23,6 @@ from respond.asking import (
     serve,
     usage_of,
 )
-from test_doubles import llm_of
 
 from hierindex import (
     HierindexError,

@@ -2,10 +2,10 @@ import re
 from functools import cache
 
 import pytest
+from clients import llm_of
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from respond.asking import count_tokens, serve
-from test_doubles import llm_of
 
 from hierindex import SemanticHierarchy
 from hierindex.embed.embedder import unit_vectors

@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
+from clients import async_llm_of, llm_of
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 from respond.asking import QUESTION, serve
-from test_doubles import async_llm_of, llm_of
 
 from hierindex.record import NodeRecord
 from hierindex.respond.engine import query_engine

@@ -4,11 +4,11 @@ import re
 from itertools import pairwise
 
 import pytest
+from clients import llm_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from loopback import Fault
 from respond.asking import QUESTION, WAYS, ask, serve
-from test_doubles import llm_of
 
 from hierindex import HierarchicalIndex, SemanticHierarchy
 from hierindex.llm.failures import RequestError

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import pytest
+from clients import async_llm_of, llm_of
 from fakes import HashingEmbedding
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,6 @@ from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 from respond.asking import NUM_OUTPUT, QUESTION, asked_of, log_of, serve
 from store.trees import record, tree
-from test_doubles import async_llm_of, llm_of
 
 from hierindex import (
     BoundedTreeSummarize,

@@ -6,11 +6,11 @@ import threading
 from itertools import cycle
 
 import pytest
+from clients import llm_of
 from fakes import HashingEmbedding
 from llama_index.core.schema import TextNode
 from loopback import LoopbackServer
 from readers import QUESTION, TREES, WAYS, read, words_of
-from test_doubles import llm_of
 
 from hierindex import HierarchicalIndex
 from hierindex.errors import InputError

@@ -1,0 +1,21 @@
+"""LlamaIndex's clients of a server on loopback."""
+
+from contextlib import asynccontextmanager
+
+import httpx
+from llama_index.llms.openai_like import OpenAILike
+
+
+def llm_of(server, **settings):
+    """With a client that reads no certificates, which takes longer than its requests here."""
+    fixed = {"model": "m", "api_base": server.base_url, "is_chat_model": True, "max_retries": 0}
+    settings = fixed | settings
+    settings.setdefault("http_client", httpx.Client(verify=False))
+    return OpenAILike(api_key="k", **settings)
+
+
+@asynccontextmanager
+async def async_llm_of(server, **settings):
+    """OpenAILike never closes its asynchronous client: give it one that is closed."""
+    async with httpx.AsyncClient(verify=False) as client:
+        yield llm_of(server, async_http_client=client, **settings)
