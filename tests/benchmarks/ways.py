@@ -22,9 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import bm25s
 import numpy as np
-import Stemmer
 from llama_index.core import DocumentSummaryIndex, StorageContext
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.retrievers import AutoMergingRetriever
@@ -76,13 +74,19 @@ class Chunks:
         self.document = np.array([passage.spans[0].document for passage in self.passages])
         self.X = unit_vectors([node.get_embedding() for node in self.nodes])  # (n_chunks, n_dims)
         self.mean_tokens = fmean(count_tokens(passage.text) for passage in self.passages)
-        self.bm25 = Bm25([passage.text for passage in self.passages])
+
+    @cached_property
+    def bm25(self) -> "Bm25":
+        """BM25 of the chunks."""
+        return Bm25([passage.text for passage in self.passages])
 
 
 class Bm25:
-    """BM25 of texts, by stemmed words without English stop words."""
+    """BM25 of texts, by stemmed words without English stop words; `bench` has the library."""
 
     def __init__(self, texts: list[str]) -> None:
+        import bm25s
+
         bm25s.logger.setLevel("WARNING")
         self._n_texts, self._index = len(texts), bm25s.BM25()
         if not any(words := self._words(texts)):
@@ -96,6 +100,9 @@ class Bm25:
         return np.asarray(scores, dtype=np.float64)
 
     def _words(self, texts: list[str]) -> Any:
+        import bm25s
+        import Stemmer
+
         stemmer = Stemmer.Stemmer("english")
         return bm25s.tokenize(texts, stemmer=stemmer, return_ids=False, show_progress=False)
 

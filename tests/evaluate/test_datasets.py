@@ -109,12 +109,6 @@ ASKED = {"qid": "q", "doc_id": "d", "question": "What?"}
             {"documents": DOCUMENT, "questions": [{**ASKED, "gold_titles": ["elsewhere"]}]},
             "names the missing document 'elsewhere'",
         ),
-        ({"documents": DOCUMENT, "questions": [{"doc_id": "d"}]}, "lacks the field 'qid'"),
-        ({"documents": [[]], "questions": []}, "cannot be read as evaluation data"),
-        (
-            {"documents": DOCUMENT, "questions": [{**ASKED, "start": 0, "end": "x"}]},
-            "cannot be read as evaluation data",
-        ),
         (
             {
                 "documents": [{**DOCUMENT[0], "paragraphs": [{"pid": "p", "text": "else"}]}],
@@ -131,7 +125,7 @@ ASKED = {"qid": "q", "doc_id": "d", "question": "What?"}
             "cannot be read as evaluation data",
         ),
     ],
-    ids=["nothing", "no question", "no gold", "missing", "field", "array", "type", "pid", "score"],
+    ids=["nothing", "no question", "no gold", "missing", "pid", "score"],
 )
 def test_bad_data_get_one_sentence(tmp_path, files, message) -> None:
     with pytest.raises(InputError, match=message) as told:
@@ -160,11 +154,9 @@ def asking(**gold):
         ("questions", asking(start=0), "lacks the field 'end'."),
         ("questions", asking(start=1, end="7"), "'str' object cannot be interpreted as an int"),
         ("questions", asking(pid="77"), "pid names '77', which is no paragraph in 'd'."),
-        ("questions", asking(pid="p", doc_id="e"), "names 'p', which is no paragraph in 'e'."),
         ("questions", asking(spans=[[0, 0]], doc_id="e"), "names the turns 0 to 0 of 0."),
         ("questions", asking(evidence="short"), "evidence must be a list of texts, got 'short'."),
         ("questions", asking(answers="short"), "answers must be a list of texts, got 'short'."),
-        ("questions", asking(answers=[1912]), "answers must be a list of texts, got [1912]."),
         ("questions", asking(answer=1912, usable=True), "must be a list of texts, got [1912]."),
         ("questions", asking(gold_titles="d"), "gold_titles must be a list of texts, got 'd'."),
         ("questions", asking(spans=[[3, 4]]), "spans names the turns 3 to 4 of 3."),
