@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SETS = {"qmsum": ".txt", "squality": ".txt", "tech_books": ".md"}  # data sets, and their files
-MOST_CHARACTERS = 90_000  # of a corpus
+MOST_CHARACTERS = 45_000  # of a corpus
 N_QUESTIONS = 15  # of a corpus
 VARYING = {"seconds", "time", "last_modified_date", "size", "bytes"}  # keys of JSON
 DIGITS = 4  # of scores and weights
