@@ -142,7 +142,8 @@ def corpora(data: Path | None, place: Path) -> dict[str, Corpus]:
     made = {"town": Corpus(write(place / "town", FILES), QUESTIONS)}
     for name, suffix in SETS.items() if data else ():
         files = dict[str, str]()
-        for document in lines(data / name / "documents.jsonl"):
+        documents = lines(data / name / "documents.jsonl")
+        for document in sorted(documents, key=lambda each: len(each["text"])):  # the shortest
             files[document["doc_id"].replace("/", "-") + suffix] = document["text"]
             if sum(map(len, files.values())) > MOST_CHARACTERS and len(files) > 1:
                 break
