@@ -14,13 +14,19 @@ MISSING = "(missing)"
 
 
 def differences(a: Any, b: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield the path and both values wherever two JSON values differ."""
+    """Yield the path and both values wherever two JSON values differ.
+
+    Of lists of unequal lengths, it is what only one of them has.
+    """
     if isinstance(a, dict) and isinstance(b, dict):
         for key in [*a, *(key for key in b if key not in a)]:
             yield from differences(a.get(key, MISSING), b.get(key, MISSING), f"{path}/{key}")
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         for i, (one, other) in enumerate(zip(a, b, strict=True)):
             yield from differences(one, other, f"{path}/{i}")
+    elif isinstance(a, list) and isinstance(b, list):
+        mine, others = [x for x in a if x not in b], [x for x in b if x not in a]
+        yield path, mine, others
     elif a != b:
         yield path, a, b
 

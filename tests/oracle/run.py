@@ -43,7 +43,7 @@ WAYS: dict[str, dict[str, Any]] = {
     **{f"level 0, {by}": {"level": 0, "by": by} for by in ("context", "text", "hybrid")},
     "collapsed, hybrid": {"mode": "collapsed", "by": "hybrid"},
 }
-SAYS_SO = "KILL_AT"  # environment variable: the request at which the language model kills us
+KILL_AT = "ORACLE_KILL_AT"  # variable: the request at which the language model kills its process
 
 
 def tried(do: Callable[[], Any]) -> Any:
@@ -73,10 +73,10 @@ def tree(index: Any) -> dict[str, Any]:
     """Return the nodes of an index by id, with their texts, links and quotes."""
     from hierindex import NodeRecord, to_tree
 
-    found = to_tree(index)
+    found, stored = to_tree(index), {node.node_id: node for node in index.store.get_nodes()}
     for node in found["nodes"]:
         del node["citations"]  # they are the places of the quotes
-        record = NodeRecord.from_metadata(index.node(node["id"]).metadata)
+        record = NodeRecord.from_metadata(stored[node["id"]].metadata)
         node["quotes"] = [
             [quote.at, quote.to, quote.verbatim, *(source.to_json() for source in quote.sources)]
             for quote in record.quotes
@@ -227,7 +227,7 @@ def language_model() -> Any:
         def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
             nonlocal n_requests
             n_requests += 1
-            if str(n_requests) == os.environ.get(SAYS_SO):
+            if str(n_requests) == os.environ.get(KILL_AT):
                 os.kill(os.getpid(), signal.SIGKILL)
             sentences = re.findall(r"[A-Z][^.?!\n]{20,}\.", prompt)
             said = [each for each in sentences if "passages" not in each and "Title" not in each]
@@ -304,7 +304,7 @@ def history(method: str, place: Path) -> dict[str, Any]:
     letter = FILES["letter.txt"]
     write(folder, {f"new {i}.txt": letter.replace("oven", f"gate {i}") for i in range(9)})
     given = [sys.executable, str(HERE), "--project", sys.path[0], "--killed", str(uri)]
-    killed = subprocess.run(given, env=environment() | {SAYS_SO: "3"}, check=False)
+    killed = subprocess.run(given, env=environment() | {KILL_AT: "3"}, check=False)
     note("killed", killed.returncode)
     update("resumed")
     index = HierarchicalIndex.open(uri)
