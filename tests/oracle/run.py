@@ -284,9 +284,9 @@ def history(method: str, place: Path) -> dict[str, Any]:
         names = ("generation", "added", "changed", "removed", "renamed", "unchanged")
         return {name: getattr(index.last_build, name, None) for name in names}
 
-    def update(step: str, **options: Any) -> None:
+    def update(step: str) -> None:
         index = HierarchicalIndex.open(uri)
-        index.update(llm=language_model(), **options)
+        index.update(llm=language_model(), concurrency=1)
         note(step, report_of(index))
 
     llm = language_model()
@@ -307,16 +307,16 @@ def history(method: str, place: Path) -> dict[str, Any]:
     killed = subprocess.run(given, env=environment() | {KILL_AT: "3"}, check=False)
     note("killed", killed.returncode)
     update("resumed")
-    index = HierarchicalIndex.open(uri)
-    index.delete("minutes.html", llm=llm)
-    note("deleted by id", report_of(index))
-    update("updated after it")
     told["generations"] = command(place, "generations", "--index", str(uri), "--json")
     told["rollback"] = command(place, "rollback", "--index", str(uri), "--json")
     note("rolled back")
+    update("updated again")
+    index = HierarchicalIndex.open(uri)
+    index.delete("minutes.html", llm=llm)
+    note("deleted by id", report_of(index))
+    (folder / "minutes.html").unlink()
     fresh = HierarchicalIndex.build(folder, place / "fresh", hierarchy=hierarchy(method, llm))
-    update("updated again", sources=folder)
-    told["as a fresh build"] = digests(fresh) == told["updated again"]["nodes"]
+    told["as a fresh build"] = digests(fresh) == told["deleted by id"]["nodes"]
     return told
 
 
@@ -370,7 +370,7 @@ def main() -> None:
     if given.killed:
         from hierindex import HierarchicalIndex
 
-        HierarchicalIndex.open(given.killed).update(llm=language_model())
+        HierarchicalIndex.open(given.killed).update(llm=language_model(), concurrency=1)
         return
     os.environ.update(environment())
     told = dict[str, Any]()
