@@ -8,7 +8,7 @@ INSTALL = $(BIN)/python -m pip install -qq --no-compile -c $(CONSTRAINTS)  # Pyt
 # Let subprocesses of tests write and reuse compiled modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo picture docs notebooks test types test-core test-rest test-browser test-ray test-package test-slow search format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
+.PHONY: demo picture docs notebooks test types test-core test-rest test-browser test-ray test-package test-slow test-suites search format bench bench-clustering bench-extractive bench-llm bench-seq2seq bench-query bench-answers bench-responses bench-ray soak
 
 demo: $(READY)  ## index real documentation and ask it at three levels
 	$(BIN)/hierindex demo
@@ -60,6 +60,10 @@ test-package: $(TESTABLE)  ## the wheel in a fresh environment
 
 test-slow: $(TESTABLE) $(DOCUMENTABLE)  ## every method on whole corpora, in HIERINDEX_CORPORA, and many examples of each property
 	$(BIN)/pytest -q -n 2 -m 'slow or hypothesis' --hypothesis-profile=thorough
+
+test-suites: $(TESTABLE)  ## other people's tests: LangChain's, LlamaIndex's, MCP's client, schemathesis
+	$(INSTALL) --group suites
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q tests/suites tests/store/test_conformance.py
 
 search: $(TESTABLE)  ## properties on other random examples each time; what it finds becomes a test
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m hypothesis --hypothesis-profile=search
