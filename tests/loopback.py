@@ -172,9 +172,6 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: "LoopbackServer"
 
-    def do_GET(self):
-        self._send(json.dumps({"object": "list", "data": [{"id": "loopback", "object": "model"}]}))
-
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         request = Request(self.path, body, prompt_in(body), self.headers["Authorization"])

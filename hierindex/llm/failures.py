@@ -82,10 +82,6 @@ class RequestError(HierindexError):
         self.failure = failure
 
 
-class BusyError(ModelError):
-    """Raised when a service rejects requests as too many, or asks to, for too long."""
-
-
 def error_of(model: str, failure: Failure) -> HierindexError:
     """Return a `ModelError` if no request will succeed, otherwise a `RequestError`.
 

@@ -15,12 +15,11 @@ from typing import TypeVar
 
 from tenacity.wait import wait_base
 
-from hierindex.errors import HierindexError
+from hierindex.errors import HierindexError, ModelError
 from hierindex.llm.attempts import LATER, WAIT, Attempts, was_busy
 from hierindex.llm.checks import CUT, UnusableError, finish_reason
 from hierindex.llm.client import TIMEOUT
 from hierindex.llm.failures import (
-    BusyError,
     Failure,
     RequestError,
     error_of,
@@ -247,11 +246,11 @@ class Service:
             failure = replace(failure, kind="again")
         if failure.kind == "busy":
             if failure.pause > MAX_BUSY:
-                return BusyError(
+                return ModelError(
                     f"{model} is busy and asks for a pause of {failure.pause:.0f} seconds; {LATER}."
                 )
             waited = self.limit.slow_down(request.sent, failure.pause)
             if waited + failure.pause > MAX_BUSY:
                 self.limit.end_pause()
-                return BusyError(f"{model} {was_busy(waited, failure)}.")
+                return ModelError(f"{model} {was_busy(waited, failure)}.")
         return error_of(model, failure)
