@@ -28,8 +28,8 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on LanceDB's event loop, as LanceDB's sync interface does.
 
     The loop has its own thread, so this also works inside a running loop, such as a notebook's.
-    All calls share that loop, so use it only for work of LanceDB. It has no public name, but is made
-    anew after a fork, which a loop of our own would not be.
+    All calls share that loop, so use it only for work of LanceDB. It has no public name; LanceDB
+    starts it again after a fork, which one of our own would need as well.
     """
     from lancedb.background_loop import LOOP
 
