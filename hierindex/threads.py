@@ -16,13 +16,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache, wraps
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _given_up: ContextVar[Event | None] = ContextVar("given_up", default=None)
+_starting = Lock()
 
 
 def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -37,15 +38,20 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
         future.cancel()  # has an effect only if this thread was interrupted
 
 
-@cache
 def _shared_loop() -> asyncio.AbstractEventLoop:
+    with _starting:  # threads that ask first get the same loop
+        return _started_loop()
+
+
+@cache
+def _started_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     Thread(target=loop.run_forever, daemon=True).start()
     return loop
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_shared_loop.cache_clear)  # threads do not survive forks
+    os.register_at_fork(after_in_child=_started_loop.cache_clear)  # threads do not survive forks
 
 
 def iterated(items: AsyncIterator[T]) -> Iterator[T]:

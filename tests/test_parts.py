@@ -25,8 +25,8 @@ from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.hierarchy.nodes import Draft
 from hierindex.indexing.job import Job
 from hierindex.indexing.parts import parted
-from hierindex.store.row_file import RowFile
 from hierindex.store.rows import row_of
+from hierindex.store.waiting import RowFile
 
 OPTIONS = [
     *({"kind": kind} for kind in KINDS),

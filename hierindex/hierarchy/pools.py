@@ -25,9 +25,9 @@ from hierindex.hierarchy.similar import vectors_of
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import Chunk, chunks_of, documents_alone
 from hierindex.progress import Progress, silent
-from hierindex.store.leaf_file import LeafFile
 from hierindex.store.rows import Row, parent_columns
 from hierindex.store.schema import schema
+from hierindex.store.waiting import LeafFile
 
 AT_ONCE = 1024  # leaves whose columns `GROUPED` are dictionaries at once
 GROUPED = pa.schema([schema(1).field(name) for name in ("parent_ids", "parent_weights", "title")])

@@ -10,8 +10,8 @@ from hierindex.hierarchy.hierarchy import Hierarchy
 from hierindex.indexing.reading import ReadFiles, file_reader
 from hierindex.progress import Progress
 from hierindex.store.fragments import Fragments
-from hierindex.store.row_file import RowFile
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.waiting import RowFile
 
 if TYPE_CHECKING:
     from hierindex.indexing.job import Job

@@ -21,9 +21,9 @@ from hierindex.progress import Progress
 from hierindex.read.split import sentence_splitter
 from hierindex.store.nodes import EMBEDDED, embedded_text
 from hierindex.store.prefilter import by_texts
-from hierindex.store.row_file import RowFile
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
+from hierindex.store.waiting import RowFile
 from hierindex.threads import iterated, wait_for
 from hierindex.timing import Stopwatch
 

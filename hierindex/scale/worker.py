@@ -26,7 +26,7 @@ from hierindex.read.split import sentence_splitter
 from hierindex.scale.cluster import check_code, in_turn, result_of
 from hierindex.scale.setup import Setup
 from hierindex.store.fragments import Fragments, Written
-from hierindex.store.leaf_file import LeafFile
+from hierindex.store.waiting import LeafFile
 
 Described = Skipped | tuple[str, int]
 """A file that is skipped, or the content hash of its document and the number of its chunks."""

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from hierindex.errors import HierindexError, InputError
 from hierindex.store.connection import Connection
 from hierindex.store.indices import tend
-from hierindex.store.row_file import tables
 from hierindex.store.rows import Row
 from hierindex.store.schema import identity, schema
+from hierindex.store.waiting import tables
 from hierindex.threads import wait_for
 
 if TYPE_CHECKING:

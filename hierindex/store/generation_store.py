@@ -10,18 +10,15 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from hierindex.errors import InputError
-from hierindex.store.all_documents import all_documents
 from hierindex.store.connection import TABLE
 from hierindex.store.deletion import with_the_rest
 from hierindex.store.description import generation_json
-from hierindex.store.document_file import DocumentFile
 from hierindex.store.fragments import Call, Fragments, Place
 from hierindex.store.generations import ADDED, on_newest
-from hierindex.store.leaf_file import LeafFile
-from hierindex.store.row_file import RowFile
-from hierindex.store.rows import to_table
+from hierindex.store.rows import all_documents, to_table
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import Table
+from hierindex.store.waiting import DocumentFile, LeafFile, RowFile
 from hierindex.threads import blocking, iterated
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from inspect import iscoroutinefunction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hierindex.errors import GenerationError
@@ -44,17 +43,6 @@ async def published(table: "AsyncTable") -> dict[int, int]:
     numbers = {name: name.removeprefix(TAG) for name in tags if name.startswith(TAG)}
     versions = {int(n): int(tags[name]["version"]) for name, n in numbers.items() if n.isdecimal()}
     return dict(sorted(versions.items()))
-
-
-def tag_files(table: Path) -> dict[str, bytes]:
-    """Return the files of the tags in the folder of a table, by name; empty if it has none.
-
-    LanceDB writes into each the version and the time in nanoseconds, so they change whenever a
-    generation is published or removed, and read in 0.05 ms.
-    """
-    with suppress(OSError):  # there is none, or one was removed meanwhile
-        return {path.name: path.read_bytes() for path in Path(table, "_refs", "tags").iterdir()}
-    return {}
 
 
 async def checkout(table: "AsyncTable", version: int) -> None:

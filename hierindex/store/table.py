@@ -19,7 +19,6 @@ from hierindex.store.generations import (
     publish,
     published,
     renew,
-    tag_files,
     times,
 )
 from hierindex.store.indices import tend
@@ -56,13 +55,10 @@ class Table(Turns):
         super().__init__(uri, name, storage_options)
         self._keep = keep
         self._known: tuple[tuple[bytes, int], dict[str, Any]] = ((b"", 0), {})
-        self._last: tuple[dict[str, bytes], Snapshot] = ({}, Snapshot(uri))
 
     @on_newest
     async def snapshot(self, generation: int | None = None) -> Snapshot:
         """Return a generation, by default the newest; snapshots of one share a cache.
-
-        In a folder, the newest is opened once, and again when the files of its tags have changed.
 
         Raises
         ------
@@ -71,10 +67,6 @@ class Table(Turns):
         FormatError
             If another version of hierindex wrote the table.
         """
-        tags = {} if self.folder is None else tag_files(self.folder / f"{self.name}.lance")
-        before, newest = self._last
-        if generation is None and tags and tags == before:
-            return newest
         with self.named_refusals():
             table = await self.open()
             held = {} if table is None else await published(table)
@@ -96,10 +88,7 @@ class Table(Turns):
         if state != cached:
             known = {}
             self._known = state, known
-        snapshot = Snapshot(self.uri, table, columns, state, known)
-        if generation is None:
-            self._last = tags, snapshot  # or a newer one than the tags, which then differ next time
-        return snapshot
+        return Snapshot(self.uri, table, columns, state, known)
 
     async def generations(self) -> list[int]:
         """Return the numbers of the generations that the table holds, in ascending order."""

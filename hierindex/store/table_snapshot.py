@@ -249,17 +249,10 @@ class TableSnapshot:
     @once
     async def highest_level(self) -> int:
         """Return the highest level; 0 if the table does not exist."""
+        import pyarrow.compute as pc
 
-        async def reached(level: int) -> bool:  # which an index answers, unlike a maximum
-            return await self.count(Prefilter(f"level_max >= {level:d}")) > 0
-
-        low, high = 0, 1
-        while await reached(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if await reached(middle) else (low, middle)
-        return low
+        levels = (await self.select("level_max"))["level_max"]
+        return pc.max(levels).as_py() or 0
 
     @once
     async def level_sizes(self) -> dict[int, int]:

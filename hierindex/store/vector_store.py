@@ -15,13 +15,12 @@ from llama_index.core.vector_stores.types import (
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import InputError
 from hierindex.record import fields_in
-from hierindex.store.all_documents import all_documents
 from hierindex.store.connection import TABLE
 from hierindex.store.deletion import delete_document, delete_nodes, doomed
 from hierindex.store.filters import keys
 from hierindex.store.generation_store import GenerationStore
 from hierindex.store.generations import on_newest
-from hierindex.store.rows import to_table
+from hierindex.store.rows import all_documents, to_table
 from hierindex.store.table import Table
 from hierindex.threads import blocking
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hierindex.core.membership import Ints1d
 from hierindex.store.schema import LOST_CHILD, schema
-from hierindex.verify.report import Findings
+from hierindex.verify.report import Check
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,7 +153,7 @@ class Links:
             found = above
 
 
-def check_links(links: Links) -> Iterator[Findings]:
+def check_links(links: Links) -> Iterator[Check]:
     """Check what the ids and links of the nodes say.
 
     Every leaf then reaches a root without a cycle: each parent exists, and is above its children.
@@ -167,11 +167,11 @@ def check_links(links: Links) -> Iterator[Findings]:
     yield check_documents(links)
 
 
-def check_ids(links: Links) -> Findings:
+def check_ids(links: Links) -> Check:
     """No two rows have one id."""
     import pyarrow.compute as pc
 
-    found = Findings("ids")
+    found = Check("ids")
     found.checked = len(links)
     counts = pc.value_counts(links.ids)
     several = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
@@ -180,9 +180,9 @@ def check_ids(links: Links) -> Findings:
     return found
 
 
-def check_levels(links: Links) -> Findings:
+def check_levels(links: Links) -> Check:
     """A node is in one or more cuts, and its parent begins in the next one."""
-    found = Findings("levels")
+    found = Check("levels")
     child, parent = links.edges
     level, level_max = links.numbers("level"), links.numbers("level_max")
     found.checked = len(links) + len(child)
@@ -202,9 +202,9 @@ def check_levels(links: Links) -> Findings:
     return found
 
 
-def check_parents(links: Links) -> Findings:
+def check_parents(links: Links) -> Check:
     """Parents and children exist and name each other."""
-    found, n = Findings("parents and children"), len(links)
+    found, n = Check("parents and children"), len(links)
     up, down = links.named("parent_ids"), links.named("child_ids")
     found.checked = len(up.rows) + len(down.rows)
     _add_absent(found, links, up, "its parent")
@@ -224,7 +224,7 @@ def check_parents(links: Links) -> Findings:
     return found
 
 
-def _add_absent(found: Findings, links: Links, named: Named, noun: str) -> None:
+def _add_absent(found: Check, links: Links, named: Named, noun: str) -> None:
     found.add_all(
         named.absent,
         lambda i: links.id(int(named.rows[i])),
@@ -232,9 +232,9 @@ def _add_absent(found: Findings, links: Links, named: Named, noun: str) -> None:
     )
 
 
-def check_neighbours(links: Links) -> Findings:
+def check_neighbours(links: Links) -> Check:
     """The previous and the next node exist and name each other."""
-    found = Findings("previous and next")
+    found = Check("previous and next")
     before, after = links.beside("previous_id"), links.beside("next_id")
     found.checked = len(before.rows) + len(after.rows)
     for named, back, noun in ((before, after, "previous"), (after, before, "next")):
@@ -250,9 +250,9 @@ def check_neighbours(links: Links) -> Findings:
     return found
 
 
-def check_weights(links: Links) -> Findings:
+def check_weights(links: Links) -> Check:
     """Each parent has a positive weight, and they sum to 1."""
-    found, n = Findings("weights"), len(links)
+    found, n = Check("weights"), len(links)
     n_parents = np.bincount(links.named("parent_ids").rows, minlength=n)
     of, values = links.flat("parent_weights")
     weights = np.asarray(values, dtype=np.float64)
@@ -267,9 +267,9 @@ def check_weights(links: Links) -> Findings:
     return found
 
 
-def check_cuts(links: Links) -> Findings:
+def check_cuts(links: Links) -> Check:
     """No cut has more nodes than the one below, unless nodes wait to be grown again."""
-    found = Findings("cuts")
+    found = Check("cuts")
     if not len(links) or not links.is_any("stale", "").all():
         return found
     level, level_max = (np.sort(links.numbers(name)) for name in ("level", "level_max"))
@@ -284,14 +284,14 @@ def check_cuts(links: Links) -> Findings:
     return found
 
 
-def check_documents(links: Links) -> Findings:
+def check_documents(links: Links) -> Check:
     """The documents of a summary are those of its children.
 
     Nodes that may hold text of a deleted chunk are exempt: they wait to be grown again.
     """
     from scipy.sparse import csr_array
 
-    found, n = Findings("documents"), max(len(links.document_ids), 1)
+    found, n = Check("documents"), max(len(links.document_ids), 1)
     found.checked = len(links)
     rows, documents = links.documents
     child, parent = links.edges

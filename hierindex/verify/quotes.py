@@ -10,7 +10,7 @@ from hierindex.record import Quote
 from hierindex.store.hashed_metadata import hash_text
 from hierindex.store.nodes import quotes_in
 from hierindex.verify.links import Links, Mask
-from hierindex.verify.report import Findings
+from hierindex.verify.report import Check
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,7 @@ class Quotes:
     """
 
     def __init__(self, links: Links) -> None:
-        self._found = Findings("quotes")
+        self._found = Check("quotes")
         self._links = links
         self._number = {d: i for i, d in enumerate(links.document_ids.to_pylist())}
         self._places = Places()
@@ -93,7 +93,7 @@ class Quotes:
                     document = self._number.get(span.document, -1)
                     self._places.add(node, document, span.start, span.end, hashed, quote.verbatim)
 
-    def check(self, batches: "Iterable[pa.RecordBatch]") -> Findings:
+    def check(self, batches: "Iterable[pa.RecordBatch]") -> Check:
         """Compare the noted places with the chunks, given batches with the columns `COLUMNS`."""
         import pyarrow.compute as pc
 

@@ -1,7 +1,7 @@
 """The report of a verification."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ class Problem(NamedTuple):
     what: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Check:
     """The outcome of one check.
 
@@ -26,14 +26,35 @@ class Check:
     """
 
     name: str
-    checked: int
-    count: int
-    problems: tuple[Problem, ...]
+    checked: int = 0
+    count: int = 0
+    problems: list[Problem] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
         """Whether there is no problem."""
         return not self.count
+
+    def add(self, where: str, what: str) -> None:
+        """Add a problem."""
+        self.count += 1
+        if len(self.problems) < MOST_SHOWN:
+            self.problems.append(Problem(where, what))
+
+    def add_all(
+        self, wrong: NDArray[np.integer], where: Callable[[int], str], what: Callable[[int], str]
+    ) -> None:
+        """Add a problem for each of these positions, which are described only if they are kept."""
+        room = MOST_SHOWN - len(self.problems)
+        self.count += len(wrong)
+        self.problems += [Problem(where(i), what(i)) for i in wrong[:room].tolist()]
+
+    def add_nodes(
+        self, node_id: Callable[[int], str], wrong: Mapping[str, NDArray[np.bool_]]
+    ) -> None:
+        """Add a problem for each node that is marked, by what is wrong with it."""
+        for what, marked in wrong.items():
+            self.add_all(np.flatnonzero(marked), node_id, lambda _, what=what: what)  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -75,38 +96,3 @@ class Verification:
         ]
         rest = {"repaired": [*self.repaired], "left": [*self.left]}
         return {"ok": self.ok, **vars(self), "checks": checks, **rest}
-
-
-class Findings:
-    """The problems of one check, which are counted; the first ten are kept."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.checked = 0
-        self._count = 0
-        self._problems: list[Problem] = []
-
-    def add(self, where: str, what: str) -> None:
-        """Add a problem."""
-        self._count += 1
-        if len(self._problems) < MOST_SHOWN:
-            self._problems.append(Problem(where, what))
-
-    def add_all(
-        self, wrong: NDArray[np.integer], where: Callable[[int], str], what: Callable[[int], str]
-    ) -> None:
-        """Add a problem for each of these positions, which are described only if they are kept."""
-        room = MOST_SHOWN - len(self._problems)
-        self._count += len(wrong)
-        self._problems += [Problem(where(i), what(i)) for i in wrong[:room].tolist()]
-
-    def add_nodes(
-        self, node_id: Callable[[int], str], wrong: Mapping[str, NDArray[np.bool_]]
-    ) -> None:
-        """Add a problem for each node that is marked, by what is wrong with it."""
-        for what, marked in wrong.items():
-            self.add_all(np.flatnonzero(marked), node_id, lambda _, what=what: what)  # type: ignore[misc]
-
-    def check(self) -> Check:
-        """Return the outcome."""
-        return Check(self.name, self.checked, self._count, tuple(self._problems))

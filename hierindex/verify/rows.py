@@ -14,7 +14,7 @@ from hierindex.store.nodes import node_of
 from hierindex.store.rows import matched_words
 from hierindex.verify.links import Links
 from hierindex.verify.quotes import UNREADABLE, Quotes
-from hierindex.verify.report import Findings
+from hierindex.verify.report import Check
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,10 +53,10 @@ class Rows:
         self._models: dict[tuple[str, str], str] = {}  # with their settings, the first node of each
         self._links = links
         self._is_built = is_built
-        self._readable, self._derived = Findings("readable"), Findings("derived columns")
-        self._vectors = Findings("vectors")
+        self._readable, self._derived = Check("readable"), Check("derived columns")
+        self._vectors = Check("vectors")
 
-    def check(self, batches: "Iterable[pa.RecordBatch]") -> Sequence[Findings]:
+    def check(self, batches: "Iterable[pa.RecordBatch]") -> Sequence[Check]:
         """Check rows with all columns of the table, in the order of `links`."""
         nodes = count()
         for batch in batches:
@@ -98,9 +98,9 @@ class Rows:
         }
         self._vectors.add_nodes(lambda i: str(batch["id"][i]), wrong)
 
-    def _check_models(self) -> Findings:
+    def _check_models(self) -> Check:
         """All nodes were embedded by one model."""
-        found = Findings("models")
+        found = Check("models")
         found.checked = len(self._models)
         for model, node_id in [*self._models.items()][1:]:
             first = next(iter(self._models))

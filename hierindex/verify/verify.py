@@ -20,7 +20,7 @@ from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import iterated, wait_for
 from hierindex.verify.links import COLUMNS, Links, check_links
 from hierindex.verify.quotes import COLUMNS as QUOTED
-from hierindex.verify.report import Findings, Verification
+from hierindex.verify.report import Check, Verification
 from hierindex.verify.rows import Rows
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
 
 
 def _verified(store: HierarchyStore) -> Verification:
-    files, done = Findings("files"), [_check_cache(store.uri)]
+    files, done = Check("files"), [_check_cache(store.uri)]
     generation = n_nodes = n_stale = 0
     try:
         snapshot = _opened(store)
@@ -88,9 +88,7 @@ def _verified(store: HierarchyStore) -> Verification:
         if generation:  # a later write has removed it
             raise
         files.add(f"{store.table_name}.lance", "its newest generation is missing")
-    return Verification(
-        generation, n_nodes, n_stale, tuple(each.check() for each in (*done, files))
-    )
+    return Verification(generation, n_nodes, n_stale, (*done, files))
 
 
 @on_newest
@@ -121,9 +119,9 @@ def _read(snapshot: Snapshot, *columns: str) -> "Iterator[pa.RecordBatch]":
         yield batch
 
 
-def _check_cache(uri: str) -> Findings:
+def _check_cache(uri: str) -> Check:
     """SQLite finds the cache whole, if there is one."""
-    found, file = Findings("cache"), cache_file(uri)
+    found, file = Check("cache"), cache_file(uri)
     if not file.exists():
         return found
     found.checked = 1
@@ -141,9 +139,9 @@ def _check_cache(uri: str) -> Findings:
     return found
 
 
-async def _check_indices(snapshot: Snapshot) -> tuple[Findings, list[str]]:
+async def _check_indices(snapshot: Snapshot) -> tuple[Check, list[str]]:
     """The indices that pay off exist and can be read; also return the names of damaged ones."""
-    found, damaged, table = Findings("indices"), list[str](), snapshot.require()
+    found, damaged, table = Check("indices"), list[str](), snapshot.require()
     with damages():
         for column in await neglected(table):
             found.add(column, "the index is missing or lacks rows")
