@@ -989,6 +989,17 @@ def test_the_default_says_what_it_searched_and_why(hierindex, index, question, s
     assert f"Searched {said}" in hierindex(*asked)[1]
 
 
+def test_a_filter_may_name_a_section(hierindex, tmp_path) -> None:
+    text = "# Report\n\n## 3 Results\n{}\n## 4 Outlook\n{}\n"
+    sections = "The lamp was lit within nine seconds. " * 9, "The pier is to be mended. " * 9
+    (tmp_path / "report.md").write_text(text.format(*sections))
+    assert hierindex("build", "report.md", "--index", "W", "--chunk-size", 60)[0] == 0
+    asked = ("query", "Was the lamp lit?", "--index", "W", "--level", 0, "--json", "--where")
+    for condition, section in (("section~results", "3 Results"), ("section~out", "4 Outlook")):
+        found = json.loads(hierindex(*asked, condition)[1])["sources"]
+        assert {c["section"][1] for s in found for c in s["citations"]} == {section}
+
+
 @pytest.mark.parametrize("command", ["query Who?", "compare Who?", "outline"])
 def test_filters_that_nothing_passes_are_named(hierindex, index, command) -> None:
     flags = ("--where", "hierindex_level=9", "--where", "documents=x", "--json")
