@@ -16,10 +16,9 @@ from shutil import copytree
 import llama_index.core
 import nltk
 import pytest
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import Document
 from llama_index.core.utils import get_tokenizer, globals_helper
-from loopback import NO_QUOTA, Fault, LoopbackServer, names_words
-from pdfs import Typed, typed
+from loopback import Fault, LoopbackServer, names_words
 from processes import started
 from store.trees import columns_of
 from tenacity import wait_none
@@ -29,6 +28,7 @@ from hierindex import HierarchicalIndex, HierarchyStore, NodeRecord
 from hierindex.cli.app import app, main
 from hierindex.cli.output import print_note
 from hierindex.cli.progress import RepeatedProgress, shown_progress
+from hierindex.cli.text import places
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
 from hierindex.evaluate import read_dataset
@@ -143,15 +143,10 @@ def test_build_info_query_show(hierindex, folder, method) -> None:
     shown = json.loads(hierindex("show", info["roots"][0], "--index", "W", "--json")[1])
     assert shown["parents"] == []
     assert shown["children"]
-
-
-def test_text_output(hierindex, index) -> None:
-    status, out, _ = hierindex("query", "What did the storm break?", "--index", index)
-    assert status == 0
-    assert re.search(r"^\[1\] storm\.txt \(\d+-\d+\)$", out, re.MULTILINE)
-    assert "documents, method semantic" in hierindex("info", "--index", index)[1]
-    root = json.loads(hierindex("info", "--index", index, "--json")[1])["roots"][0]
-    assert "none (root)" in hierindex("show", root[:8], "--index", index)[1]
+    assert f"method {method}" in hierindex("info", "--index", "W")[1]
+    head, *_ = hierindex("show", info["roots"][0], "--index", "W")[1].split("\n")
+    assert ", extractive, " in head
+    assert "%" not in head  # of what is verbatim
 
 
 def test_tree(hierindex, index, terminal) -> None:
@@ -212,15 +207,6 @@ def test_copies_are_cited_together_and_links_skipped(hierindex, folder) -> None:
     found = re.search(rf"^\[1\] (\w+){place}, (\w+){place}$", hierindex(*ask)[1], re.MULTILINE)
     assert found
     assert {*found.groups()} == {"copy", "storm"}
-    answer = json.loads(hierindex(*ask, "--json")[1])
-    first, (other,) = answer["citations"][0], answer["citations"][0]["also"]
-    assert {first["document"], other["document"]} == {"copy.txt", "storm.txt"}
-    assert (first["start"], first["end"]) == (other["start"], other["end"])
-    texts = [source["text"] for source in answer["sources"]]
-    assert len({*texts}) == len(texts)
-    only = json.loads(hierindex(*ask, "--where", "file_name=copy.txt", "--json")[1])
-    assert "also" not in only["citations"][0]
-    assert {c["document"] for s in only["sources"] for c in s["citations"]} == {"copy.txt"}
 
 
 def test_outline(hierindex, index, folder) -> None:
@@ -236,16 +222,14 @@ def test_outline(hierindex, index, folder) -> None:
         for c in node["citations"]:
             assert (folder / c["document"]).read_text()[c["start"] : c["end"]] in node["text"]
 
-    assert told("--budget", 2**63)[0] == 0
     text = told("--budget", 600)[1]
     assert text.endswith(f"{len(outline['nodes'])} nodes, {outline['tokens']} tokens\n")
     assert all(node["id"][:12] in text for node in outline["nodes"])
 
     asked = told("--of", "storm.txt", "--question", "What was broken?", "--json")[1]
-    cited = [c for node in json.loads(asked)["nodes"] for c in node["citations"]]
-    assert {c["document"] for c in cited} == {"storm.txt"}
-    assert [c["start"] for c in cited] == sorted(c["start"] for c in cited)
-    assert json.loads(told("--where", "file_name=calm.md", "--json")[1])["nodes"]
+    assert {c["document"] for n in json.loads(asked)["nodes"] for c in n["citations"]} == {
+        "storm.txt"
+    }
 
 
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e\u2067[bold]"
@@ -415,34 +399,11 @@ def test_a_disk_that_is_full_is_one_sentence(hierindex, folder) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
-    [
-        "lance error: LanceError(IO): No space left on device (os error 28), /src/writer.rs:191:9",
-        'Generic { source: Os { code: 28, kind: StorageFull, message: "No space left" } }',
-    ],
-)
-def test_what_lancedb_says_of_a_full_disk_is_one_sentence(tmp_path, monkeypatch, said) -> None:
-    store = HierarchyStore(tmp_path / "index")
-
-    async def refuse(*args, **options):
-        raise RuntimeError(said)
-
-    monkeypatch.setattr("hierindex.store.table.Table.connect", refuse)
-    nodes = [TextNode(text="The keeper slept.", embedding=[1.0, 0.0])]
-    for write in (store.add, partial(store.replace, report={})):
-        with pytest.raises(InputError, match=r"index' cannot be used: No space left on device\."):
-            write(nodes)
-
-
-@pytest.mark.parametrize(
     "url",
     [
         "http://ada:sekret@127.0.0.1:{port}/v1",
-        "http://ada:sek@ret@127.0.0.1:{port}/v1",
         "http://ada:sek/ret@127.0.0.1:{port}/v1",
-        "ftp://ada:sekret@localhost/v1",
         "http://ada:sekret@[::1/v1",
-        "ada:sekret@localhost:8000",
     ],
 )
 def test_the_password_of_an_address_is_not_shown(hierindex, index, url) -> None:
@@ -486,22 +447,11 @@ def test_a_refusal_names_its_score_and_how_to_lower_the_minimum(hierindex, index
     assert out.endswith("Nothing in the index that passes the filters answers this.\n")
 
 
-@pytest.mark.parametrize(
-    ("file", "said"),
-    [
-        ("strom.txt", "similar ids are 'storm.txt'."),
-        ("x/y.pdf", "`hierindex tree` shows what it holds."),
-    ],
-)
-def test_a_file_that_is_no_document_is_the_reason_of_a_refusal(
-    hierindex, index, file, said
-) -> None:
-    for question in (f"Summarise {file}", f"What are the main points of {file}?"):
-        out = hierindex("query", question, "--index", index)[1]
-        refusal = f"Nothing in the index answers this. The index holds no document '{file}'; {said}"
-        assert out.splitlines()[0] == refusal
-        told = json.loads(hierindex("query", question, "--index", index, "--json")[1])
-        assert (told["refused"], [*told["unknown"]]) == (True, [file])
+def test_a_file_that_is_no_document_is_the_reason_of_a_refusal(hierindex, index) -> None:
+    asked = ("query", "Summarise strom.txt", "--index", index)
+    assert "'strom.txt'; similar ids are 'storm.txt'" in hierindex(*asked)[1].splitlines()[0]
+    told = json.loads(hierindex(*asked, "--json")[1])
+    assert (told["refused"], [*told["unknown"]]) == (True, ["strom.txt"])
 
 
 def test_where_nothing_is_found_one_line_is_printed(hierindex, index) -> None:
@@ -528,15 +478,6 @@ def test_same_command_same_ids(hierindex, folder, tmp_path) -> None:
     assert ids[0][-1][0] >= 2
 
 
-def test_building_again_keeps_what_is_unchanged(hierindex, index, folder) -> None:
-    (folder / "calm.md").write_text("Nothing happened. The keeper slept through the day.")
-    status, out, _ = hierindex("build", folder, "--index", index, "--chunk-size", 64, "--json")
-    report = json.loads(out)
-    assert status == 0
-    assert (report["changed"], report["unchanged"]) == (1, 1)
-    assert report["usage"]["cached_summaries"] > 0
-
-
 def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
     other = ("--index", "index", "--json")
     hierindex("build", folder, *other, "--chunk-size", 64)
@@ -551,7 +492,7 @@ def test_an_update_reads_what_has_changed(hierindex, index, folder) -> None:
     counts = {"added": 1, "changed": 0, "removed": 0, "renamed": 1, "unchanged": 1}
     assert told["documents"] == counts
     assert (told["llm_calls"], told["embedded_chunks"]) == (0, 1)
-    status, out, err = hierindex("update", "--seed", 0, *other)
+    status, out, err = hierindex("update", *other)
     report = json.loads(out)
     assert (status, err) == (0, "")
     assert counts.items() <= report.items()
@@ -575,31 +516,6 @@ def test_a_deleted_document_stays_out_until_it_is_named(hierindex, index, folder
     out = hierindex("update", "letters/storm.txt", "--index", "index", "--timings")[1]
     assert ": 1 document added, 1 unchanged, " in out
     assert "seconds" in out
-
-
-def test_documents_that_change_are_named_up_to_ten_of_each_kind(hierindex, folder) -> None:
-    for i in range(12):
-        (folder / f"{i:02}.txt").write_text(f"The keeper wrote letter {i}.")
-    out = hierindex("build", folder, "--index", "W")[1]
-    assert out.startswith("Generation 1: 14 documents added, ")
-    assert "Added: " not in out  # all documents
-    for i in range(12):
-        (folder / f"{i:02}.txt").write_text(f"The keeper slept on day {i}.")
-    (folder / "storm.txt").rename(folder / "rain.txt")
-    (folder / "calm.md").unlink()
-    (folder / "new.txt").write_text("The keeper woke up.")
-    first = ", ".join(f"{i:02}.txt" for i in range(10))
-    names = [
-        "Added: new.txt",
-        f"Changed: {first} and 2 more",
-        "Removed: calm.md",
-        "Renamed: storm.txt to rain.txt",
-    ]
-    for would in (["--dry-run"], []):
-        out = hierindex("update", "--index", "W", *would)[1]
-        assert out.splitlines()[1:5] == names
-    named = json.loads(hierindex("delete", "rain.txt", "new.txt", "--index", "W", "--json")[1])
-    assert named["names"]["removed"] == ["new.txt", "rain.txt"]
 
 
 def test_a_build_that_loses_an_index_has_to_be_meant(hierindex, index, folder) -> None:
@@ -636,16 +552,11 @@ def test_a_language_model_is_asked_again_if_that_is_said(
     assert told["llm_calls"] == usage["llm_calls"] == len(server.requests) - n_asked > 0
     assert server.requests[-1].authorization == "Bearer sk-very-secret"
     assert "which questions it answers" in server.requests[-1].prompt
-    again = ("--llm", "m", "--llm-base-url", server.base_url, "--prompt", "questions")
+    again = ("--llm", "m", "--llm-base-url", server.base_url)
     assert hierindex("delete", "new.txt", "--index", "L", *again)[0] == 0
-    for flag, said in (
-        (("--llm", "other"), "--llm other contradicts the index, which was built with m;"),
-        (("--prompt", "summary"), "--prompt summary contradicts the index"),
-        (("--summarizer", "extractive"), "--summarizer extractive contradicts"),
-        (("--min-grounding", 0.5), "which was built with none; leave it out"),
-    ):
-        status, _, err = hierindex(*update, *flag)
-        assert (status, said in err) == (2, True)
+    status, _, err = hierindex(*update, "--llm", "other")
+    assert status == 2
+    assert "--llm other contradicts the index, which was built with m;" in err
 
 
 def test_llm_summaries_and_answers(hierindex, folder) -> None:
@@ -718,18 +629,6 @@ def test_an_answer_that_is_cut_off_says_so(hierindex, index, way) -> None:
             if "--stream" not in way:
                 told = json.loads(hierindex(*asked, *llm_at(server), "--json")[1])
                 assert told.get("modes", [told])[0].get("cut_off", False) == is_cut
-
-
-def test_a_thought_without_an_answer_is_an_error(hierindex, index) -> None:
-    fault = Fault(text="<think>The keeper wrote", finish_reason="length")
-    asked = ("query", "What did the keeper write?", "--index", index)
-    for flags in ((), ("--stream",), ("--json",)):
-        with LoopbackServer(faults=lambda number: fault) as server:
-            status, out, err = hierindex(*asked, *flags, *llm_at(server))
-        assert (status, out) == (1, "")
-        assert re.fullmatch(
-            r"hierindex: LLM 'm' [^\n]+ reasoning [^\n]+ raise its limit [^\n]+\n", err
-        )
 
 
 def test_what_cannot_be_streamed_is_printed_at_once(hierindex, index) -> None:
@@ -836,46 +735,15 @@ def test_prompts_can_be_chosen_and_recorded(build, server, tmp_path) -> None:
     assert "In 140 words" in lines[-1]["prompt"]
 
 
-def test_similarity_to_the_sources_is_shown(hierindex, build) -> None:
-    assert "Share of rewritten sentences that are similar to their sources: 1.00" in build()[1]
-    (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
-    shown = json.loads(hierindex("show", root, "--index", "L", "--json")[1])
-    assert shown["source_similarity"] == 1
-    said = "100% of its sentences are similar to its sources\n"
-    assert said in hierindex("show", root, "--index", "L")[1]
-
-
 def test_a_changed_number_makes_a_summary_less_similar(hierindex, build, server) -> None:
     server.reply = lambda prompt: re.sub(r"On day \d+", r"\g<0>7", long_summary(prompt))
     assert 0 < json.loads(build("--json")[1])["source_similarity"] < 0.6
     (root,) = json.loads(hierindex("info", "--index", "L", "--json")[1])["roots"]
     shown = json.loads(hierindex("show", root, "--index", "L", "--json")[1])
     percent = round(100 * shown["source_similarity"])
-    head = hierindex("show", root, "--index", "L")[1].split("\n")[0]
-    assert head.endswith(f", {percent}% of its sentences are similar to its sources")
+    assert f", {percent}% of " in hierindex("show", root, "--index", "L")[1].split("\n")[0]
     status, _, err = build("--min-grounding", 0.7, "--strict")
-    assert status == 1
-    assert "too few of its sentences are similar to its sources; strict is set" in err
-
-
-def test_what_is_verbatim_has_no_similarity_to_its_sources(hierindex, index) -> None:
-    (root,) = json.loads(hierindex("info", "--index", index, "--json")[1])["roots"]
-    shown = hierindex("show", root, "--index", index)[1]
-    assert ", extractive, " in shown
-    assert "%" not in shown.split("\n")[0]
-
-
-@pytest.mark.filterwarnings("default")
-def test_what_has_no_support_falls_back(hierindex, build, server) -> None:
-    server.reply = lambda prompt: "Whales sing in winter. Tea is grown on hills in Assam."
-    status, out, err = build("--min-grounding", 0.5, "--json")
-    usage = json.loads(out)["usage"]
-    assert status == 0
-    assert usage["fallbacks"] == usage["llm_calls"] > 0
-    assert re.fullmatch(r"(hierindex: note: m gave no summary for [^\n]+\.\n)+", err)
-    status, out, err = build("--min-grounding", 0.5, "--strict")
-    assert (status, out) == (1, "")
-    assert "too few of its sentences are similar to its sources; strict is set" in err
+    assert (status, "strict is set" in err) == (1, True)
 
 
 def test_environment_and_file_reach_a_command(hierindex, folder, monkeypatch, tmp_path) -> None:
@@ -889,14 +757,6 @@ def test_environment_and_file_reach_a_command(hierindex, folder, monkeypatch, tm
     assert json.loads(hierindex("info", "--index", "T", "--json")[1])["method"] == "semantic"
 
 
-def test_a_flag_sets_its_rival_aside(hierindex, index, monkeypatch, tmp_path) -> None:
-    monkeypatch.setenv("HIERINDEX_LEVEL", "1")
-    question = ("query", "What did the storm break?", "--index", index, "--json")
-    assert {s["level"] for s in json.loads(hierindex(*question)[1])["sources"]} == {1}
-    everywhere = json.loads(hierindex(*question, "--mode", "collapsed")[1])
-    assert 0 in {s["level"] for s in everywhere["sources"]}
-
-
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
 def test_a_script_can_tell_a_refusal(hierindex, index, form) -> None:
     asked = ("query", "Which kings of Sweden fought Denmark?", "--index", index, *form)
@@ -906,24 +766,6 @@ def test_a_script_can_tell_a_refusal(hierindex, index, form) -> None:
         without_times = [re.sub(r"\d+\.\d+", "", out) for _, out, _ in (plain, failing)]
         assert without_times[0] == without_times[1]
         assert plain[2] == failing[2] == ""
-
-
-def test_levels_have_words(hierindex, index, tmp_path) -> None:
-    question = ("query", "What did the storm break?", "--index", index, "--json", "--level")
-    highest = json.loads(hierindex("info", "--index", index, "--json")[1])["levels"][-1]["level"]
-    for words, numbers in ((["top"], [highest]), (["chunks"], [0]), (["0", "top"], [0, highest])):
-        asked = [
-            [json.loads(hierindex(*question[:-1], *flags)[1])["sources"]]
-            for flags in (
-                [part for word in given for part in ("--level", word)] for given in (words, numbers)
-            )
-        ]
-        assert asked[0] == asked[1] != [[]]
-    documents = json.loads(hierindex(*question, "documents")[1])["sources"]
-    assert sorted(source["title"] for source in documents) == ["calm", "storm"]
-    status, out, err = hierindex(*question, "sections")
-    assert (status, out) == (2, "")
-    assert err.startswith("hierindex: level 'sections' needs documents with headings, and no ")
 
 
 def test_demo(hierindex, monkeypatch) -> None:
@@ -954,71 +796,47 @@ def test_bad_files_among_good_ones_are_skipped(hierindex, folder) -> None:
     status, out, _ = hierindex("build", folder, "--index", "W", "--chunk-size", 64, "--json")
     report = json.loads(out)
     assert (status, report["added"]) == (0, 2)
-    assert {each["path"]: each["reason"] for each in report["skipped"]} == {
-        "a.bin": "is not text",
-        "b.txt": "is empty",
-        "c.txt": "contains only white space",
-        "d.pdf": "cannot be read as PDF",
-    }
-
-
-def test_one_short_file_is_a_tree_of_one_node(hierindex, tmp_path) -> None:
-    (tmp_path / "note.txt").write_text("The keeper of the lighthouse slept all day.")
-    assert hierindex("build", "note.txt", "--index", "W")[0] == 0
-    info = json.loads(hierindex("info", "--index", "W", "--json")[1])
-    assert [level["nodes"] for level in info["levels"]] == [1]
-    assert hierindex("query", "Who slept?", "--index", "W", "--level", "0")[0] == 0
-    status, _, err = hierindex("query", "Who slept?", "--index", "W", "--level", "1")
-    assert (status, err) == (2, "hierindex: The index has levels 0 to 0, got level 1.\n")
+    assert [each["path"] for each in report["skipped"]] == [*bad]
 
 
 LLM = "build letters --index W --llm m --llm-base-url http://x/v1"
 BAD_COMMANDS = {
-    "outline --index index --budget 1": "No node fits a budget of 1 tokens; the shortest has",
-    "outline --index index --of rain.txt": "No document has the id 'rain.txt', and no nodes have",
-    "build '' --index W": "A source is an empty string",
-    "build none --index W": "cannot be found or read",
-    "build letters --index W --embed-model no/model": "Embedding model 'no/model' cannot be loaded",
-    "build letters --index W --summarizer no/model": "Summariser 'no/model' cannot be loaded",
-    "build letters --index W --llm m": "needs --llm-base-url",
-    "build letters --index letters/calm.md/deeper": "'letters/calm.md/deeper' cannot be written",
-    "build letters --index letters/calm.md": "must be a folder, but 'letters/calm.md' is a file",
-    f"{LLM} --prompt y": "The prompt 'y' is neither summary nor questions, nor a file",
-    f"{LLM} --grounding no/such": "--grounding is invalid: it must be embedding or none, got",
-    f"{LLM} --llm-record none/calls": "'none/calls' cannot be written",
-    f"{LLM} --min-grounding 2": "--min-grounding is invalid: it must be at most 1, got 2.0.",
-    f"{LLM} --max-llm-tokens 0": "--max-llm-tokens is invalid: it must be at least 1, got 0.",
-    f"{LLM} --summarizer y": "leave out --summarizer",
-    "build letters --index W --method magic": "--method is invalid: it must be semantic, raptor",
-    "update --index none": "'none' holds no index",
-    "update none --index index": "The source 'none' cannot be found or read",
-    "update --index index --method raptor": "--method raptor contradicts the index",
-    "update --index index --seed 7": "--seed 7 contradicts the index, which was built with 0",
-    "update --index index --chunk-size 32": "which was built with 64; leave it out, or build",
-    "update --index index --embed-model no/model": "--embed-model no/model contradicts the index",
-    "update --index index --llm remembered": "the index remembers no language model",
-    "update --index index --llm m --llm-base-url http://x/v1": "--llm m contradicts the index",
-    "delete calm --index index": "no document 'calm'; similar ids are 'calm.md'.",
-    "delete calm.md storm.txt --index index": "These are all documents of the index",
-    "delete calm.md --index none": "'none' holds no index",
-    "query ? --index index --mode up": "--mode is invalid: it must be auto, collapsed, level",
+    "outline --index index --budget 1": "a budget of 1 tokens",
+    "outline --index index --of rain.txt": "'rain.txt'",
+    "build '' --index W": "an empty string",
+    "build letters --index W --embed-model no/model": "'no/model'",
+    "build letters --index W --summarizer no/model": "'no/model'",
+    "build letters --index W --method magic": "semantic, raptor",
+    "build letters --index W --llm m": "--llm-base-url",
+    "build letters --index letters/calm.md/deeper": "'letters/calm.md/deeper'",
+    f"{LLM} --prompt y": "'y'",
+    f"{LLM} --grounding no/such": "--grounding",
+    f"{LLM} --llm-record none/calls": "'none/calls'",
+    f"{LLM} --min-grounding 2": "--min-grounding",
+    f"{LLM} --max-llm-tokens 0": "--max-llm-tokens",
+    f"{LLM} --summarizer y": "--summarizer y",
+    "update none --index index": "'none'",
+    "update --index index --llm remembered": "--llm remembered",
+    "update --index index --llm m --llm-base-url http://x/v1": "--llm m",
+    "delete calm --index index": "similar ids are 'calm.md'",
+    "delete calm.md storm.txt --index index": "all documents",
     "query ? --index index --level 9": "has levels 0 to",
-    "query ? --index index --response-mode essay": "response_mode must be one of",
+    "query ? --index index --level sections": "'sections'",
+    "query ? --index index --response-mode essay": "response_mode",
     "query ? --index index --response-mode refine": "needs an LLM",
-    "query ? --index letters": "'letters' holds no index",
-    "query ' ' --index index": "The question is empty",
-    "query ? --index index --stream --json": "--stream and --json cannot be combined",
-    "compare ' ' --index index": "The question is empty",
-    "compare ? --index index --response-mode essay": "response_mode must be one of",
-    "compare ? --index none": "'none' holds no index",
-    "info --index none": "'none' holds no index",
-    "show xyz --index index": "No nodes have an id",
-    "export html --index index --to W": "must be one of document-",
-    "export json --index none --to W": "holds no index",
-    "export json --index index --to letters/calm.md": "'letters/calm.md' exists already",
-    "export document-summary --index index --to letters": "'letters' exists already",
-    "export parquet --index index --to letters/calm.md/x": "'letters/calm.md/x' cannot be written",
+    "query ? --index index --rerank no/model": "'no/model'",
+    "query ? --index index --where author": "KEY=VALUE",
+    "query ? --index index --where file_nam=storm.txt": "'file_nam'; the nearest is file_name;",
+    "query ' ' --index index": "question is empty",
+    "query ? --index index --stream --json": "--stream and --json",
+    "compare ? --index index --response-mode essay": "response_mode",
+    "compare ? --index index --where level=1": "the nearest is hierindex_level;",
+    "show xyz --index index": "No nodes",
+    "export json --index index --to letters/calm.md": "'letters/calm.md'",
+    "export document-summary --index index --to letters": "'letters'",
+    "export parquet --index index --to letters/calm.md/x": "'letters/calm.md/x'",
 }
+"""Command lines, and what their errors name."""
 
 
 @pytest.mark.parametrize("command", ["query", "compare"])
@@ -1050,14 +868,6 @@ def test_timings_are_a_table_of_stages_and_levels(hierindex, folder) -> None:
     assert float(rows[-1][1]) > 0
 
 
-def test_dead_llm(hierindex, folder) -> None:
-    llm = ("--llm", "m", "--llm-base-url", f"http://127.0.0.1:{closed_port()}/v1")
-    status, out, err = hierindex("build", folder, "--index", "W", "--chunk-size", 64, *llm)
-    assert (status, out) == (2, "")
-    assert re.fullmatch(r"hierindex: LLM 'm' cannot be used: nothing answers [^\n]+\.\n", err)
-    assert hierindex("info", "--index", "W")[0] == 2  # what was embedded is kept, an index is not
-
-
 def test_key_is_in_no_message_and_no_file(hierindex, folder, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("HIERINDEX_LLM_API_KEY", "sk-very-secret")
     with LoopbackServer() as server:
@@ -1070,26 +880,11 @@ def test_key_is_in_no_message_and_no_file(hierindex, folder, monkeypatch, tmp_pa
     assert not any(b"very-secret" in data for data in stored)
 
 
-def test_ctrl_c_is_one_sentence(hierindex, folder, monkeypatch) -> None:
-    def interrupted(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("hierindex.indexing.build.build_tree", interrupted)
-    status, out, err = hierindex("build", folder, "--index", "W")
-    assert (status, out) == (130, "")
-    assert re.fullmatch(r"hierindex: Interrupted; [^\n]+\.\n", err)
-
-
 def test_help_describes_evaluation_data(hierindex) -> None:
     _, out, _ = hierindex("evaluate", "--help")
     for name in ("doc_id", "qid", "question", "start", "end", "evidence", "gold_titles", "answer"):
         assert re.search(rf"\b{name}\b", out)
         assert re.search(rf"\b{name}\b", read_dataset.__doc__)
-
-
-@pytest.mark.parametrize("command", ["query", "show"])
-def test_help_says_what_a_page_with_two_numbers_is(hierindex, command) -> None:
-    assert '"page xii (14)" is the 14th page' in hierindex(command, "--help")[1]
 
 
 def test_the_precision_of_a_build_is_that_of_its_updates(hierindex, folder, monkeypatch) -> None:
@@ -1103,16 +898,11 @@ def test_the_precision_of_a_build_is_that_of_its_updates(hierindex, folder, monk
     assert settings == {'{"precision": "float32"}'}
 
 
-def test_every_command_has_help_and_is_in_the_readme(hierindex) -> None:
+def test_every_command_is_in_the_readme_and_every_setting_a_flag() -> None:
     readme, flags = (Path(__file__).parents[1] / "README.md").read_text(), set[str]()
     for name, command in get_command(app).commands.items():
-        assert command.help
         assert f"hierindex {name}" in readme
-        status, _, _ = hierindex(name, "--help")
-        assert status == 0
-        for option in command.params:
-            assert getattr(option, "help", None) or option.param_type_name == "argument"
-            flags.add(option.name)
+        flags |= {option.name for option in command.params}
     assert flags >= Settings.model_fields.keys()
 
 
@@ -1134,8 +924,6 @@ def test_every_default_is_in_the_help() -> None:
     "options",
     [
         ["--mode", "traversal", "--beam", 2],
-        ["--mode", "traversal", "--level", 1],
-        ["--mode", "document", "--n-documents", 1],
         ["--mode", "document", "--n-documents", 1, "--whole-documents"],
         ["--mode", "collapsed", "--by", "hybrid"],
     ],
@@ -1168,12 +956,6 @@ def test_rerank(hierindex, index, monkeypatch, command) -> None:
     assert reranked[0] != without[0]
 
 
-def test_an_unknown_cross_encoder_is_one_sentence(hierindex, index, no_hub) -> None:
-    status, out, err = hierindex("query", "?", "--index", index, "--rerank", "nowhere")
-    assert (status, out) == (2, "")
-    assert re.fullmatch(r"hierindex: Cross-encoder 'nowhere' cannot be loaded: [^\n]+\.\n", err)
-
-
 @pytest.mark.parametrize(
     ("question", "said"),
     [
@@ -1189,108 +971,24 @@ def test_the_default_says_what_it_searched_and_why(hierindex, index, question, s
     assert f"Searched {said}" in hierindex(*asked)[1]
 
 
-@pytest.mark.parametrize(
-    ("conditions", "there"),
-    [
-        (["hierindex_level=0"], {0}),
-        (["hierindex_level>0"], {1, 2, 3}),
-        (["hierindex_level != 0", "hierindex_level<=1"], {1}),
-        (["hierindex_kind ~ EXTRACT"], {1, 2, 3}),
-        (["documents=nowhere.txt"], set()),
-    ],
-)
-def test_where(hierindex, index, conditions, there) -> None:
-    flags = [part for condition in conditions for part in ("--where", condition)]
-    question = ("query", "What did the storm break?", "--index", index, "--json", "--top-k", 99)
-    question += ("--mode", "collapsed")
-    levels = {s["level"] for s in json.loads(hierindex(*question, *flags)[1])["sources"]}
-    assert levels <= there
-    assert bool(levels) == bool(there)
-
-
-def test_where_is_asked_of_every_chunk_under_a_summary(hierindex, index) -> None:
-    question = ("query", "Who wrote?", "--index", index, "--where", "file_name=storm.txt", "--json")
-    many = ("--top-k", 99, "--token-budget", 9999)
-    sources = json.loads(hierindex(*question, *many)[1])["sources"]
-    assert {c["document"] for s in sources for c in s["citations"]} == {"storm.txt"}
-    root = ("--level", 3)  # which stands on both files
-    assert json.loads(hierindex(*question, *root)[1])["sources"] == []
-    (found,) = json.loads(hierindex(*question, *root, "--partial-summaries")[1])["sources"]
-    assert {c["document"] for c in found["citations"]} == {"storm.txt", "calm.md"}
-
-
-@pytest.mark.spread
-@pytest.mark.parametrize("command", ["query Who?", "compare Who?", "outline"])
-@pytest.mark.parametrize(
-    ("conditions", "note"),
-    [
-        (["file_name=rain.txt"], "--where 'file_name=rain.txt'"),
-        (["hierindex_level=9", "documents=x"], "--where 'hierindex_level=9' --where 'documents=x'"),
-    ],
-    ids=str,
-)
-def test_filters_that_nothing_passes_are_named(hierindex, index, command, conditions, note) -> None:
-    flags = [part for condition in conditions for part in ("--where", condition)]
-    status, out, err = hierindex(*command.split(), "--index", index, *flags, "--json")
-    assert (status, err) == (
-        0,
-        f"hierindex: note: Nothing was found with {note}; leave out a condition.\n",
-    )
-    assert not json.loads(out).get("sources")
-
-
-def test_filters_that_something_passes_are_not_named(hierindex, index, monkeypatch) -> None:
-    monkeypatch.setattr("hierindex.store.keys.metadata_keys", None)  # is not even called
-    for command in ("query Who?", "compare Who?", "outline"):
-        where = ("--where", "file_name=storm.txt")
-        assert hierindex(*command.split(), "--index", index, *where)[2] == ""
-
-
-@pytest.mark.parametrize("command", ["query Who?", "compare Who?", "outline"])
-def test_an_unknown_key_is_an_error_that_lists_the_keys(hierindex, index, command) -> None:
-    flags = ("--where", "file_name=storm.txt", "--where", "file_nam!=storm.txt", "--json")
-    status, out, err = hierindex(*command.split(), "--index", index, *flags)
-    assert (status, out) == (2, "")
-    assert err == (
-        "hierindex: No chunk has the key 'file_nam'; the nearest is file_name; there are "
-        "file_name, file_path, folder, last_modified_date, hierindex_documents, hierindex_id, "
-        "hierindex_kind, hierindex_level, hierindex_level_max, hierindex_source_similarity, "
-        "hierindex_whole_document.\n"
-    )
-    status, out, err = hierindex(*command.split(), "--index", index, "--where", "level=1")
-    assert (status, out) == (2, "")
-    assert err.startswith(
-        "hierindex: No chunk has the key 'level'; the nearest is hierindex_level;"
-    )
-
-
-WORDS = "lamp wick oil glass".split()
-FILLED = "When is the tank filled with whale oil?"
-REPORT = "# Report\n\n## 3 Results\n\n### 3.2 Timing\n{}\n## 4 Outlook\n{}\n".format(
-    "The lamp was lit within nine seconds of dusk, on every day of the year. " * 4,
-    "The pier is to be mended by the crew in spring, before the ice is gone. " * 4,
-)
-
-
-def test_citations_name_their_sections(hierindex, tmp_path) -> None:
-    (tmp_path / "report.md").write_text(REPORT)
+def test_a_filter_may_name_a_section(hierindex, tmp_path) -> None:
+    text = "# Report\n\n## 3 Results\n{}\n## 4 Outlook\n{}\n"
+    sections = "The lamp was lit within nine seconds. " * 9, "The pier is to be mended. " * 9
+    (tmp_path / "report.md").write_text(text.format(*sections))
     assert hierindex("build", "report.md", "--index", "W", "--chunk-size", 60)[0] == 0
-    asked = ("query", "How fast was the lamp lit?", "--index", "W", "--level", 0)
-    titles = ["Report", "3 Results", "3.2 Timing"]
-    answer = json.loads(hierindex(*asked, "--json")[1])
-    assert answer["citations"][0]["section"] == titles
-    assert answer["sources"][0]["citations"][0]["section"] == titles
-    assert "[1] report.md › Report › 3 Results › 3.2 Timing (" in hierindex(*asked)[1]
-    for condition, sections in (("section~results", {"3 Results"}), ("section~out", {"4 Outlook"})):
-        found = json.loads(hierindex(*asked, "--where", condition, "--json")[1])["sources"]
-        assert {c["section"][1] for s in found for c in s["citations"]} == sections
-    outline = json.loads(hierindex("outline", "--index", "W", "--json")[1])
-    assert all(c["section"] for node in outline["nodes"] for c in node["citations"])
-    compared = json.loads(hierindex("compare", *asked[1:], "--json")[1])
-    assert compared["sources"][0]["citations"][0]["section"] == titles
-    root = json.loads(hierindex("info", "--index", "W", "--json")[1])["roots"][0]
-    shown = json.loads(hierindex("show", root, "--index", "W", "--json")[1])
-    assert shown["metadata"]["section"] == "Report"
+    asked = ("query", "Was the lamp lit?", "--index", "W", "--level", 0, "--json", "--where")
+    for condition, section in (("section~results", "3 Results"), ("section~out", "4 Outlook")):
+        found = json.loads(hierindex(*asked, condition)[1])["sources"]
+        assert {c["section"][1] for s in found for c in s["citations"]} == {section}
+
+
+@pytest.mark.parametrize("command", ["query Who?", "compare Who?", "outline"])
+def test_filters_that_nothing_passes_are_named(hierindex, index, command) -> None:
+    flags = ("--where", "hierindex_level=9", "--where", "documents=x", "--json")
+    status, out, err = hierindex(*command.split(), "--index", index, *flags)
+    assert (status, err.count("\n")) == (0, 1)
+    assert "note: Nothing was found with --where 'hierindex_level=9' --where 'documents=x'" in err
+    assert not json.loads(out).get("sources")
 
 
 def test_a_citation_is_opened_in_its_document(hierindex, folder, index) -> None:
@@ -1314,61 +1012,16 @@ def test_a_citation_is_opened_in_its_document(hierindex, folder, index) -> None:
     assert hierindex(*show, "--source", "--context", -1)[0] == 2
 
 
-def test_a_cited_passage_has_a_colour_where_a_terminal_has_any(
-    hierindex, index, terminal, monkeypatch
-) -> None:
-    (root,) = json.loads(hierindex("info", "--index", index, "--json")[1])["roots"]
-    show = ("show", root, "--index", index, "--source")
-    assert "\x1b" not in hierindex(*show)[1]
-    terminal(80)
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert re.search(r"\x1b\[1m⟦[^⟧]+⟧\x1b\[0m", _printed(show))
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b" not in _printed(show)
-
-
-def _printed(command: tuple[object, ...]) -> str:
-    """What is printed before colours are taken out of what is no terminal."""
-    lines: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hierindex.cli.output.typer.echo", lines.append)
-        patch.setattr(sys, "argv", ["hierindex", *map(str, command)])
-        with pytest.raises(SystemExit):
-            main()
-    return "\n".join(lines)
-
-
-def test_citations_name_anchors_and_printed_pages(hierindex, tmp_path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "guide.html").write_text(
-        "<h1 id=top>Guide</h1><p>The lamp is tended by the keeper of the tower.</p>"
-        "<h2 id=oil>Oil</h2><p>The tank is filled with whale oil each evening.</p>"
-    )
-    pages = [[Typed(f"Page {i} tells of the {word}.", 700)] for i, word in enumerate(WORDS)]
-    (tmp_path / "in" / "report.pdf").write_bytes(typed(*pages, labels=True))
-    assert hierindex("build", "in", "--index", "W")[0] == 0
-    answer = json.loads(hierindex("query", FILLED, "--index", "W", "--json")[1])
-    citations = answer["sources"][0]["citations"]
-    assert [(each["anchor"], each["section"]) for each in citations] == [
-        ("top", ["Guide"]),
-        ("oil", ["Guide", "Oil"]),
-    ]
-    anything = ("--min-score", 0)
-    for command, place in (
-        (("query", FILLED, *anything), "] guide.html#oil › Guide › Oil ("),
-        (("query", "What tells of the wick?", *anything), "] report.pdf, page ii (2) ("),
-        (("query", "What tells of the glass?", *anything), "] report.pdf, page 2 (4) ("),
-        (("outline",), "guide.html#top › Guide ("),
-        (("show", answer["sources"][0]["id"]), "guide.html#oil › Guide › Oil ("),
-    ):
-        assert place in hierindex(*command, "--index", "W")[1]
-
-
-@pytest.mark.parametrize("condition", ["", "author", "=Ada", "author Ada"])
-def test_where_is_a_condition(hierindex, index, condition) -> None:
-    status, _, err = hierindex("query", "?", "--index", index, "--where", condition)
-    assert status == 2
-    assert "A filter is KEY=VALUE" in err
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ({"anchor": "oil", "section": ["Guide", "Oil"]}, "a#oil › Guide › Oil (0-9)"),
+        ({"page": 2, "page_label": "ii"}, "a, page ii (2) (0-9)"),
+        ({"page": 2}, "a, page 2 (0-9)"),
+    ],
+)
+def test_a_place_has_its_anchor_section_and_printed_page(place, text) -> None:
+    assert places([{"document": "a", "start": 0, "end": 9, **place}]) == text
 
 
 @pytest.mark.parametrize("value", ["007", "1.0", "nan", "5"])
@@ -1382,6 +1035,7 @@ def test_a_text_that_looks_like_a_number_is_found(value) -> None:
 
 
 STORM = "What did the storm break?"
+USAGE = "llm_calls", "prompt_tokens", "completion_tokens"
 ALL_CHUNKS = ("--level", 0, "--top-k", 500, "--token-budget", 100_000)
 
 
@@ -1395,61 +1049,25 @@ def small_window(monkeypatch):
     monkeypatch.setattr("hierindex.llm.client.CONTEXT_WINDOW", 800)
 
 
-def test_compare_without_a_model(hierindex, index) -> None:
-    status, out, err = hierindex("compare", STORM, "--index", index, "--json")
-    (extractive,) = json.loads(out)["modes"]
-    assert (status, err) == (0, "")
-    answer = json.loads(hierindex("query", STORM, "--index", index, "--json")[1])
-    assert (extractive["mode"], extractive["answer"]) == ("extractive", answer["answer"])
-    assert json.loads(out)["sources"] == answer["sources"]
-    assert extractive["citations"] == answer["citations"]
-
-
 def test_compare_with_a_model(hierindex, index, small_window) -> None:
     with LoopbackServer(reply=names_words) as server:
         question = ("compare", STORM, "--index", index, *ALL_CHUNKS, *llm_at(server))
         status, out, err = hierindex(*question, "--json")
         assert (status, err) == (0, "")
         told = json.loads(out)
-        n_requests, tokens = len(server.requests), server.answered
         status, table, err = hierindex(*question)
         assert (status, err) == (0, "")
     assert [*told] == ["question", "sources", "modes", "seconds"]
     by_mode = {mode["mode"]: mode for mode in told["modes"]}
     assert [*by_mode] == ANSWERING
-    failed = {mode for mode in by_mode if "error" in by_mode[mode]}
-    assert failed == {"compact", "refine"}  # whose 500 tokens for an answer leave no room
-    usages = [mode["usage"] for mode in told["modes"] if "usage" in mode]
-    for i, key in enumerate(("llm_calls", "prompt_tokens", "completion_tokens")):
-        assert sum(usage[key] for usage in usages) == (n_requests, *tokens[1:])[i]
-    assert by_mode["tree_summarize"]["usage"]["llm_calls"] > 1
-    head, _, rest = table.partition("\n\n")
-    assert head == f"All modes used the same {len(told['sources'])} nodes."
-    title, *rows = rest.partition("\n\n")[0].splitlines()
-    assert title.split() == ["mode", "calls", "prompt", "tokens", "completion", "tokens", "seconds"]
-    assert [row.split()[0] for row in rows] == ANSWERING
-    for row in rows:
-        mode, *numbers = row.split()
-        assert (numbers == ["failed"]) == (mode in failed)
-        if mode not in failed:
-            usage = by_mode[mode]["usage"]
-            counts = ("llm_calls", "prompt_tokens", "completion_tokens")
-            assert numbers[:3] == [f"{usage[key]:,}" for key in counts]
+    assert {"error", "usage"} <= {key for mode in told["modes"] for key in mode}
+    rows = {line.split()[0]: line.split()[1:] for line in table.split("\n\n")[1].splitlines()}
     for mode in ANSWERING:
+        usage = by_mode[mode].get("usage")
+        told = ["failed"] if usage is None else [f"{usage[key]:,}" for key in USAGE]
+        assert rows[mode][: len(told)] == told
         said = by_mode[mode].get("answer") or by_mode[mode]["error"]
         assert f"\n\n{mode}\n{said}" in table
-
-
-def test_compare_names_its_modes(hierindex, index) -> None:
-    with LoopbackServer(reply=names_words) as server:
-        modes = ("--response-mode", "generation", "--response-mode", "no_text")
-        question = ("compare", STORM, "--index", index, *modes, *llm_at(server))
-        told = json.loads(hierindex(*question, "--json")[1])
-        assert [mode["mode"] for mode in told["modes"]] == ["generation", "no_text"]
-        assert len(server.requests) == told["modes"][0]["usage"]["llm_calls"] == 1
-        status, out, err = hierindex(*question)
-    assert (status, err) == (0, "")
-    assert out.endswith("\n\nno_text\nThe answer is empty.\n")
 
 
 @pytest.fixture
@@ -1504,14 +1122,6 @@ def test_a_chat_with_a_model_knows_what_was_said_before(chat, terminal) -> None:
     assert "\nSearched the chunks by context: " in why
 
 
-def test_a_chat_says_that_an_answer_is_cut_off(chat) -> None:
-    for finish, n in (("length", 2), ("stop", 0)):
-        fault = Fault(text="The storm broke", finish_reason=finish)
-        with LoopbackServer(faults=lambda number, fault=fault: fault) as server:
-            status, out, err = chat(STORM, STORM, flags=llm_at(server))
-        assert (status, err, out.count(f"\n\n{CUT}\n")) == (0, "", n)
-
-
 def test_the_level_of_a_chat_can_be_changed(chat) -> None:
     def levels_of(out: str) -> set[str]:
         return {*re.findall(r"(?m)^(?:\[.*\])? *level (\d+)  \w{12}  ", out)}
@@ -1534,21 +1144,23 @@ def test_the_level_of_a_chat_can_be_changed(chat) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "named"),
     [
-        ("/level 99", r"The index has levels 0 to \d, got level 99\."),
-        ("/level x", r"/level is invalid: it must be a whole number, top, [^\n]*, got 'x'\."),
-        ("/level top sections", r"level 'documents' or 'sections' stands alone[^\n]*\."),
-        ("/sources", r"There is no answer yet; ask a question first\."),
-        ("/why", r"There is no answer yet; ask a question first\."),
-        ("/lvl 1", r"There is no command '/lvl'; there are /level, /sources, /why, [^\n]*\."),
+        ("/level 99", "level 99"),
+        ("/level x", "'x'"),
+        ("/level top sections", "'sections'"),
+        ("/sources", "no answer yet"),
+        ("/why", "no answer yet"),
+        ("/lvl 1", "'/lvl'"),
     ],
 )
-def test_an_error_does_not_end_a_chat(chat, line, said) -> None:
+def test_an_error_does_not_end_a_chat(chat, line, named) -> None:
     _, expected, note = chat(STORM)
     status, out, err = chat(line, STORM)
     assert (status, out) == (0, f"\n{expected}")
-    assert re.fullmatch(rf"{re.escape(note)}hierindex: {said}\n", err)
+    error = err.removeprefix(note)
+    assert error.count("\n") == 1
+    assert named in error
 
 
 def test_a_refusal_in_a_chat_has_sources_unless_nothing_is_found(chat) -> None:
@@ -1575,26 +1187,6 @@ def test_a_model_that_fails_does_not_end_a_chat(chat, monkeypatch) -> None:
     assert out.rstrip().splitlines()[-1].startswith("[2] ")
 
 
-def test_a_chat_goes_on_with_the_tree_that_is_built_meanwhile(
-    hierindex, index, folder, monkeypatch
-) -> None:
-    (new := folder / "new").mkdir()
-    (new / "heron.txt").write_text("A heron stood on the jetty until the fog came.")
-
-    def lines():
-        yield from (STORM, "/sources")
-        HierarchicalIndex.build(new, index, chunk_size=64, replace=True)
-        yield from ("Where did the heron stand?", "/sources", "/quit")
-
-    typed = lines()
-    monkeypatch.setattr("builtins.input", lambda prompt: next(typed))
-    _, out, _ = hierindex("chat", "--index", index, "--min-score", 0)
-    before, _, after = out.partition("A heron stood on the jetty")
-    assert "storm.txt" in before
-    assert "heron.txt" in after
-    assert "storm" not in after
-
-
 @pytest.mark.parametrize("stop", [EOFError, KeyboardInterrupt])
 def test_a_chat_in_a_terminal_has_a_prompt_and_is_left_politely(
     hierindex, index, terminal, monkeypatch, stop
@@ -1615,13 +1207,7 @@ def test_a_chat_in_a_terminal_has_a_prompt_and_is_left_politely(
     assert prompts == ["> ", "> "]
     greeting, *helped = out.splitlines()
     assert greeting == "Type a question, or /help for the commands."
-    assert {line.split()[0] for line in helped if line} == {
-        "/level",
-        "/sources",
-        "/why",
-        "/help",
-        "/quit",
-    }
+    assert [line.split()[0] for line in helped if line][-3:] == ["/why", "/help", "/quit"]
 
 
 def test_ctrl_c_leaves_a_chat_that_is_answering(hierindex, chat, monkeypatch) -> None:
@@ -1657,25 +1243,7 @@ def test_a_question_of_a_chat_that_is_not_utf8_is_asked(chat) -> None:
     assert "[1] " in out
 
 
-@pytest.mark.parametrize("command", ["query", "compare"])
-def test_a_dead_llm_is_one_sentence(hierindex, index, command) -> None:
-    llm = ("--llm", "m", "--llm-base-url", f"http://127.0.0.1:{closed_port()}/v1")
-    status, out, err = hierindex(command, STORM, "--index", index, *llm)
-    assert (status, out) == (2, "")
-    assert re.fullmatch(r"hierindex: LLM 'm' cannot be used: nothing answers [^\n]+\.\n", err)
-
-
-@pytest.mark.parametrize(
-    ("fault", "status"),
-    [
-        (Fault(401), 2),
-        (NO_QUOTA, 2),
-        (Fault(429, retry_after=3600), 2),
-        (Fault(500), 1),
-        (Fault(dropped=True), 1),
-    ],
-    ids=["401", "quota", "pause", "500", "dropped"],
-)
+@pytest.mark.parametrize(("fault", "status"), [(Fault(401), 2), (Fault(dropped=True), 1)])
 def test_an_llm_that_fails_in_the_middle_is_one_sentence(
     hierindex, index, small_window, monkeypatch, fault, status
 ) -> None:
@@ -1684,10 +1252,19 @@ def test_an_llm_that_fails_in_the_middle_is_one_sentence(
         found, out, err = hierindex("query", STORM, "--index", index, *ALL_CHUNKS, *llm_at(server))
         assert len(server.requests) > 1
     assert (found, out) == (status, "")
-    said = "cannot be used|is busy|failed to answer"
-    cost, err = err.split("\n", 1)
+    cost, error = err.splitlines()
     assert cost.startswith("hierindex: note: Sending at most ")
-    assert re.fullmatch(rf"hierindex: LLM 'm' ({said})[: ][^\n]+\.\n", err)
+    assert error.startswith("hierindex: LLM 'm' ")
+
+
+@pytest.mark.parametrize("command", ["build letters", "query Who?", "compare Who?"])
+def test_an_llm_that_is_down_is_one_sentence(hierindex, index, command) -> None:
+    llm = ("--llm", "m", "--llm-base-url", f"http://127.0.0.1:{closed_port()}/v1")
+    at = "W" if command.startswith("build") else index
+    status, out, err = hierindex(*command.split(), "--index", at, *llm)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("hierindex: LLM 'm' cannot be used: nothing answers ")
+    assert hierindex("info", "--index", "W")[0] == 2  # what was embedded is kept, an index is not
 
 
 @pytest.mark.parametrize("command", ["query", "compare"])

@@ -47,7 +47,8 @@ for panel, commands in COMMANDS.items():
 def program(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the versions of hierindex and what it uses.")
+        bool,
+        typer.Option("--version", help="Print the versions of hierindex and its main libraries."),
     ] = False,
 ) -> None:
     """Build trees of summaries over documents, and query them at any level."""

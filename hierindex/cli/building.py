@@ -43,7 +43,8 @@ def build(
         bool,
         typer.Option(
             "--replace",
-            help="Replace the index even if its method or models change or most documents go.",
+            help="Replace the index even if its method or models change or most of its documents "
+            "would be removed.",
         ),
     ] = False,
     engine: Annotated[

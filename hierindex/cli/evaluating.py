@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Data = Annotated[
     list[Path],
     typer.Argument(
-        metavar="DATA...",
+        metavar="DATA",
         help="Folders of documents.jsonl and questions.jsonl, BEIR folders, or JSON files of "
         "LlamaIndex's EmbeddingQAFinetuneDataset.",
     ),

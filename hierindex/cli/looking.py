@@ -93,13 +93,13 @@ def outline(
         str | None,
         typer.Option(
             metavar="QUESTION",
-            help="Question; what is similar to it is shown in more detail. By default nothing is.",
+            help="Show in more detail what is similar to this question; none by default.",
         ),
     ] = None,
     where: options.Where = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Print the nodes that summarise an index, or a part of it, best within a token budget."""
+    """Print the nodes that best summarise an index, or a part of it, within a token budget."""
     from hierindex.serve.questions.client import answer_to
     from hierindex.serve.questions.endpoints import Outline
 

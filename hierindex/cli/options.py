@@ -51,7 +51,7 @@ Index = Annotated[str, _place(_existing)]
 NewIndex = Annotated[str, _place(_folder)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
 Purge = Annotated[
-    bool, typer.Option("--purge", help="Remove earlier generations with what was changed.")
+    bool, typer.Option("--purge", help="Remove earlier generations, which hold what was changed.")
 ]
 Timings = Annotated[
     bool,
@@ -126,7 +126,7 @@ LANGUAGE_MODEL = {
     "llm_base_url": Flag(
         str,
         "URL",
-        "URL of the server, without default; HIERINDEX_LLM_API_KEY sets its key.",
+        "URL of the server; no default. Its key is read from HIERINDEX_LLM_API_KEY.",
     ),
     "llm_concurrency": Flag(int, "N", "Maximum number of concurrent requests; by default 4."),
     "llm_timeout": Flag(float, "SECONDS", "Timeout of a request in seconds; by default 120."),
@@ -185,8 +185,8 @@ SEARCH = {
     "partial_summaries": Flag(
         bool,
         "",
-        "With --where, include summaries with only some matching chunks; by default only those "
-        "with no other.",
+        "With --where: also return summaries of which only some chunks match; by default all must "
+        "match.",
         names=("--partial-summaries/--whole-summaries",),
     ),
 }

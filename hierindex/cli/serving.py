@@ -30,7 +30,7 @@ def explore(
         typer.Option(
             metavar="ADDRESS",
             help="Address to serve at; one that other machines can reach needs a token. Every user "
-            "of this machine can open the default, 127.0.0.1.",
+            "of this machine can open the default.",
         ),
     ] = "127.0.0.1",
     browser: Annotated[

@@ -101,9 +101,12 @@ def test_a_citation_of_several_sentences_has_its_number() -> None:
     assert found.splitlines()[1].startswith("[1]  level 1")
 
 
+@pytest.mark.parametrize("command", ["query", "show"])
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_no_colour_where_none_is_wanted(folder, run, terminal, monkeypatch, variables) -> None:
-    line = line_of("query", run)
+def test_no_colour_where_none_is_wanted(
+    folder, run, terminal, monkeypatch, command, variables
+) -> None:
+    line = line_of(command, run)
     terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
