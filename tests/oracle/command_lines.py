@@ -124,8 +124,10 @@ def run(arguments: Sequence[str], place: Path) -> "subprocess.CompletedProcess[s
 def command(place: Path, *arguments: str) -> dict[str, Any]:
     """Return the exit status of a command, what it printed, and the first line of an error."""
     done = run(arguments, place)
+    before, brace, rest = done.stdout.partition("{")  # nothing should be before it
     try:
-        printed = json.loads(done.stdout)
+        printed = json.loads(brace + rest)
+        printed = {"before": before.splitlines(), **printed} if before else printed
     except ValueError:
         timeless = re.sub(r"\b\d+(\.\d+)? ?(s|ms|seconds)\b|\d\d:\d\d:\d\d", "TIME", done.stdout)
         printed = [line.rstrip() for line in timeless.splitlines()]
