@@ -24,7 +24,7 @@ import hierindex
 # Shells ignore Ctrl-C for what they start in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# New objects until garbage is collected, as in the command line: a tenth of the time.
+# New objects until garbage is collected: a tenth of the time.
 gc.set_threshold(100_000)
 
 # Everybody has the same examples, every time; `make search` looks for others.

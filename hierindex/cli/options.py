@@ -1,6 +1,6 @@
 """Arguments and options of the commands, and the flags of settings, in groups.
 
-The types and help of these stand here, as `Settings` is not imported for `--help`.
+Types and help are repeated here so that `--help` need not import `Settings`.
 """
 
 from collections.abc import Callable

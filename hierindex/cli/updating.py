@@ -21,8 +21,8 @@ WRITING = (
     "llm llm_base_url llm_concurrency max_llm_tokens llm_timeout llm_deadline"
     " llm_completion_tokens llm_record strict"
 )
-PRICES = "prompt_price completion_price"
 """Settings of the commands that change an index."""
+PRICES = "prompt_price completion_price"
 STOPPED = "Stopped; the index is as the last update left it."
 DryRun = Annotated[
     bool,
@@ -165,7 +165,6 @@ def delete(
 
 
 def _print(report: "BuildReport", timings: bool, as_json: bool) -> None:
-
     print_result(report.to_json(), as_json, timed if timings else built)
 
 

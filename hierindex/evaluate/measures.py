@@ -193,13 +193,9 @@ def interval(values: Floats1d, groups: Sequence[Hashable]) -> tuple[float, float
 
 @cache
 def _rouge() -> Any:
-    """Return a scorer of rouge-score that stems each word once."""
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
-    stemmer = scorer._tokenizer._stemmer
-    stemmer.stem = cache(stemmer.stem)
-    return scorer
+    return RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
 
 
 def _words(text: str) -> list[str]:

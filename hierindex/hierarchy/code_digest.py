@@ -1,7 +1,7 @@
 """Digests of users' functions, equal in every process while code and values are equal."""
 
 import pickle
-from functools import partial
+from functools import cached_property, partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 from uuid import uuid4
@@ -35,9 +35,11 @@ def code_digest(thing: Any, inside: tuple[Any, ...] = ()) -> str:
             parts = function, owner
         case partial(func=function, args=values, keywords=named):
             parts = function, values, [*named.items()]
-        case property(fget=function) | staticmethod(__func__=function):
+        case property(fget=getter, fset=setter):
+            parts = getter, setter
+        case staticmethod(__func__=function) | classmethod(__func__=function):
             parts = (function,)
-        case classmethod(__func__=function):
+        case cached_property(func=function):
             parts = (function,)
         case type(__mro__=kinds):
             written = [each for kind in kinds for each in vars(kind).items() if _is_written(*each)]
@@ -51,7 +53,7 @@ def code_digest(thing: Any, inside: tuple[Any, ...] = ()) -> str:
 
 
 def _is_written(name: str, value: Any) -> bool:
-    """Return whether an attribute stands in the body of a class: Python adds others, some late."""
+    """Return whether the body of a class has this attribute; Python adds others."""
     if name.startswith(("__", "_abc_")):
         return isinstance(value, FunctionType)
     return not hasattr(value, "__objclass__")

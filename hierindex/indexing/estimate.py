@@ -1,7 +1,7 @@
 """Estimates of what a build, an update or a deletion would cost."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -103,19 +103,19 @@ def estimated(job: Job) -> Estimate:
         cached_summaries=grown.usage.cached_summaries,
         embedded_chunks=len(n_tokens),
         embedded_tokens=int(n_tokens.sum()),
-        documents=asdict(job.revision.changes),
-        names=job.revision.names,
-        moved=[*job.revision.moved.items()],
-        skipped=[*job.revision.skipped],
+        **_changes(job.revision),
     )
 
 
 def costs_nothing(revision: Revision, store: HierarchyStore, watch: Stopwatch) -> Estimate:
     """Return the estimate of an update that changes nothing."""
-    return replace(
-        Estimate([], 0, 0, 0, 0),
-        documents=asdict(revision.changes),
-        names=revision.names,
-        moved=[*revision.moved.items()],
-        skipped=[*revision.skipped],
-    )
+    return Estimate([], 0, 0, 0, 0, **_changes(revision))
+
+
+def _changes(revision: Revision) -> dict[str, Any]:
+    return {
+        "documents": asdict(revision.changes),
+        "names": revision.names,
+        "moved": [*revision.moved.items()],
+        "skipped": [*revision.skipped],
+    }

@@ -29,7 +29,7 @@ from hierindex.llm.failures import (
 )
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import Call, Request, Response, text_of
-from hierindex.llm.thoughts import Stream, answer_in, begins_within, with_answer
+from hierindex.llm.thoughts import THINKS, Stream, answer_in, begins_within, with_answer
 from hierindex.threads import in_daemon_thread, is_given_up, run_apart, started
 
 CONCURRENCY = 4  # requests in flight; a local server handles few at a time
@@ -46,7 +46,7 @@ R = TypeVar("R", bound=Response)
 Note = Callable[[Call], None]
 """Records a call."""
 
-# By a model's name, whether a reply began within a thought; unknown before the first.
+# By a model's name, whether a reply began within a thought; unknown before the first reply.
 _begins_within: dict[str, bool] = {}
 _asking: ContextVar["Service | None"] = ContextVar("asking", default=None)
 
@@ -87,6 +87,11 @@ class Service:
     def is_asking(self) -> bool:
         """Return whether this runs inside one of its requests: a chat may call `complete`."""
         return _asking.get() is self
+
+    @property
+    def _begins_within(self) -> bool | None:
+        """Return whether a reply is expected to go on with a thought of the chat template."""
+        return _begins_within.get(self.name, True if THINKS.search(self.name) else None)
 
     def ask(self, prompt: str, send: Callable[[], R], note: Note) -> R:
         """Return the response to a request without thoughts, with retries; record every attempt.
@@ -144,7 +149,7 @@ class Service:
             _asking.set(self)  # in the context of its thread
             return next(pieces, None)
 
-        stream = Stream(prompt, _begins_within.get(self.name, True))
+        stream = Stream(prompt, self._begins_within)
         with self._watched(request, note):
             while piece is not None:
                 yield stream.read(request.heard(piece), piece.delta or "")
@@ -163,7 +168,7 @@ class Service:
 
         begun = await self._sent(prompt, begin, note, unchecked, is_stream=True)
         request, (pieces, piece) = begun
-        stream = Stream(prompt, _begins_within.get(self.name, True))
+        stream = Stream(prompt, self._begins_within)
         with self._watched(request, note):
             while piece is not None:
                 yield stream.read(request.heard(piece), piece.delta or "")

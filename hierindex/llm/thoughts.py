@@ -14,13 +14,18 @@ UNQUOTED = re.compile(rf"(?i)(?<![`'\"\u201c])<(?P<slash>/?)(?:{NAMES})>")
 THOUGHTS = rf"(?:<({NAMES})>.*?(?:</\1>|\Z)\s*)+"
 AT_LINES = re.compile(rf"(?ims)(?:\A\s*|^){THOUGHTS}")
 AT_START = re.compile(rf"(?is)\A\s*{THOUGHTS}")
-ANALYSIS = "analysis"
 CHANNELS = re.compile(  # of gpt-oss
     r"(?s)(?=<\|(?:start|channel|end|return|call)\|>)"
     r".*?(?:<\|channel\|>\s*final[^\n]{,40}?<\|message\|>|\Z)"
-    rf"|\A{ANALYSIS}.*?assistantfinal"  # without the special tokens
+    r"|\Aanalysis.*?assistantfinal"  # without the special tokens
 )
 UNCERTAIN = re.compile(r"(?:\A\s*)?(?:<[/|\w]{,12})?\Z")  # may be the beginning of a tag
+THINKS = re.compile(r"(?i)think|reason|\br1\b|qwq|magistral")  # in the names of models
+# Of thoughts whose first tag a chat template has written.
+BEGINNINGS = (
+    "okay|ok,|alright|hmm|well,|let me|let's|let us|the user|the question|the passage|we |i |i'"
+    "|so,|so the|first,|now,|looking at|to answer|analysis|好|嗯|首先|用户|我们"
+).split("|")
 
 
 def answer_in(reply: str, prompt: str = "") -> str:
@@ -61,11 +66,13 @@ def _bare_end(reply: str, prompt: str) -> re.Match[str] | None:
 class Stream:
     """A streamed reply, of which only the answer is passed on.
 
-    If `is_held`, it may begin within a thought, and is held until it ends or a tag comes.
+    A reply that may go on with a thought of the chat template is not shown before a tag comes or
+    the reply ends: that of a model of which it is known (`begins_within`), or unknown (None), if
+    the reply begins as thoughts do, with "Okay" for example.
     """
 
     prompt: str
-    is_held: bool = False
+    begins_within: bool | None
     reply: str = ""
     answer: str = ""
     is_plain: bool = False
@@ -76,8 +83,7 @@ class Stream:
         if self.is_plain and "<" not in delta:  # a long reply is not read anew for each word
             return self._with(chunk, self.answer + delta)
         answer = UNCERTAIN.sub("", answer_in(self.reply, self.prompt))
-        may_think = self.is_held or ANALYSIS.startswith(self.reply.lstrip()[: len(ANALYSIS)])
-        if may_think and self.reply.startswith(answer):
+        if self.reply.startswith(answer) and self._may_think(answer.lstrip()[:20].lower()):
             return self._with(chunk, "")
         self.is_plain = bool(answer) and answer_in(f"{self.reply}.", self.prompt) == f"{answer}."
         return self._with(chunk, answer)
@@ -85,6 +91,11 @@ class Stream:
     def end(self, chunk: R) -> R:
         """Return the last chunk with the rest of the answer."""
         return self._with(chunk, answer_in(self.reply, self.prompt))
+
+    def _may_think(self, start: str) -> bool:
+        if self.begins_within is not None:
+            return self.begins_within or "analysis".startswith(start[:8])
+        return any(start.startswith(each) or each.startswith(start) for each in BEGINNINGS)
 
     def _with(self, chunk: R, answer: str) -> R:
         said = self.answer

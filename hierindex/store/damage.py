@@ -26,8 +26,8 @@ class DamagedError(HierindexError):
         self.reason = RUST.sub("", (str(error).splitlines() or [""])[0])
         what = f"the file {self.file} is missing" if self.file else f"LanceDB says {self.reason!r}"
         super().__init__(
-            f"The index is damaged: {what}. `hierindex verify` says what else is; restore its "
-            "folder, or delete the folder nodes.lance in it and build it again."
+            f"The index is damaged: {what}. Run `hierindex verify`; it lists all damage and what "
+            "repairs it."
         )
 
 

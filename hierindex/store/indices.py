@@ -1,6 +1,7 @@
 """The indices of a table, each created once it pays off, and table maintenance."""
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ async def _make_missing(table: "AsyncTable") -> None:
 
 def _made_for(name: str) -> int:
     """Return the number of rows that a vector index was created for, from its name."""
-    return int(name.rpartition("_")[2])
+    n_rows = name.rpartition("_")[2]
+    return int(n_rows) if n_rows.isdecimal() else sys.maxsize  # not ours, never replaced
 
 
 def _wanted() -> dict[str, tuple[int, Any]]:

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,7 +166,7 @@ def _mend_indices(store: HierarchyStore) -> None:
 
 def _left(outcome: Verification, store: HierarchyStore, *, repair: bool) -> Iterator[str]:
     """Yield what to do about the problems that are left."""
-    uri, table = store.uri, f"{store.table_name}.lance"
+    uri, table = quote(str(store.uri)), f"{store.table_name}.lance"
     mendable = [name for name in outcome.failed if name in MENDABLE and not repair]
     if mendable:
         names = ", ".join(mendable)

@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from uuid import uuid4
 
 import pytest
 from clients import llm_of
@@ -127,8 +128,12 @@ REPLIES = st.lists(
 @example(f"Okay.</think>{SAID}", set(range(200)))
 @settings(max_examples=60, deadline=None)
 def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
+    """The first of a model, unless a template has begun a thought that begins as none does."""
+    if "</" in reply and not re.match(r"\s*(<\w+>|<\||analysisThe|Okay)", reply):
+        reply = f"Okay, {reply}"
     with serve(lambda prompt: reply, cut=lambda text: pieces_of(text, cuts)) as server:
-        first, then = served(llm_of(server)), served(llm_of(server))
+        names = uuid4().hex, uuid4().hex  # of which nothing is known
+        first, then = (served(llm_of(server, model=name)) for name in names)
         chunks = text_or_error(lambda: list(first.stream_complete("Hello?")))
         whole = text_or_error(lambda: then.complete("Hello?"))
         later = text_or_error(lambda: list(then.stream_complete("Hello?")))
@@ -141,16 +146,29 @@ def test_a_stream_in_any_pieces_says_what_the_whole_reply_does(reply, cuts):
             assert all(whole.text.startswith(chunk.text) for chunk in each)
 
 
-def test_an_answer_is_streamed_once_the_model_is_known_to_begin_with_it(index):
+@pytest.mark.parametrize(
+    ("model", "reply", "begins"),
+    [
+        ("writer", SAID, "The lantern"),
+        ("writer of <think>", f"<think>Is it [1]?</think>{SAID}", "The lantern"),
+        ("writer of plans", f"Okay, so the lantern. {SAID}", ""),
+        ("writer-R1-7b", SAID, ""),
+    ],
+)
+def test_a_first_reply_is_shown_as_it_is_written_unless_it_may_be_a_thought(
+    index, model, reply, begins
+):
     shown = []
-    with serve(lambda prompt: SAID, cut=list) as server:
-        for _ in range(2):
-            shown.append([])
-            llm = llm_of(server, model="never asked before")
-            index.ask(QUESTION, llm=llm, top_k=2, show=shown[-1].append)
-    first, then = (len([*filter(None, pieces)]) for pieces in shown)
-    assert first == 1
-    assert then > 10
+    with serve(lambda prompt: reply, cut=list) as server:
+        llm = llm_of(server, model=model)
+        answer = index.ask(QUESTION, llm=llm, top_k=2, show=shown.append).answer
+        assert "".join(shown) == answer
+        n_pieces = len([*filter(None, shown)])
+        assert (n_pieces > 10) == bool(begins)
+        assert answer.startswith(begins)
+        llm, shown = llm_of(server, model=model), []
+        index.ask(QUESTION, llm=llm, top_k=2, show=shown.append)
+        assert len([*filter(None, shown)]) > 10
 
 
 def test_a_model_that_once_began_within_a_thought_is_held_from_then_on(index):
@@ -163,11 +181,11 @@ def test_a_model_that_once_began_within_a_thought_is_held_from_then_on(index):
 
 
 def text_or_error(ask):
-    """What is answered, or the message of the error."""
+    """What is answered, or the message of the error after the model's name."""
     try:
         return ask()
     except RequestError as error:
-        return str(error)
+        return str(error).partition("failed")[2]
 
 
 TELLING = [  # that speak of the tags
