@@ -69,7 +69,7 @@ Where = Annotated[
 
 
 class Flag(NamedTuple):
-    """The flag of a setting."""
+    """The flag of a setting; numbers are read by `Settings`, which says what was given."""
 
     kind: Any
     value: str  # as the help page names it
@@ -85,10 +85,10 @@ TREE = {
         "(clusters of all chunks) or document (all chunks of each document).",
     ),
     "chunk_size": Flag(
-        int, "N", "Maximum tokens of a chunk; by default what the embedding model reads."
+        str, "N", "Maximum tokens of a chunk; by default what the embedding model reads."
     ),
-    "max_levels": Flag(int, "N", "Maximum levels above the chunks; no limit by default."),
-    "seed": Flag(int, "N", "Random seed; by default 0."),
+    "max_levels": Flag(str, "N", "Maximum levels above the chunks; no limit by default."),
+    "seed": Flag(str, "N", "Random seed; by default 0."),
     "embed_model": Flag(
         str,
         "MODEL",
@@ -113,7 +113,7 @@ SUMMARIES = {
         str, "NAME", "How similarity to the sources is measured: embedding (the default) or none."
     ),
     "min_grounding": Flag(
-        float,
+        str,
         "SHARE",
         "Minimum share of sentences that are similar to the sources, 0 to 1; none by default.",
     ),
@@ -128,22 +128,22 @@ LANGUAGE_MODEL = {
         "URL",
         "URL of the server; no default. Its key is read from HIERINDEX_LLM_API_KEY.",
     ),
-    "llm_concurrency": Flag(int, "N", "Maximum number of concurrent requests; by default 4."),
-    "llm_timeout": Flag(float, "SECONDS", "Timeout of a request in seconds; by default 120."),
-    "llm_deadline": Flag(float, "SECONDS", "Time limit of the build in seconds; none by default."),
+    "llm_concurrency": Flag(str, "N", "Maximum number of concurrent requests; by default 4."),
+    "llm_timeout": Flag(str, "SECONDS", "Timeout of a request in seconds; by default 120."),
+    "llm_deadline": Flag(str, "SECONDS", "Time limit of the build in seconds; none by default."),
     "llm_completion_tokens": Flag(
-        int,
+        str,
         "N",
         "Maximum tokens of a summary or an answer, reasoning included; by default what a summary "
         "needs, and the server's limit for answers.",
     ),
-    "max_llm_tokens": Flag(int, "N", "Token limit of the build; none by default."),
+    "max_llm_tokens": Flag(str, "N", "Token limit of the build; none by default."),
     "llm_record": Flag(str, "FILE", "File to append prompts and answers to; none by default."),
     "prompt_price": Flag(
-        float, "PRICE", "Price of a million prompt tokens, for --dry-run; none by default."
+        str, "PRICE", "Price of a million prompt tokens, for --dry-run; none by default."
     ),
     "completion_price": Flag(
-        float, "PRICE", "Price of a million completion tokens, for --dry-run; none by default."
+        str, "PRICE", "Price of a million completion tokens, for --dry-run; none by default."
     ),
 }
 SEARCH = {
@@ -167,15 +167,15 @@ SEARCH = {
         "dense (embeddings), text (BM25), hybrid (both) or context (both, and the neighbours in "
         "reading order; the default of mode auto, the others' is dense).",
     ),
-    "top_k": Flag(int, "N", "Maximum number of nodes; by default 10, of an outline no limit."),
-    "token_budget": Flag(int, "N", "Maximum tokens of all nodes together; by default 2000."),
+    "top_k": Flag(str, "N", "Maximum number of nodes; by default 10, of an outline no limit."),
+    "token_budget": Flag(str, "N", "Maximum tokens of all nodes together; by default 2000."),
     "rerank": Flag(
         str,
         "MODEL",
         "Cross-encoder that reranks chunks, by name or folder; none by default.",
     ),
-    "beam": Flag(int, "N", "In mode traversal: nodes kept at each step; by default as --top-k."),
-    "n_documents": Flag(int, "N", "In mode document: number of documents; by default 3."),
+    "beam": Flag(str, "N", "In mode traversal: nodes kept at each step; by default as --top-k."),
+    "n_documents": Flag(str, "N", "In mode document: number of documents; by default 3."),
     "whole_documents": Flag(
         bool,
         "",
@@ -197,7 +197,7 @@ ANSWER = {
         "extractive (the default), or a mode of LlamaIndex (by default tree_summarize with --llm).",
     ),
     "min_score": Flag(
-        float,
+        str,
         "SCORE",
         "Minimum score of an extractive answer, 0 (never refuse) to 1; by default 0.4.",
     ),

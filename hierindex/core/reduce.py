@@ -136,9 +136,9 @@ def nearest_rows(X: Floats2d, n_neighbors: int) -> tuple[Ints1d, Floats2d]:
 
 @cache
 def _umap_class() -> Any:
-    """Import UMAP with on-disk caching of the functions that it compiles in each process (19 s).
+    """Import UMAP, and cache on disk three functions that it compiles in each process (19 s).
 
-    The third, which takes 3 s, has no public name.
+    One of them, which takes 3 s, is private.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about optional dependencies

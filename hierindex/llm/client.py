@@ -65,7 +65,7 @@ def load_llm(
 def make_client(llm: LLM, how: Literal["_get_client", "_get_aclient"]) -> None:
     """Create the HTTP client that OpenAI's models create lazily, so that copies share it.
 
-    If it cannot be created, the first request reports why. Nothing public creates it.
+    If it cannot be created, the first request reports why. It has no public way.
     """
     if getattr(llm, "reuse_client", False) and hasattr(llm, how):
         with suppress(*service_errors()):

@@ -127,7 +127,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         return response
 
     def _offered(self, query: QueryBundle, response: RESPONSE_TYPE) -> Iterator[str]:
-        """Yield which other documents may answer if nothing of those that are named is cited."""
+        """Yield a line on other documents if the answer cites none that the question names."""
         cites = (response.metadata or {}).get(CITATIONS)
         if cites == [] and isinstance(self.retriever, HierarchyRetriever):
             found = self.with_retriever(self.retriever.others()).retrieve(query)

@@ -73,7 +73,7 @@ class Rows:
         self._readable.checked += 1
         node_of(row)
         if wrong := wrong_columns(row):
-            what = f"{', '.join(wrong)} do not follow from its other columns"
+            what = f"{', '.join(wrong)} differ from what its other columns give"
             self._derived.add(row["id"], what)
         self._derived.checked += 1
         if row["record"]:
@@ -94,7 +94,7 @@ class Rows:
         wrong = {
             "it has no vector": ~there,
             "its vector is not finite": ~np.isfinite(length),
-            "its vector is no unit vector": must_be_unit & (np.abs(length - 1) > TOLERANCE),
+            "its vector's length is not 1": must_be_unit & (np.abs(length - 1) > TOLERANCE),
         }
         self._vectors.add_nodes(lambda i: str(batch["id"][i]), wrong)
 
