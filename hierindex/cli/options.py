@@ -15,7 +15,7 @@ from hierindex.cli.output import print_note
 if TYPE_CHECKING:
     from hierindex.store.connection import Connection
 
-Command = Callable[..., None]
+Function = Callable[..., None]
 
 
 def _folder(index: str) -> str:
@@ -212,7 +212,7 @@ GROUPS = {
 """The flags of all fields of `Settings`."""
 
 
-def with_settings(names: str) -> Callable[[Command], Command]:
+def with_settings(names: str) -> Callable[[Function], Function]:
     """Give a command a flag for each named field of `Settings`.
 
     The flags take the place of the command's parameter `settings`, which gets the settings as
@@ -225,7 +225,7 @@ def with_settings(names: str) -> Callable[[Command], Command]:
         if name in names.split()
     ]
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Function) -> Function:
         @wraps(command, assigned=("__name__", "__doc__"))
         def run(**arguments: Any) -> None:
             from hierindex.settings import flag_of, load_settings, misnamed_variables

@@ -128,18 +128,15 @@ class ReadingOrderEngine(RetrieverQueryEngine):
 
     def _offered(self, query: QueryBundle, response: RESPONSE_TYPE) -> Iterator[str]:
         """Yield a line on other documents if the answer cites none that the question names."""
-        cites = (response.metadata or {}).get(CITATIONS)
-        if cites == [] and isinstance(self.retriever, HierarchyRetriever):
-            found = self.with_retriever(self.retriever.others()).retrieve(query)
+        if (response.metadata or {}).get(CITATIONS) == []:
+            found = self._found_in_others(query)
             of = (NodeRecord.from_metadata(each.metadata).documents for each in found)
             if documents := [*dict.fromkeys(chain.from_iterable(of))]:
                 yield f"\n\nOther documents that may answer: {', '.join(documents[:OFFERED])}."
 
     def _of_others(self, query: QueryBundle) -> Response | None:
         """Answer from other documents than the question names, if it does, and say so."""
-        if not isinstance(self.retriever, HierarchyRetriever):
-            return None
-        nodes = self.with_retriever(self.retriever.others()).retrieve(query)
+        nodes = self._found_in_others(query)
         response = super().synthesize(query, self._read(nodes)[1])
         if not isinstance(response, Response) or (response.metadata or {}).get(REFUSED, True):
             return None
@@ -147,6 +144,11 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         response.response = f"{said}; other documents have:\n\n{response.response}"
         response.source_nodes = nodes
         return response
+
+    def _found_in_others(self, query: QueryBundle) -> list[NodeWithScore]:
+        if not isinstance(self.retriever, HierarchyRetriever):
+            return []
+        return self.with_retriever(self.retriever.others()).retrieve(query)
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         asked: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
