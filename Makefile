@@ -124,7 +124,7 @@ $(READY): pyproject.toml $(wildcard constraints.txt)
 	@echo "Installing hierindex and what it needs into .venv: 2.4 GB, which takes about a minute."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --upgrade 'pip>=25.1'
-	$(INSTALL) -e '.[llm,evaluate,serve,plot]'
+	$(INSTALL) -e '.[llm,serve,plot]'
 	touch $@
 
 $(TESTABLE): $(READY)

@@ -882,7 +882,7 @@ def test_key_is_in_no_message_and_no_file(hierindex, folder, monkeypatch, tmp_pa
 
 def test_help_describes_evaluation_data(hierindex) -> None:
     _, out, _ = hierindex("evaluate", "--help")
-    for name in ("doc_id", "qid", "question", "start", "end", "evidence", "gold_titles", "answer"):
+    for name in ("doc_id", "qid", "question", "start", "end", "evidence", "gold_titles"):
         assert re.search(rf"\b{name}\b", out)
         assert re.search(rf"\b{name}\b", read_dataset.__doc__)
 

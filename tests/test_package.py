@@ -31,7 +31,6 @@ HierarchicalIndex.open(1)
 # What needs each extra.
 USES = {
     "bert": "hierindex.BertExtractor('bert-base-uncased').extract([], None)",
-    "evaluate": "from hierindex.evaluate import evaluate; evaluate('nowhere')",
     "langchain": "hierindex.to_langchain_documents(index)",
     "llm": "from hierindex.llm.client import load_llm; load_llm('m', 'http://127.0.0.1:9/v1')",
     "office": "hierindex.read_documents('letter.msg')",

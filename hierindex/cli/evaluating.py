@@ -17,8 +17,7 @@ Data = Annotated[
     list[Path],
     typer.Argument(
         metavar="DATA",
-        help="Folders of documents.jsonl and questions.jsonl, BEIR folders, or JSON files of "
-        "LlamaIndex's EmbeddingQAFinetuneDataset.",
+        help="Folders with documents.jsonl and questions.jsonl.",
     ),
 ]
 
@@ -64,8 +63,9 @@ def evaluate(
 
     documents.jsonl has a JSON object with doc_id and text on each line,
     questions.jsonl one with qid, doc_id, question and gold: start and end
-    (characters of the text), evidence (a list of texts), gold_titles (a list
-    of doc_ids) or answer. See hierindex.evaluate.read_dataset for all fields.
+    (characters of the text), evidence (passages of the text, word for word)
+    or gold_titles (ids of whole documents). A question with evidence is asked
+    of its own document, others of all, or of the one that within names.
     """
     if not all(budget.strip().isdecimal() for budget in budgets.split(",")):
         raise InputError(f"--budgets takes numbers such as 500,2000, got {budgets!r}.")

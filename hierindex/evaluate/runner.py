@@ -4,12 +4,11 @@ import json
 import math
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from hashlib import sha256
-from importlib.util import find_spec
-from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 
@@ -24,15 +23,7 @@ from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import fingerprint
 from hierindex.errors import InputError
 from hierindex.evaluate.datasets import Dataset, Question, read_dataset
-from hierindex.evaluate.measures import (
-    Gold,
-    Measure,
-    Passage,
-    count_tokens,
-    fill,
-    interval,
-    ranked,
-)
+from hierindex.evaluate.measures import Measure, Passage, count_tokens, fill, held, interval, ranked
 from hierindex.evaluate.report import Report, Row
 from hierindex.evaluate.ways import Asked, Way, of_levels, ways_of
 from hierindex.hierarchy.transforms import SemanticHierarchy
@@ -44,12 +35,12 @@ from hierindex.store.vector_store import HierarchyStore
 BUDGETS = (500, 2_000)  # tokens; the second holds most of a short document
 AGAINST = "dense"
 TOP_K = 10  # results of a ranking
-MOST = 100  # nodes, asked for where ten have fewer than ten documents
 SPARE = 1.5  # nodes to fill a budget with, as some may not fit
-NEEDED = ("ir_measures", "rouge_score")
 
 Figures = dict[Measure, dict[int, float]]
 """Figures of one way, by measure and by number of the question."""
+Measures = Callable[[Question, Sequence[Passage], int | None], dict[Measure, float]]
+"""Figures of passages that fill a budget, or of a ranking, where the budget is None."""
 
 
 def evaluate(
@@ -62,6 +53,7 @@ def evaluate(
     index: str | Path | None = None,
     embed_model: BaseEmbedding | None = None,
     chunk_size: int | None = None,
+    measures: Measures | None = None,
     progress: Progress = silent,
 ) -> Report:
     """Compare ways to retrieve on the same questions, chunks, vectors and token budgets.
@@ -87,6 +79,10 @@ def evaluate(
         The bundled model by default.
     chunk_size : int, optional
         Maximum tokens of a chunk, by default those of `HierarchicalIndex.build`.
+    measures : callable, optional
+        Further measures: a function of a question, the passages that fill a token budget, and the
+        budget, which returns values by name and budget. It also gets each ranking of ten
+        passages, with None for the budget. With it, questions without gold are asked, too.
     progress : Progress
 
     Returns
@@ -96,20 +92,17 @@ def evaluate(
     Raises
     ------
     InputError
-        If data are missing, incomplete or of the same name, a way does not exist, a number is out
-        of range, or the extra `evaluate` is not installed.
+        If data are missing, incomplete, without gold or of the same name, a way does not exist, or
+        a number is out of range.
     """
     started = time.perf_counter()
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        install = "`pip install 'hierindex[evaluate]'`"
-        raise InputError(f"Evaluation needs {install}; {missing[0]} is missing.")
     chosen = ways_of(ways)
     against = against or (AGAINST if AGAINST in chosen else next(iter(chosen)))
     require(against in chosen, "against", f"one of {', '.join(chosen)}", against)
     counts = bool(budgets) and all(is_whole(budget, 1) for budget in budgets)
     require(counts, "budgets", "integers of at least 1", [*budgets])
     require(limit is None or is_whole(limit, 1), "limit", "an integer of at least 1", limit)
-    datasets = _read([data] if isinstance(data, str | Path | Dataset) else data)
+    datasets = _read([data] if isinstance(data, str | Path | Dataset) else data, measures)
     model = embed_model or load_embed_model()
     rows, notes = list[Row](), list[str]()
     with tempfile.TemporaryDirectory() if index is None else nullcontext(index) as folder:
@@ -117,20 +110,26 @@ def evaluate(
             tree = _index_of(dataset, Path(folder), model, chunk_size, progress)
             every = chosen if ways is not None else chosen | of_levels(tree)
             questions = spread(dataset.questions, limit)
-            figures = _figures(dataset, questions, tree, every, sorted({*budgets}), notes, progress)
+            figures = _figures(
+                dataset, questions, tree, every, sorted({*budgets}), measures, notes, progress
+            )
             rows += _rows(dataset.name, questions, figures, against)
     return Report(against, rows, notes, seconds=round(time.perf_counter() - started, 3))
 
 
-def _read(data: Sequence[str | Path | Dataset]) -> list[Dataset]:
-    """Return data sets, whose names must differ, because figures are reported by name."""
+def _read(data: Sequence[str | Path | Dataset], measures: Measures | None) -> list[Dataset]:
+    """Return data sets of different names, by which figures are reported, with their gold."""
     require(len(data) > 0, "data", "one data set or more", data)
     datasets = [d if isinstance(d, Dataset) else read_dataset(d) for d in data]
-    for (a, given), (b, other) in combinations(zip(datasets, data, strict=True), 2):
-        if a.name == b.name:
-            two = ["a Dataset" if isinstance(d, Dataset) else d for d in (given, other)]
-            told = f"{two[0]} and {two[1]} are both named {a.name!r}"
-            raise InputError(f"Data sets need different names; {told}.")
+    ((name, n), *_) = Counter(dataset.name for dataset in datasets).most_common(1)
+    if n > 1:
+        raise InputError(f"Data sets need different names; {n} are named {name!r}.")
+    if measures is None:
+        gold = ([q for q in d.questions if q.spans or q.documents] for d in datasets)
+        datasets = [replace(d, questions=qs) for d, qs in zip(datasets, gold, strict=True)]
+    for dataset in datasets:
+        if not dataset.questions:
+            raise InputError(f"{dataset.name} has no question with gold.")
     return datasets
 
 
@@ -175,45 +174,36 @@ def _figures(
     index: HierarchicalIndex,
     ways: Mapping[str, Way],
     budgets: Sequence[int],
+    measures: Measures | None,
     notes: list[str],
     progress: Progress,
 ) -> dict[str, Figures]:
     """Return the figures of each way but those that a note says were left out."""
     figures: dict[str, Figures] = {way: defaultdict(dict) for way in ways}
-    texts = dataset.texts
+    further, texts = measures or (lambda *_: {}), dataset.texts
     chunks = index.store.get_nodes(filters=MetadataFilters(filters=[cuts([0])]))
     mean = fmean(count_tokens(Passage.of(chunk).text) for chunk in chunks)
     for number, question in enumerate(questions):
         vector = index.embed_model.get_query_embedding(question.text)
         asked = Asked(question, index, QueryBundle(question.text, embedding=vector))
-        gold, rankings = Gold(question, texts), dict[str, list[Passage]]()
         for way in list(figures):
+            found = dict[Measure, float]()
             try:
-                if question.spans or question.documents:
-                    rankings[way] = _ranking(ways[way], asked)
                 for budget in budgets:
                     enough = max(TOP_K, math.ceil(SPARE * budget / mean))
                     kept = fill(map(Passage.of, ways[way](asked, enough, budget)), budget)
-                    for measure, value in gold.held(kept, budget).items():
-                        figures[way][measure][number] = value
+                    found |= held(question, texts, kept, budget) | further(question, kept, budget)
+                if question.spans or question.documents:
+                    ranking = [Passage.of(node) for node in ways[way](asked, TOP_K, None)[:TOP_K]]
+                    found |= ranked(question, ranking) | further(question, ranking, None)
             except InputError as error:
                 del figures[way]
-                rankings.pop(way, None)
                 notes.append(f"{dataset.name}: {way} was left out. {error}")
-        for way, values in ranked(question, rankings).items():
-            for measure, value in values.items():
+                continue
+            for measure, value in found.items():
                 figures[way][measure][number] = value
         progress(f"{dataset.name}: questions", number + 1, len(questions))
     return figures
-
-
-def _ranking(way: Way, asked: Asked) -> list[Passage]:
-    """Return ten passages and, where gold is documents, more if those are of fewer than ten."""
-    passages = [Passage.of(node) for node in way(asked, TOP_K, None)[:TOP_K]]
-    documents = {span.document for passage in passages for span in passage.spans}
-    if asked.question.documents and len(documents) < TOP_K:
-        passages += map(Passage.of, way(asked, MOST, None)[:MOST])
-    return passages
 
 
 def _rows(

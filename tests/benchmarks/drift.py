@@ -11,7 +11,7 @@ written so far, those that building anew after each edit would have written, and
 folder relative to the fresh one.
 
 Usage: python tests/benchmarks/drift.py DATA METHOD [N_EDITS] [SEED]
-DATA is a folder for `hierindex evaluate`, METHOD is semantic, raptor or document.
+DATA is an evaluation set, METHOD is semantic, raptor or document.
 """
 
 import random
@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from llama_index.core.schema import Document
+from measures import read_labelled
 from sklearn.metrics import adjusted_rand_score
 from update import METHODS, Counting
 
@@ -33,8 +34,8 @@ from hierindex import (
 )
 from hierindex.cache.file import cache_file
 from hierindex.embed.load import load_embed_model
-from hierindex.evaluate import Dataset, Question, read_dataset
-from hierindex.evaluate.measures import Gold, Passage, fill, interval
+from hierindex.evaluate import Dataset, Question
+from hierindex.evaluate.measures import Passage, fill, held, interval
 
 WAYS = {"default": {}, "collapsed": {"mode": "collapsed"}, "traversal": {"mode": "traversal"}}
 BUDGET = 2_000  # tokens
@@ -104,10 +105,12 @@ class Life:
         return kept[::step]
 
 
-def found(index: HierarchicalIndex, question: Question, gold: Gold, options: dict) -> float:
+def found(
+    index: HierarchicalIndex, question: Question, texts: dict[str, str], options: dict
+) -> float:
     retriever = index.as_retriever(top_k=40, token_budget=BUDGET, **options)
     passages = fill((Passage.of(each.node) for each in retriever.retrieve(question.text)), BUDGET)
-    return gold.held(passages, BUDGET)["coverage", BUDGET]
+    return held(question, texts, passages, BUDGET)["coverage", BUDGET]
 
 
 def labels(index: HierarchicalIndex) -> dict[str, str]:
@@ -130,7 +133,7 @@ def size(folder: Path) -> int:
 
 
 def main(data: str, method: str, n_edits: int = 200, seed: int = 0) -> None:
-    dataset, model = read_dataset(data), load_embed_model()
+    dataset, model = read_labelled(data), load_embed_model()
     life, living = Life(dataset, seed), Counting()
     n_anew, index = 0, None
     with TemporaryDirectory() as folder:
@@ -173,9 +176,8 @@ def report(
     questions = life.questions(dataset.questions)
     figures = defaultdict[str, list[tuple[float, float]]](list)
     for question in questions:
-        gold = Gold(question, life.texts)
         for way, options in WAYS.items():
-            pair = [found(index, question, gold, options) for index in (fresh, living)]
+            pair = [found(index, question, life.texts, options) for index in (fresh, living)]
             figures[way].append((pair[0], pair[1]))
     for way, pairs in figures.items():
         values = np.array(pairs)

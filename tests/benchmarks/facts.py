@@ -32,11 +32,11 @@ import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilters
+from measures import LabelledQuestion, read_labelled
 
 from hierindex import HierarchicalIndex, load_embed_model
 from hierindex.core.ranking import blended, shared_words
 from hierindex.embed.embedder import Embedder
-from hierindex.evaluate import Question, read_dataset
 from hierindex.evaluate.measures import interval
 from hierindex.retrieve.question import of_documents
 from hierindex.store.vector_store import HierarchyStore
@@ -76,7 +76,7 @@ def short(answers: list[str]) -> tuple[str, ...]:
     return tuple(a for a, w in zip(answers, words, strict=True) if len(w.split()) <= LONGEST)
 
 
-def drawn(questions: list[Question]) -> list[Question]:
+def drawn(questions: list[LabelledQuestion]) -> list[LabelledQuestion]:
     """At most 200 questions, one of each document in turn."""
     groups, rng = defaultdict(list), np.random.default_rng(SEED)
     for question in questions:
@@ -85,18 +85,20 @@ def drawn(questions: list[Question]) -> list[Question]:
     return [q for _, q in sorted(turns, key=lambda pair: pair[0])[:MOST]]
 
 
-def questions_of(name: str, data: Path) -> list[Question]:
+def questions_of(name: str, data: Path) -> list[LabelledQuestion]:
     """The questions of a set with short gold strings, and how many there are, printed."""
     if name in WRITTEN:
         rows = [row for row in read(QUESTIONS) if row["set"] == name]
         return [
-            Question(row["qid"], row["question"], row["file"], answers=tuple(row["answers"]))
+            LabelledQuestion(
+                row["qid"], row["question"], row["file"], answers=tuple(row["answers"])
+            )
             for row in rows
         ]
     gold = {row["qid"]: row for row in read(data / name / "questions.jsonl")}
     usable = [
         replace(q, answers=short(gold[q.id].get("answers") or [gold[q.id]["answer"]]))
-        for q in read_dataset(data / name).questions
+        for q in read_labelled(data / name).questions
     ]
     facts = [q for q in usable if q.answers]
     kept = drawn(facts)
@@ -110,19 +112,19 @@ def index_of(name: str, data: Path, corpora: Path, folder: Path) -> Hierarchical
     """The index of a set, built if it is not found."""
     model, sources = load_embed_model(), corpora / name
     if not HierarchyStore(folder / name).snapshot().exists:
-        documents = [str(sources)] if name in WRITTEN else read_dataset(data / name).documents
+        documents = [str(sources)] if name in WRITTEN else read_labelled(data / name).documents
         HierarchicalIndex.build(list(documents), folder / name)
     return HierarchicalIndex.open(folder / name, model)
 
 
-def within(question: Question) -> dict:
+def within(question: LabelledQuestion) -> dict:
     """The options that search only the document that a question is asked of."""
     if question.within is None:
         return {}
     return {"filters": MetadataFilters(filters=[of_documents([question.within])])}
 
 
-def passages(index: HierarchicalIndex, question: Question) -> dict[str, str]:
+def passages(index: HierarchicalIndex, question: LabelledQuestion) -> dict[str, str]:
     """The five best passages by id, the best first."""
     retriever = index.as_retriever(level=0, by="hybrid", top_k=N_PASSAGES, **within(question))
     found = retriever.retrieve(question.text)
@@ -155,7 +157,7 @@ def best_sentence(question: str, texts: list[str], model: BaseEmbedding) -> str:
     return pool[int(scores.argmax())]
 
 
-def said(index: HierarchicalIndex, question: Question, five: dict[str, str]) -> dict:
+def said(index: HierarchicalIndex, question: LabelledQuestion, five: dict[str, str]) -> dict:
     """What each way says, whether `ask` refuses, and its processor time."""
     embedder, options = Embedder(index.embed_model), within(question)
     start = time.process_time()
@@ -183,7 +185,7 @@ def said(index: HierarchicalIndex, question: Question, five: dict[str, str]) -> 
     }
 
 
-def measured(name: str, index: HierarchicalIndex, questions: list[Question]) -> str:
+def measured(name: str, index: HierarchicalIndex, questions: list[LabelledQuestion]) -> str:
     """A row of the table; the denominator is written if it is not known."""
     known = json.loads(DENOMINATOR.read_text()) if DENOMINATOR.exists() else {}
     five = {q.id: passages(index, q) for q in questions}

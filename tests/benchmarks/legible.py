@@ -19,9 +19,10 @@ from collections import Counter
 from pathlib import Path
 
 from facts import SETS, WRITTEN, index_of, questions_of, within
+from measures import read_labelled
 
 from hierindex import HierarchicalIndex
-from hierindex.evaluate import Question, read_dataset
+from hierindex.evaluate import Question
 from hierindex.read.documents import read_documents
 from hierindex.respond.legible import END
 from hierindex.summarize.markup_blocks import is_code
@@ -42,7 +43,7 @@ def documents_of(name: str, data: Path, corpora: Path) -> dict[str, str]:
     documents = (
         read_documents(corpora / name)[0]
         if name in WRITTEN
-        else read_dataset(data / name).documents
+        else read_labelled(data / name).documents
     )
     return {document.doc_id: document.text for document in documents}
 

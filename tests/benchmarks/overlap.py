@@ -1,7 +1,7 @@
 """What the overlap of clusters is worth in `raptor` trees, by `min_weight`.
 
 All documents of the data sets are one collection, of which a tree is built for each weight and
-seed. Each tree is asked in three ways. Prints for each way the tables of `hierindex evaluate`, with
+seed. Each tree is asked in three ways. Prints for each way the tables of `ways.py`, with
 paired differences to the first tree, and then the nodes of each level.
 
 Usage: python tests/benchmarks/overlap.py INDEX_FOLDER DATA...   (trees are kept in INDEX_FOLDER)
@@ -13,10 +13,11 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
+from measures import further, read_labelled
 from ways import Trees
 
 from hierindex import Mixture, RaptorHierarchy, load_embed_model
-from hierindex.evaluate import Dataset, evaluate, read_dataset
+from hierindex.evaluate import Dataset, evaluate
 from hierindex.evaluate.runner import spread
 
 WEIGHTS, SEEDS = (0.1, 0.25), (0, 1, 2)
@@ -36,7 +37,7 @@ def joined(datasets: list[Dataset]) -> Dataset:
 
 
 def main(folder: Path, data: list[str]) -> None:
-    together = joined([read_dataset(each) for each in data])
+    together = joined([read_labelled(each) for each in data])
     hierarchies = {
         f"{weight}, seed {seed}": partial(
             RaptorHierarchy, mixture=Mixture(min_weight=weight), seed=seed
@@ -46,7 +47,8 @@ def main(folder: Path, data: list[str]) -> None:
     trees, model = Trees(together, hierarchies), load_embed_model()
     for way, options in WAYS.items():
         ways = {tree: trees.way(tree, **options) for tree in hierarchies}
-        print(f"\n{way}\n\n{evaluate(together, ways=ways, index=folder, embed_model=model)}")
+        report = evaluate(together, ways=ways, index=folder, embed_model=model, measures=further)
+        print(f"\n{way}\n\n{report}")
     for tree, index in trees.opened.items():
         levels = index.info()["levels"]
         print(tree, *(f"{level['nodes']:,}" for level in levels), sep="\t")

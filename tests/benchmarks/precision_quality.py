@@ -1,6 +1,6 @@
 """What bfloat16 changes in quality: what is found on sets of questions, and how rows cluster.
 
-Found: for each set and way, the means of all measures of `evaluate` in each precision, in points
+Found: for each set and way, the means of all measures of `ways.py` in each precision, in points
 (hundredths of a measure's range), their difference, the largest difference of one measure, and the
 points that one question counts for. Chunks are the same, trees may differ. Clusters: squad's
 paragraphs by article and chunks of books by book, shuffled. A mixture depends on every bit of its
@@ -20,6 +20,7 @@ from statistics import fmean
 import numpy as np
 from clustering_quality import CHUNK_TOKENS, N_BOOK_CHUNKS, documents_of
 from llama_index.core import Document
+from measures import further, read_labelled
 from sklearn.metrics import silhouette_score, v_measure_score
 from ways import outlined
 
@@ -46,8 +47,9 @@ def found(data: Path, folder: Path) -> None:
     for each in sorted(path.parent for path in data.glob("*/questions.jsonl")):
         float32, bfloat16 = (
             evaluate(
-                each,
+                read_labelled(each),
                 ways=WAYS,
+                measures=further,
                 index=folder / precision,
                 embed_model=load_embed_model(precision=precision),
             ).rows

@@ -26,10 +26,11 @@ import numpy as np
 from facts import index_of, read, says, short, within
 from llama_index.core.schema import MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilters
+from measures import LabelledQuestion as Question
+from measures import read_labelled
 from sklearn.metrics import roc_auc_score
 
 from hierindex import HierarchicalIndex
-from hierindex.evaluate import Question, read_dataset
 from hierindex.evaluate.measures import Passage
 from hierindex.record import NodeRecord
 from hierindex.retrieve.question import cuts, of_documents
@@ -111,7 +112,7 @@ def gold_of(name: str, data: Path) -> list[Question]:
     """Questions with short gold strings, or about a part of a meeting, in random order."""
     gold = {row["qid"]: row for row in read(data / name / "questions.jsonl")}
     kept = []
-    for q in read_dataset(data / name).questions:
+    for q in read_labelled(data / name).questions:
         answers = short(gold[q.id].get("answers") or [gold[q.id]["answer"]])
         if q.kind == "specific" or (answers and not q.kind):
             kept.append(replace(q, answers=answers))

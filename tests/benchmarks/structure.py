@@ -20,6 +20,7 @@ from typing import Any
 
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.schema import BaseNode, Document
+from measures import further, read_labelled
 
 from hierindex import HierarchicalIndex, HierarchyStore, SemanticHierarchy, load_embed_model
 from hierindex.cache.file import Cache, open_cache
@@ -27,7 +28,7 @@ from hierindex.core.bounds import Caps
 from hierindex.core.membership import Ints1d
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.embed.model_identity import fingerprint
-from hierindex.evaluate import evaluate, read_dataset
+from hierindex.evaluate import evaluate
 from hierindex.evaluate.ways import WAYS, Asked, Way
 from hierindex.headings import HEADINGS
 from hierindex.hierarchy.transforms import SEGMENTS
@@ -60,7 +61,8 @@ def main(data: Path, limit: int | None = None) -> None:
                 ways = {f"{name_of_way}, no structure": way}
                 ways |= {added: partial(of_tree, tree, way) for added, tree in trees.items()}
                 options = {"budgets": [BUDGET], "limit": limit, "embed_model": model}
-                print(evaluate(read_dataset(data / name), ways=ways, index=folder, **options))
+                options |= {"measures": further, "index": folder}
+                print(evaluate(read_labelled(data / name), ways=ways, **options))
                 print(flush=True)
 
 

@@ -1,9 +1,10 @@
 """Ways to retrieve side by side: controls without a tree, LlamaIndex's, other trees and ours.
 
-Prints the tables of `hierindex evaluate`, with more ways than it has, on the same chunks of one
-data set after the other. A new way is one line in `ways_over`. With `--part`, only questions
-of some documents are asked: a document is held out if the SHA-256 of its id, as a number, is a
-multiple of three, so that constants can be chosen on the others.
+Prints the tables of `hierindex evaluate`, with more ways and measures than it has, on the same
+chunks of one data set after the other. A new way is one line in `ways_over`, a new measure stands
+in `measures.py`. With `--part`, only questions of some documents are asked: a document is held out
+if the SHA-256 of its id, as a number, is a multiple of three, so that constants can be chosen on
+the others.
 
 Usage: python tests/benchmarks/ways.py DATA... [--ways WAY,...] [--part tuning|held-out]
            [--budgets N,...] [--limit N] [--index DIR]
@@ -35,6 +36,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.vector_stores.types import MetadataFilters
+from measures import further, read_labelled
 from rows import AS_PUBLISHED
 
 from hierindex import (
@@ -52,7 +54,7 @@ from hierindex.core.ranking import diversified, reciprocal_ranks
 from hierindex.core.rows import Rows
 from hierindex.embed.embedder import unit_vectors
 from hierindex.errors import InputError
-from hierindex.evaluate import Dataset, evaluate, read_dataset, retrieved
+from hierindex.evaluate import Dataset, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens, fill
 from hierindex.evaluate.ways import WAYS, Asked, Way
 from hierindex.hierarchy.hierarchy import Hierarchy
@@ -416,7 +418,7 @@ def main() -> None:
     model = load_embed_model()
     with tempfile.TemporaryDirectory() if args.index is None else nullcontext(args.index) as folder:
         for path in args.data:
-            dataset = read_dataset(path)
+            dataset = read_labelled(path)
             if args.part:
                 dataset = part_of(dataset, args.part)
             ways = ways_over(dataset)
@@ -427,6 +429,7 @@ def main() -> None:
                 limit=args.limit,
                 index=folder,
                 embed_model=model,
+                measures=further,
             )
             print(f"{report}\n", flush=True)
 

@@ -3,9 +3,7 @@
 import json
 import re
 import sys
-from itertools import pairwise
 
-import numpy as np
 import pytest
 from fakes import HashingEmbedding
 from llama_index.core.schema import Document
@@ -14,7 +12,6 @@ from hierindex.cli.app import main
 from hierindex.errors import InputError
 from hierindex.evaluate import Dataset, Question, evaluate, retrieved
 from hierindex.evaluate.measures import Passage, count_tokens
-from hierindex.evaluate.runner import NEEDED
 from hierindex.evaluate.ways import WAYS
 from hierindex.record import Span
 
@@ -38,13 +35,6 @@ def about(animal, name="farm", **gold):
     return Question(f"{name} {animal}", question, group=name, **gold)
 
 
-def whole(name):
-    ends = [0, FARM.index("All rats"), len(FARM)]
-    topics = tuple((Span(name, *each),) for each in pairwise(ends))
-    text = f"What is the {name} about?"
-    return Question(name, text, group=name, kind="overview", within=name, topics=topics)
-
-
 def dataset(name, documents, questions):
     return Dataset(name, [Document(text=t, id_=n) for n, t in documents.items()], questions)
 
@@ -54,8 +44,8 @@ DATA = dataset(
     {"farm": FARM, "town": TOWN},
     [
         about("dogs"),
-        about("rats", "town", within="town", reference="They sleep in tower 5"),
-        whole("farm"),
+        about("rats", "town", within="town"),
+        about("hens", kind="overview", within="farm", spans=(), documents=("farm",)),
     ],
 )
 
@@ -97,31 +87,25 @@ def test_every_way_answers_every_question(report) -> None:
     assert levels == [f"level-{n}" for n in range(1, 1 + len(levels))] != []
     for row in report.rows:
         assert 0 <= row.low <= row.mean <= row.high <= 1
-        one = row.kind or row.measure == "answer words"
-        assert row.questions == (1 if one else 2)
+        assert row.questions == (1 if row.kind else 2)
         assert (row.difference is None) == (row.way == "dense")
     for way in ways:
-        measures = [(row.measure, row.budget) for row in rows(report, way=way, kind="")]
-        assert measures[:2] == [("coverage", 60), ("coverage", 120)]
-        assert {"hit@1", "hit@5", "MRR@10"} <= {measure for measure, _ in measures}
-        overview = rows(report, way=way, kind="overview")
-        assert [(row.measure, row.budget) for row in overview] == [
-            ("breadth", 60),
-            ("breadth", 120),
-        ]
+        ranked = [("hit@1", None), ("hit@5", None), ("MRR@10", None)]
+        for kind, measure in (("", "coverage"), ("overview", "documents")):
+            measures = {(row.measure, row.budget) for row in rows(report, way=way, kind=kind)}
+            assert measures == {(measure, 60), (measure, 120), *ranked}
 
 
 def test_figures_are_those_of_the_data(report, options) -> None:
     """The words of a question are those of its paragraph, and of no other."""
     for way in ("dense", "text", "hybrid"):
-        assert [row.mean for row in rows(report, way=way, measure="hit@1")] == [1.0]
+        assert [row.mean for row in rows(report, way=way, measure="hit@1")] == [1.0, 1.0]
         assert [row.mean for row in rows(report, way=way, measure="coverage")] == [1.0, 1.0]
     ways = {"dense": WAYS["dense"], "first": first_chunks}
-    first = rows(evaluate(DATA, ways=ways, **options), way="first")
+    first = rows(evaluate(DATA, ways=ways, **options), way="first", kind="")
     of = {(row.measure, row.budget): row for row in first}
     assert of["MRR@10", None].mean == pytest.approx((1 / 2 + 1 / 6) / 2, abs=1e-4)
     assert of["MRR@10", None].difference == pytest.approx(of["MRR@10", None].mean - 1, abs=1e-4)
-    assert [of["breadth", budget].mean for budget in BUDGETS] == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("way", [*WAYS.values(), retrieved(mode="traversal")])
@@ -176,12 +160,30 @@ def test_nothing_is_found_within_a_budget_that_no_node_fits(model, options) -> N
     assert {row.mean for row in report.rows if row.budget} == {0.0}
 
 
-def test_data_sets_of_one_name_are_refused(data, tmp_path) -> None:
-    (other := tmp_path / "other").mkdir()
-    (same := other / "animals").symlink_to(data)
-    for several, named in (([data, same], f"{data} and {same}"), ([DATA, data], f"a .* {data}")):
-        with pytest.raises(InputError, match=f"different names; {named} are both named 'animals'"):
-            evaluate(several)
+def test_data_sets_of_one_name_are_refused(data) -> None:
+    with pytest.raises(InputError, match=r"different names; 2 are named 'animals'"):
+        evaluate([DATA, data])
+
+
+def test_questions_without_gold_are_left_out(options) -> None:
+    without = Question("q", "Who?", group="farm")
+    data = dataset("animals", {"farm": FARM, "town": TOWN}, [without, about("dogs")])
+    report = evaluate(data, ways=["dense"], **options)
+    assert {row.questions for row in report.rows} == {1}
+    with pytest.raises(InputError, match=r"^none has no question with gold\.$"):
+        evaluate(dataset("none", {"farm": FARM}, [without]))
+
+
+def test_further_measures(options) -> None:
+    def longest(question, passages, budget):
+        assert question.text == "Who?"
+        n_tokens = max(count_tokens(passage.text) for passage in passages)
+        return {("longest", budget): n_tokens / 100, ("of all budgets", None): len(passages) / 10}
+
+    data = dataset("animals", {"farm": FARM, "town": TOWN}, [Question("q", "Who?", group="farm")])
+    report = evaluate(data, ways={"first": first_chunks}, measures=longest, **options)
+    found = [(row.measure, row.budget) for row in report.rows]
+    assert found == [("longest", 60), ("of all budgets", None), ("longest", 120)]
 
 
 def test_metadata_do_not_count(options) -> None:
@@ -192,41 +194,6 @@ def test_metadata_do_not_count(options) -> None:
         figures.append(evaluate(data, ways=["dense"], **options).rows)
         assert documents[0].metadata == metadata
     assert figures[0] == figures[1]
-
-
-def test_a_ranking_is_of_ten_documents(options) -> None:
-    """The first document has more chunks than a ranking has passages."""
-    documents = {"0": "\n\n".join(FARM.split("\n\n") + TOWN.split("\n\n"))}
-    documents |= {f"{i}": f"The {animal} eat." for i, animal in enumerate(ANIMALS, start=1)}
-    asked_of = ("0", "1", "9", "10")
-    questions = [Question(n, "Who?", group=n, documents={n: 1}) for n in asked_of]
-    report = evaluate(
-        dataset("farms", documents, questions), ways={"first": first_chunks}, **options
-    )
-    means = {row.measure: row.mean for row in report.rows}
-    order = ["0", "1", "10", *map(str, range(2, 9)), "9"]  # sorted by their ids; the last is 11th
-    assert sorted(documents) == order
-    assert means["MRR@10"] == pytest.approx((1 + 1 / 2 + 1 / 3) / 4, abs=1e-4)
-    assert means["nDCG@10"] == pytest.approx((1 + 1 / np.log2(3) + 1 / 2) / 4, abs=1e-4)
-    assert (means["hit@1"], means["hit@5"], means["all@5"]) == (0.25, 0.75, 0.25)
-
-
-def test_rouge_is_of_the_largest_budget(options) -> None:
-    reference = "All cats of the farm sleep in house 0 and all dogs in house 1."
-    asked = Question("q", "Where do they sleep?", group="farm", reference=reference)
-    data = dataset("rouge", {"farm": FARM}, [asked])
-    one, both, other = (
-        {
-            row.measure: row.mean
-            for row in evaluate(
-                data, ways={"first": first_chunks}, **{**options, "budgets": budgets}
-            ).rows
-            if row.budget is None
-        }
-        for budgets in ([60], [120, 60], [120])
-    )
-    assert set(both) == {"ROUGE-1", "ROUGE-2"}
-    assert one != both == other
 
 
 @pytest.mark.parametrize(
@@ -249,17 +216,6 @@ def test_bad_options(options, message) -> None:
 def test_no_data() -> None:
     with pytest.raises(InputError, match=r"^data must be one data set or more, got \[\]\.$"):
         evaluate([])
-
-
-@pytest.mark.parametrize("missing", NEEDED)
-def test_a_missing_extra_is_one_sentence(monkeypatch, missing) -> None:
-    monkeypatch.setattr(
-        "hierindex.evaluate.runner.find_spec", lambda name: None if name == missing else name
-    )
-    with pytest.raises(
-        InputError, match=rf"install 'hierindex\[evaluate\]'`; {missing} is missing"
-    ):
-        evaluate(DATA)
 
 
 def test_the_report_is_a_table(report) -> None:
@@ -327,10 +283,10 @@ def test_the_command(hierindex, data, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["none"], "none does not exist; DATA must be"),
+        (["none"], "none/documents.jsonl cannot be read"),
         (["animals", "--ways", "best"], "There is no way 'best'"),
         (["animals", "--budgets", "many"], "--budgets takes numbers such as 500,2000, got 'many'"),
-        (["animals", "animals"], "Data sets need different names; animals and animals are both"),
+        (["animals", "animals"], "Data sets need different names; 2 are named"),
     ],
 )
 def test_bad_commands(hierindex, data, args, message) -> None:
