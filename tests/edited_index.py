@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fakes import HashingEmbedding
-from guarantees import guaranteed
+from guarantees import guaranteed, inconsistent
 from histories import WORDS, Texts, text
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
@@ -261,6 +261,7 @@ class EditedIndex:
         for generation in self.generations():
             assert self.held_in(generation) == self.states[generation].held.keys()
         if self.now.grown:
+            assert inconsistent(index) == []
             trees = guaranteed(index, self.tree.kind, **NO_ORIGIN)
             assert trees == fresh(self.tree, tuple(self.now.held.items()))
 

@@ -28,3 +28,17 @@ def guaranteed(index: HierarchicalIndex, kind: type[Hierarchy], **instead: str) 
         node.metadata |= replace(record, **instead).to_metadata()
         plain.append(node.to_dict())
     return plain
+
+
+def inconsistent(index: HierarchicalIndex) -> list[str]:
+    """Nodes whose parents' weights do not sum to 1, or whose documents are not their children's."""
+    nodes = {node.node_id: node for node in index.store.get_nodes()}
+    records = {i: NodeRecord.from_metadata(node.metadata) for i, node in nodes.items()}
+    wrong = []
+    for i, record in records.items():
+        children = [records[child.node_id] for child in nodes[i].child_nodes or ()]
+        documents = {d for child in children or [record] for d in child.documents}
+        total = sum(weight for _, weight in record.parents)
+        if {*record.documents} != documents or (record.parents and abs(total - 1) > 1e-6):
+            wrong.append(i)
+    return wrong

@@ -1,7 +1,7 @@
 """The table of an index: its generations, and writes to it."""
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -123,16 +123,15 @@ class Table(Turns):
                     }
                 await self._publish(table, held, changes, added=True)
 
-    async def mend_indices(self, damaged: Iterable[str]) -> None:
-        """Drop indices by name, create the missing ones and publish the table."""
+    async def mend_indices(self) -> None:
+        """Create all indices again and publish the table."""
         async with self.turn("repair"):
             with self.named_refusals():
                 table, held = await self._newest()
                 assert table is not None  # it was checked
-                for name in damaged:
-                    await table.drop_index(name)
+                for index in await table.list_indices():
+                    await table.drop_index(index.name)
                 await tend(table)
-                await table.optimize()
                 await self._publish(table, held, {})
 
     async def replace(

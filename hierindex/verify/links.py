@@ -16,13 +16,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Mask = NDArray[np.bool_]
-COLUMNS = (
-    "id level level_max documents parent_ids parent_weights child_ids previous_id next_id stale"
-).split()
+COLUMNS = "id level documents parent_ids child_ids previous_id next_id stale".split()
 """Columns that are held in memory for all nodes; texts and vectors are not among them."""
 
 ABSENT = -1  # the position of an id that no node has
-TOLERANCE = 1e-6  # of sums of weights
 
 
 @dataclass(frozen=True)
@@ -113,22 +110,6 @@ class Links:
         """Return the number of each pair, `child * n_nodes + parent`."""
         return child * len(self) + parent
 
-    @cached_property
-    def document_ids(self) -> Any:
-        """The ids of all documents; a document's number is its position."""
-        import pyarrow.compute as pc
-
-        return pc.unique(self.flat("documents")[1])
-
-    @cached_property
-    def documents(self) -> tuple[Ints1d, Ints1d]:
-        """The pairs of a node and a document's number that the column `documents` names."""
-        import pyarrow.compute as pc
-
-        rows, values = self.flat("documents")
-        numbers = pc.index_in(values, value_set=self.document_ids)
-        return rows, np.asarray(numbers.to_numpy()).astype(np.int64)
-
     def flat(self, column: str) -> tuple[Ints1d, Any]:
         """Return the row of each item of a column of lists, and the items."""
         import pyarrow.compute as pc
@@ -162,9 +143,6 @@ def check_links(links: Links) -> Iterator[Check]:
     yield check_levels(links)
     yield check_parents(links)
     yield check_neighbours(links)
-    yield check_weights(links)
-    yield check_cuts(links)
-    yield check_documents(links)
 
 
 def check_ids(links: Links) -> Check:
@@ -181,23 +159,15 @@ def check_ids(links: Links) -> Check:
 
 
 def check_levels(links: Links) -> Check:
-    """A node is in one or more cuts, and its parent begins in the next one."""
+    """A parent's level is above its children's, so that no path upwards is a cycle."""
     found = Check("levels")
     child, parent = links.edges
-    level, level_max = links.numbers("level"), links.numbers("level_max")
-    found.checked = len(links) + len(child)
+    level = links.numbers("level")
+    found.checked = len(child)
     found.add_all(
-        np.flatnonzero((level < 0) | (level > level_max)),
-        links.id,
-        lambda i: f"level {level[i]}, but level_max {level_max[i]}",
-    )
-    found.add_all(
-        np.flatnonzero(level_max[child] + 1 != level[parent]),
+        np.flatnonzero(level[parent] <= level[child]),
         lambda i: links.id(int(child[i])),
-        lambda i: (
-            f"its level_max is {level_max[child[i]]}, "
-            f"but the level of its parent {links.id(int(parent[i]))} is {level[parent[i]]}"
-        ),
+        lambda i: f"its parent {links.id(int(parent[i]))} is not on a higher level",
     )
     return found
 
@@ -246,70 +216,5 @@ def check_neighbours(links: Links) -> Check:
             rows[answer[beside] != rows],
             links.id,
             lambda i, noun=noun: f"its {noun} node does not name it",  # type: ignore[misc]
-        )
-    return found
-
-
-def check_weights(links: Links) -> Check:
-    """Each parent has a positive weight, and they sum to 1."""
-    found, n = Check("weights"), len(links)
-    n_parents = np.bincount(links.named("parent_ids").rows, minlength=n)
-    of, values = links.flat("parent_weights")
-    weights = np.asarray(values, dtype=np.float64)
-    n_weights, total = np.bincount(of, minlength=n), np.bincount(of, weights, minlength=n)
-    found.checked = len(weights)
-    wrong = {
-        "its parents and their weights differ in number": n_parents != n_weights,
-        "a weight is not positive": np.bincount(of[~(weights > 0)], minlength=n) > 0,
-        "its weights do not sum to 1": (n_weights > 0) & ~(np.abs(total - 1) <= TOLERANCE),
-    }
-    found.add_nodes(links.id, wrong)
-    return found
-
-
-def check_cuts(links: Links) -> Check:
-    """No cut has more nodes than the one below, unless nodes wait to be grown again."""
-    found = Check("cuts")
-    if not len(links) or not links.is_any("stale", "").all():
-        return found
-    level, level_max = (np.sort(links.numbers(name)) for name in ("level", "level_max"))
-    cuts = np.arange(level_max[-1] + 1)
-    sizes = np.searchsorted(level, cuts, "right") - np.searchsorted(level_max, cuts, "left")
-    found.checked = len(cuts)
-    found.add_all(
-        1 + np.flatnonzero(np.diff(sizes) > 0),
-        lambda _: "",
-        lambda cut: f"cut {cut} has {sizes[cut]} nodes, and the one below {sizes[cut - 1]}",
-    )
-    return found
-
-
-def check_documents(links: Links) -> Check:
-    """The documents of a summary are those of its children.
-
-    Nodes that may hold text of a deleted chunk are exempt: they wait to be grown again.
-    """
-    from scipy.sparse import csr_array
-
-    found, n = Check("documents"), max(len(links.document_ids), 1)
-    found.checked = len(links)
-    rows, documents = links.documents
-    child, parent = links.edges
-    is_checked = (links.numbers("level") > 0) & ~links.incomplete
-    shape = len(links), len(links)
-    down = csr_array((np.ones(len(child)), (parent, child)), shape=shape)
-    of = csr_array((np.ones(len(rows)), (rows, documents)), shape=(len(links), n))
-    above, inherited = (down @ of).nonzero()
-    expected = (above.astype(np.int64) * n + inherited)[is_checked[above]]
-    own = (rows * n + documents)[is_checked[rows]]
-    wrong = {
-        "it lacks the document {} of its children": np.setdiff1d(expected, own),
-        "none of its children has its document {}": np.setdiff1d(own, expected),
-    }
-    for what, keys in wrong.items():
-        found.add_all(
-            keys,
-            lambda key: links.id(key // n),
-            lambda key, what=what: what.format(links.document_ids[key % n].as_py()),  # type: ignore[misc]
         )
     return found

@@ -70,7 +70,8 @@ class Quotes:
     def __init__(self, links: Links) -> None:
         self._found = Check("quotes")
         self._links = links
-        self._number = {d: i for i, d in enumerate(links.document_ids.to_pylist())}
+        self._documents = links.flat("documents")[1].unique().to_pylist()
+        self._number = {d: i for i, d in enumerate(self._documents)}
         self._places = Places()
 
     def add(self, node: int, level: int, text: str, quotes: Sequence[Quote]) -> None:
@@ -109,7 +110,7 @@ class Quotes:
         return self._found
 
     def _add(self, wrong: Mask, what: str) -> None:
-        names, places = self._links.document_ids, self._places
+        names, places = self._documents, self._places
 
         def place(i: int) -> str:
             known = places.document[i] >= 0

@@ -1,6 +1,6 @@
 """The report of a verification."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -49,13 +49,6 @@ class Check:
         self.count += len(wrong)
         self.problems += [Problem(where(i), what(i)) for i in wrong[:room].tolist()]
 
-    def add_nodes(
-        self, node_id: Callable[[int], str], wrong: Mapping[str, NDArray[np.bool_]]
-    ) -> None:
-        """Add a problem for each node that is marked, by what is wrong with it."""
-        for what, marked in wrong.items():
-            self.add_all(np.flatnonzero(marked), node_id, lambda _, what=what: what)  # type: ignore[misc]
-
 
 @dataclass(frozen=True)
 class Verification:
@@ -85,13 +78,7 @@ class Verification:
     def to_json(self) -> dict[str, Any]:
         """Return the report as dicts, lists and numbers."""
         checks = [
-            {
-                "name": check.name,
-                "ok": check.ok,
-                "checked": check.checked,
-                "count": check.count,
-                "problems": [problem._asdict() for problem in check.problems],
-            }
+            {**vars(check), "ok": check.ok, "problems": [p._asdict() for p in check.problems]}
             for check in self.checks
         ]
         rest = {"repaired": [*self.repaired], "left": [*self.left]}

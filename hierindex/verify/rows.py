@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hierindex.embed.model_identity import must_agree
-from hierindex.record import quotes_of
 from hierindex.store.hashed_metadata import hash_text, row_digests
-from hierindex.store.nodes import node_of
+from hierindex.store.nodes import node_of, quotes_in
 from hierindex.store.rows import matched_words
 from hierindex.verify.links import Links
 from hierindex.verify.quotes import UNREADABLE, Quotes
@@ -50,7 +48,6 @@ class Rows:
 
     def __init__(self, links: Links, *, is_built: bool) -> None:
         self.quotes = Quotes(links)
-        self._models: dict[tuple[str, str], str] = {}  # with their settings, the first node of each
         self._links = links
         self._is_built = is_built
         self._readable, self._derived = Check("readable"), Check("derived columns")
@@ -67,7 +64,7 @@ class Rows:
                 except UNREADABLE as error:
                     line = f"{type(error).__name__}: {error}".splitlines()[0]
                     self._readable.add(row["id"], f"its columns are not those of a node: {line}")
-        return self._readable, self._derived, self._vectors, self._check_models()
+        return self._readable, self._derived, self._vectors
 
     def _check_row(self, node: int, row: dict[str, Any]) -> None:
         self._readable.checked += 1
@@ -77,10 +74,7 @@ class Rows:
             self._derived.add(row["id"], what)
         self._derived.checked += 1
         if row["record"]:
-            record = json.loads(row["record"])
-            settings = json.dumps(must_agree(record["embed_settings"]))
-            self._models.setdefault((record["embed_model"], settings), row["id"])
-            self.quotes.add(node, row["level"], row["text"], quotes_of(record["quotes"]))
+            self.quotes.add(node, row["level"], row["text"], quotes_in(row["record"]))
 
     def _check_vectors(self, batch: "pa.RecordBatch") -> None:
         column = batch["vector"]
@@ -96,13 +90,9 @@ class Rows:
             "its vector is not finite": ~np.isfinite(length),
             "its vector's length is not 1": must_be_unit & (np.abs(length - 1) > TOLERANCE),
         }
-        self._vectors.add_nodes(lambda i: str(batch["id"][i]), wrong)
-
-    def _check_models(self) -> Check:
-        """All nodes were embedded by one model."""
-        found = Check("models")
-        found.checked = len(self._models)
-        for model, node_id in [*self._models.items()][1:]:
-            first = next(iter(self._models))
-            found.add(node_id, f"it was embedded by {model}, the first node by {first}")
-        return found
+        for what, marked in wrong.items():
+            self._vectors.add_all(
+                np.flatnonzero(marked),
+                lambda i: str(batch["id"][i]),
+                lambda _, what=what: what,  # type: ignore[misc]
+            )

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MENDABLE = {
     "cache": "The damaged cache was removed; the next build computes again what it held.",
-    "indices": "Indices that were missing, damaged or incomplete were created again.",
+    "indices": "The search indices were created again.",
 }
 """Checks whose problems may be repaired without a model, and what was done if they hold."""
 
@@ -44,8 +44,8 @@ def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
     ----------
     store : HierarchyStore
     repair : bool
-        Whether to remove a damaged cache, to create missing and damaged indices again, and then to
-        check again.
+        Whether to remove a damaged cache, to create all indices again if one is missing, damaged
+        or incomplete, and then to check again.
 
     Raises
     ------
@@ -59,9 +59,11 @@ def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
     if repair and before:
         with store.writing("repair"):
             if "cache" in before:
-                remove(cache_file(store.uri))
+                with suppress(OSError):  # the cache is then checked again and named
+                    remove(cache_file(store.uri))
             if "indices" in before and "files" not in outcome.failed:
-                _mend_indices(store)
+                with damages():
+                    wait_for(store._table.mend_indices())
         outcome = _verified(store)
         done = [MENDABLE[name] for name in before if name not in outcome.failed]
         outcome = replace(outcome, repaired=tuple(done))
@@ -75,7 +77,7 @@ def _verified(store: HierarchyStore) -> Verification:
         snapshot = _opened(store)
         generation = snapshot.generation
         files.checked = _n_files(snapshot)
-        done.append(wait_for(_check_indices(snapshot))[0])
+        done.append(wait_for(_check_indices(snapshot)))
         snapshot = _opened(store, generation)  # the indices need no longer be in memory
         links = Links(_read(snapshot, *COLUMNS))
         n_nodes, n_stale = len(links), int(np.sum(~links.is_any("stale", "")))
@@ -140,9 +142,9 @@ def _check_cache(uri: str) -> Check:
     return found
 
 
-async def _check_indices(snapshot: Snapshot) -> tuple[Check, list[str]]:
-    """The indices that pay off exist and can be read; also return the names of damaged ones."""
-    found, damaged, table = Check("indices"), list[str](), snapshot.require()
+async def _check_indices(snapshot: Snapshot) -> Check:
+    """The indices that pay off exist and can be read."""
+    found, table = Check("indices"), snapshot.require()
     with damages():
         for column in await neglected(table):
             found.add(column, "the index is missing or lacks rows")
@@ -153,15 +155,8 @@ async def _check_indices(snapshot: Snapshot) -> tuple[Check, list[str]]:
             with damages():
                 await table.prewarm_index(index.name)
         except DamagedError as error:
-            damaged.append(index.name)
             found.add(error.file or index.name, f"the index cannot be read: {error.reason}")
-    return found, damaged
-
-
-def _mend_indices(store: HierarchyStore) -> None:
-    damaged = wait_for(_check_indices(_opened(store)))[1]
-    with damages():
-        wait_for(store._table.mend_indices(damaged))
+    return found
 
 
 def _left(outcome: Verification, store: HierarchyStore, *, repair: bool) -> Iterator[str]:
@@ -171,7 +166,9 @@ def _left(outcome: Verification, store: HierarchyStore, *, repair: bool) -> Iter
     if mendable:
         names = ", ".join(mendable)
         yield f"`hierindex verify --repair --index {uri}` may repair: {names}."
-    if others := [name for name in outcome.failed if name not in mendable]:
+    elif "cache" in outcome.failed:
+        yield f"Delete {quote(str(cache_file(store.uri)))} when nothing writes to the index."
+    if others := [name for name in outcome.failed if name not in {*mendable, "cache"}]:
         yield (
             f"Restore the folder {uri}, or delete {table} in it and build the index again "
             f"(`hierindex build SOURCE... --index {uri}`), to repair: {', '.join(others)}."

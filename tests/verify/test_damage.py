@@ -114,7 +114,7 @@ def test_each_file_of_an_index(index, tmp_path, how) -> None:
     harm(path, how)
     outcome = verified(index, repair=True)
     assert outcome.ok
-    assert any("Indices" in done for done in outcome.repaired)
+    assert len(outcome.repaired) == 1
     found = HierarchyStore(index).get_nodes([*nodes])
     assert {node.node_id: node.get_content(MetadataMode.NONE) for node in found} == nodes
 
@@ -129,6 +129,18 @@ def test_the_cache(index, how) -> None:
     outcome = verified(index, repair=True)
     assert (outcome.ok, path.exists()) == (True, False)
     assert "cache" in outcome.repaired[0]
+
+
+def test_a_cache_that_cannot_be_removed(index, monkeypatch) -> None:
+    def refuse(file: Path) -> None:
+        raise PermissionError(file)
+
+    monkeypatch.setattr("hierindex.verify.verify.remove", refuse)
+    harm(cache_file(str(index)), "overwritten")
+    outcome = verified(index, repair=True)
+    assert (outcome.failed, outcome.repaired) == (["cache"], ())
+    (advice,) = outcome.left
+    assert f"Delete {cache_file(str(index))}" in advice
 
 
 def test_a_folder_without_a_table(index) -> None:

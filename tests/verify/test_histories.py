@@ -2,6 +2,7 @@
 
 import pytest
 from fakes import HashingEmbedding
+from guarantees import inconsistent
 from histories import documents, history
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, RaptorHierarchy, SemanticHierarchy
@@ -16,6 +17,7 @@ def check(folder, seed: int, kind, n_edits: int, **options) -> None:
         )
         index.store.replace(index.store.get_nodes(), {"settings": hierarchy.to_dict()})
         assert not index.verify().failed, f"seed {seed}, state {i}"
+        assert not inconsistent(index), f"seed {seed}, state {i}"
     for name in list(texts)[1:]:
         index.store.delete(name)
         assert not index.verify().failed, f"seed {seed}, without {name}"
