@@ -35,7 +35,7 @@ MENDABLE = {
 
 
 def verify(store: HierarchyStore, *, repair: bool = False) -> Verification:
-    """Check that an index is whole: its files, links, texts, quotes, vectors, counts and indices.
+    """Check that an index is whole: its files, links, texts, quotes, vectors and indices.
 
     All rows of the newest generation are read, and each index of LanceDB is loaded once. Memory
     grows with ids, links and quotes, not with texts: these are read in batches, the chunks' twice.

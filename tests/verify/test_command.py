@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from store.trees import tree
@@ -12,10 +13,16 @@ from hierindex import HierarchyStore
 from hierindex.cli.app import main
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "index"
+    HierarchyStore(folder).replace(tree(), {"usage": {}})
+    return folder
+
+
 @pytest.fixture
-def index(tmp_path) -> Path:
-    HierarchyStore(tmp_path / "index").replace(tree(), {"usage": {}})
-    return tmp_path / "index"
+def index(whole, tmp_path) -> Path:
+    return copytree(whole, tmp_path / "index")
 
 
 @pytest.fixture

@@ -14,10 +14,9 @@ from verify.direct import written
 
 from hierindex import DocumentHierarchy, HierarchicalIndex, HierarchyStore
 from hierindex.cache.file import open_cache
-from hierindex.errors import IndexNotFoundError
 from hierindex.store import indices
 from hierindex.store.schema import NAMES
-from hierindex.verify.report import MOST_SHOWN, Verification
+from hierindex.verify.report import Verification
 from hierindex.verify.rows import wrong_columns
 
 Row = dict[str, Any]
@@ -183,20 +182,6 @@ def test_two_rows_of_one_id(index) -> None:
     assert "ids" in failed(index)
 
 
-def test_first_problems_are_shown_and_all_are_counted(index) -> None:
-    overwrite(index, *({**row, "words": ""} for row in rows_of(index).values()))
-    (broken,) = [check for check in verified(index).checks if not check.ok]
-    assert len(broken.problems) == MOST_SHOWN
-    assert broken.count == broken.checked == len(rows_of(index))
-
-
-def test_a_missing_index(index) -> None:
-    with written(index) as table:
-        table.drop_index("words_idx")
-    assert failed(index) == ["indices"]
-    assert verified(index, repair=True).ok
-
-
 def test_an_index_that_lacks_rows(index, monkeypatch) -> None:
     monkeypatch.setattr(indices, "UNINDEXED_ROWS", (0, 0))
     overwrite(index, chunk(rows_of(index)))
@@ -217,11 +202,6 @@ def test_a_good_index_passes(tmp_path, kind) -> None:
 def test_an_empty_index_passes(index) -> None:
     delete(index, "true")
     assert failed(index) == []
-
-
-def test_no_index() -> None:
-    with pytest.raises(IndexNotFoundError):
-        HierarchicalIndex(HierarchyStore("nowhere")).verify()
 
 
 class TestPipelines:
