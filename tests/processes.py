@@ -36,17 +36,23 @@ def process(function: Callable[..., None], *arguments: Any) -> BaseProcess:
     return made
 
 
-def started(arguments: list[str], folder: Path) -> BaseProcess:
-    """A process that runs `hierindex` in a folder, with its output in the files `out` and `err`."""
-    return process(_run, arguments, folder)
+def started(arguments: list[str], folder: Path, terminal: str = "") -> BaseProcess:
+    """A process that runs `hierindex` in a folder, with its output in the files `out` and `err`.
+
+    Or in a terminal of that path.
+    """
+    return process(_run, arguments, folder, terminal)
 
 
-def _run(arguments: list[str], folder: Path) -> None:
+def _run(arguments: list[str], folder: Path, terminal: str) -> None:
     os.chdir(folder)
     # As from a terminal, also where the tests run in the background, with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for descriptor, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), descriptor)
+        new = os.O_CREAT | os.O_TRUNC | os.O_WRONLY
+        os.dup2(os.open(terminal or name, os.O_RDWR if terminal else new), descriptor)
+    if terminal:  # what stood there before may have been a file
+        sys.stdout, sys.stderr = (os.fdopen(descriptor, "w", 1) for descriptor in (1, 2))
     sys.argv = ["hierindex", *arguments]
     from hierindex.cli.app import main
 

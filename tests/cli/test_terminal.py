@@ -4,12 +4,11 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
-from contextlib import suppress
+from select import select
 
 import pytest
 from cli.conftest import LONG
+from processes import started
 from typer.main import get_command
 
 from hierindex.cli.answer_text import nodes_found
@@ -146,20 +145,17 @@ def left_on_screen(written: str) -> list[str]:
 )
 def test_a_result_stays_on_the_terminal_without_the_bars(command, first, last, folder) -> None:
     import pty
+    import termios
 
-    line = ["hierindex", *command.split(), "--index", "my-index"]
-    code = f"import sys; sys.argv = {line}; from hierindex.cli.app import main; main()"
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "120", "TERM": "xterm"}
-    written = b""
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
-    ):
-        os.close(theirs)
-        with suppress(OSError):  # which Linux raises at the end
-            while piece := os.read(ours, 65536):
-                written += piece
-    os.close(ours)
+    termios.tcsetwinsize(theirs, (24, 120))
+    line = [*command.split(), "--index", "my-index"]
+    child, written = started(line, folder, os.ttyname(theirs)), b""
+    while (ready := select([ours], [], [], 0.05)[0]) or child.is_alive():
+        if ready:
+            written += os.read(ours, 65536)
+    for descriptor in (ours, theirs):
+        os.close(descriptor)
     assert "━" in written.decode()
     shown = "\n".join(left_on_screen(written.decode().replace("\r\n", "\n"))).strip()
     assert "━" not in shown

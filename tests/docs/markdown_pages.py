@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,12 +34,18 @@ def text_of(page: Path) -> str:
     return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
 
+@cache
+def parsed(page: Path) -> list[Token]:
+    """What a page consists of."""
+    return PARSER.parse(text_of(page))
+
+
 def blocks(page: Path, *languages: str) -> list[tuple[str, str]]:
     """The blocks of code of a page, each with its language before it.
 
     Empty lines keep its line numbers.
     """
-    fences = (token for token in PARSER.parse(text_of(page)) if token.type == "fence")
+    fences = (token for token in parsed(page) if token.type == "fence")
     return [
         (token.info, "\n" * (token.map[0] + 1) + token.content)
         for token in fences
@@ -69,12 +76,12 @@ def links(page: Path) -> Iterator[str]:
                 yield str(address)
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The anchors that headings get, as GitHub and the site write them."""
-    tokens = PARSER.parse(text_of(page))
     titles = (
         "".join(child.content for child in text.children)
-        for heading, text in pairwise(tokens)
+        for heading, text in pairwise(parsed(page))
         if heading.type == "heading_open"
     )
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
@@ -82,4 +89,4 @@ def anchors(page: Path) -> set[str]:
 
 def inline(page: Path) -> list[Token]:
     """The texts of a page, with the links in them."""
-    return [token for token in PARSER.parse(text_of(page)) if token.type == "inline"]
+    return [token for token in parsed(page) if token.type == "inline"]
