@@ -17,10 +17,9 @@ from llama_index.core.schema import BaseNode, TransformComponent
 
 from hierindex.cache.file import Cache, open_cache
 from hierindex.core.bounds import Caps
-from hierindex.core.groupers import ByMixture
 from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
-from hierindex.core.tree import Grouper
+from hierindex.core.tree import ByMixture, Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.embed.model_identity import fingerprint, folder_state

@@ -7,7 +7,7 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.core.membership import Floats1d, Ints1d
-from hierindex.core.relevance import centroid_similarity
+from hierindex.core.salience import centroid_similarity
 from hierindex.core.stop_words import STOP_WORDS
 from hierindex.embed.embedder import Embedder
 from hierindex.record import NodeRecord

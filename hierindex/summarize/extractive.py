@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hierindex.core.membership import Ints1d
-from hierindex.core.relevance import lexrank, opening
-from hierindex.core.salience import select_sentences
+from hierindex.core.salience import lexrank, opening, select_sentences
 from hierindex.summarize.sentences import Sentence, stripped, telling
 from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
 from hierindex.summarize.tf_idf import tf_idf
