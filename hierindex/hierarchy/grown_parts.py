@@ -17,7 +17,7 @@ from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.store.rows import Row
 from hierindex.timing import Timing
 

@@ -22,7 +22,7 @@ from hierindex.hierarchy.pools import Pools
 from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.store.rows import Row
 from hierindex.store.waiting import LeafFile
 from hierindex.timing import Stopwatch, Timing

@@ -23,7 +23,7 @@ from hierindex.core.tree import ByMixture, Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.embed.model_identity import fingerprint, folder_state
-from hierindex.embed.runtime import Precision
+from hierindex.embed.openvino import Precision
 from hierindex.errors import InputError
 from hierindex.hierarchy.code_digest import code_digest
 from hierindex.hierarchy.earlier import EarlierTree

@@ -29,7 +29,7 @@ from hierindex.hierarchy.whole_documents import (
     chunks_of_one_document,
     note_whole_documents,
 )
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.timing import Stopwatch
 
 Level = tuple[Sequence[Draft], Rows]

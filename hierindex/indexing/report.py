@@ -7,7 +7,7 @@ from typing import Any
 from hierindex.core.statistics import LevelStatistics
 from hierindex.hierarchy.growth import Grown
 from hierindex.indexing.changes import ChangedDocuments, Revision
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.read.documents import Skipped
 from hierindex.timing import Stopwatch, Timing
 

@@ -16,11 +16,9 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from hierindex.embed.failures import named_errors
+from hierindex.embed.embedder import named_errors
 from hierindex.errors import HierindexError, InputError
-from hierindex.llm.checks import CUT, check_said
-from hierindex.llm.record import Call, Calls
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import CUT, Call, Calls, Usage, check_said
 from hierindex.record import NodeRecord
 from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from hierindex.core.calibration import Scale
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.passages import relevance, word_weights, words_around
-from hierindex.embed.embedder import Embedder, unit_vectors
-from hierindex.embed.failures import named_errors
+from hierindex.embed.embedder import Embedder, named_errors, unit_vectors
 from hierindex.record import NodeRecord
 from hierindex.respond.answer_types import has_what_is_asked_for
 from hierindex.respond.evidence import Asked, has_form_of, words_about, words_in, words_of

@@ -12,8 +12,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
 
-from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.failures import named_errors
+from hierindex.embed.embedder import named_errors, unit_vectors
 from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
 from hierindex.retrieve.levels import Level, check_levels, cut_of
 from hierindex.retrieve.named import named

@@ -9,7 +9,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore
 from hierindex.core.arguments import require
 from hierindex.core.membership import Floats1d
 from hierindex.core.ranking import blended
-from hierindex.embed.cross_encoder import Reranker
+from hierindex.embed.openvino import Reranker
 from hierindex.errors import InputError
 from hierindex.retrieve.levels import Level
 

@@ -12,10 +12,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.embed.cross_encoder import Reranker
-from hierindex.embed.failures import named_errors
+from hierindex.embed.embedder import named_errors
 from hierindex.embed.load import load_reranker
 from hierindex.embed.model_identity import check_same_model
+from hierindex.embed.openvino import Reranker
 from hierindex.errors import InputError
 from hierindex.retrieve.auto import Choice, choose, narrowed, outlined, why_and_shares
 from hierindex.retrieve.copies import best_texts, without_copies

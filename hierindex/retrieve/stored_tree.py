@@ -13,7 +13,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from hierindex.core.arguments import is_whole, require
 from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import built_precision
-from hierindex.embed.runtime import Precision
+from hierindex.embed.openvino import Precision
 from hierindex.errors import ModelError
 from hierindex.record import NodeRecord
 from hierindex.retrieve.contents import contents

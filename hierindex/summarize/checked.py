@@ -6,7 +6,7 @@ from collections.abc import Callable
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.llm.checks import CUT, UnusableError, finish_reason
+from hierindex.llm.record import CUT, UnusableError, finish_reason
 from hierindex.llm.thoughts import TAG, answer_in
 from hierindex.summarize.titled import untitled
 

@@ -14,11 +14,10 @@ from tenacity.wait import wait_base
 from hierindex.core.arguments import is_number, is_whole, require
 from hierindex.core.identity import digest
 from hierindex.errors import InputError
-from hierindex.llm.attempts import WAIT
 from hierindex.llm.client import TIMEOUT, lacks_async, shaping, without_retries
 from hierindex.llm.limits import AdaptiveLimit, TokenLimit
 from hierindex.llm.record import start_record
-from hierindex.llm.service import CONCURRENCY, Service
+from hierindex.llm.service import CONCURRENCY, WAIT, Service
 from hierindex.summarize.checked import Split
 from hierindex.summarize.prompts import PROMPTS, SUMMARY_PROMPT, check_prompt, summary_prompt
 from hierindex.summarize.requests import Complete, Requests

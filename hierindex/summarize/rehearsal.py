@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.utils import get_tokenizer
 
 from hierindex.errors import InputError
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.summary import Resources, Summarizer

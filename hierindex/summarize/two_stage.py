@@ -11,7 +11,7 @@ import numpy as np
 
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import FallbackWarning, InputError, SummaryError
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.summarize.claims import Excerpt
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,

@@ -33,9 +33,9 @@ from loopback import (
 from tenacity import wait_none
 
 from hierindex.errors import InputError, LimitError, ModelError
-from hierindex.llm.attempts import ATTEMPTS
 from hierindex.llm.client import load_llm
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
+from hierindex.llm.service import ATTEMPTS
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.summarize.prompts import QUESTIONS_PROMPT, SUMMARY_PROMPT, summary_prompt
 from hierindex.summarize.requests import MAX_HALVINGS, PATIENCE
