@@ -13,9 +13,9 @@ from hierindex.core.membership import Floats2d
 from hierindex.core.revision import Revised
 from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
+from hierindex.hierarchy.arrays import level_rows
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.grown_parts import GrownPart
-from hierindex.hierarchy.level_rows import level_rows
 from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.pools import Pools

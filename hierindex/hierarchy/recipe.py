@@ -6,7 +6,7 @@ from typing import Literal
 
 from hierindex.core.tree import ByMixture, Grouper
 from hierindex.embed.embedder import Embedder
-from hierindex.hierarchy.metadata import Merge
+from hierindex.hierarchy.nodes import Merge
 from hierindex.summarize.summary import Budget, Group
 
 ParentEmbedding = Literal["text", "mean"]

@@ -48,8 +48,8 @@ from hierindex.core.tree import BySegment
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
 from hierindex.headings import HEADINGS, Heading
+from hierindex.hierarchy.arrays import headings_between
 from hierindex.hierarchy.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
-from hierindex.hierarchy.level_rows import headings_between
 from hierindex.read.markdown import read_markdown
 
 CAPS = Caps(MAX_TOKENS, MAX_CHILDREN)
