@@ -18,8 +18,7 @@ from hierindex.errors import InputError
 from hierindex.llm.record import Calls, check_said
 from hierindex.llm.served import served, service_of
 from hierindex.respond.numbered import only
-from hierindex.respond.placed_texts import PlacedText, condensed
-from hierindex.respond.rounds import Window, rounds
+from hierindex.respond.rounds import PlacedText, Window, condensed, rounds
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import aeach, each, wait_for

@@ -13,8 +13,7 @@ from hierindex.embed.embedder import Embedder
 from hierindex.record import NodeRecord
 from hierindex.respond.evidence import words_of
 from hierindex.respond.legible import END, LABEL, Pool
-from hierindex.respond.quoted import Extract, Passage, citation_of
-from hierindex.respond.runs import passages_of, select_runs
+from hierindex.respond.quoted import Extract, Passage, citation_of, passages_of, select_runs
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.summarize.summary import Budget
 from hierindex.threads import wait_for
