@@ -30,7 +30,7 @@ from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
 from hierindex.store.generations import on_newest
-from hierindex.store.keys import with_known_keys
+from hierindex.store.passing import with_known_keys
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 

@@ -26,7 +26,7 @@ from hierindex.retrieve.retriever import HierarchyRetriever
 from hierindex.retrieve.sources import SourcePassage, source_passages
 from hierindex.store.description import describe, overview
 from hierindex.store.generations import on_newest
-from hierindex.store.keys import with_known_keys
+from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for

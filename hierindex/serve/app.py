@@ -17,7 +17,7 @@ from hierindex.serve.busy import Places
 from hierindex.serve.description import described
 from hierindex.serve.endpoint import Endpoint
 from hierindex.serve.statuses import status_of
-from hierindex.store.damage import damage
+from hierindex.store.connection import damage
 from hierindex.threads import in_daemon_thread
 
 logger = logging.getLogger(__name__)

@@ -18,12 +18,12 @@ from hierindex.read.documents import (
     FILE_NAME,
 )
 from hierindex.read.markdown import markdown_headings
-from hierindex.read.sentences import split_stretches
 from hierindex.read.split import (
     CHUNK_TOKENS,
     PlacedSentenceSplitter,
     sentence_splitter,
     split_documents,
+    split_stretches,
 )
 from hierindex.record import PAGE
 from hierindex.summarize.sentences import split_sentences

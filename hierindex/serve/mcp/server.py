@@ -161,7 +161,7 @@ def _result(reply: Nodes | Children | Text) -> CallToolResult:
 
 def _sentence(error: Exception) -> str:
     """Return what an error, or its cause, says to an agent."""
-    from hierindex.store.damage import damage
+    from hierindex.store.connection import damage
 
     cause = error.__cause__ if isinstance(error, ToolError) else error
     match cause:
