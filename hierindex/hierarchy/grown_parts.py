@@ -18,8 +18,8 @@ from hierindex.hierarchy.recipe import Embed, Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of
 from hierindex.llm.record import Usage
+from hierindex.progress import Stopwatch, Timing
 from hierindex.store.rows import Row
-from hierindex.timing import Stopwatch, Timing
 
 
 @dataclass(frozen=True)

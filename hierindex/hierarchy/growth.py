@@ -23,9 +23,9 @@ from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
 from hierindex.llm.record import Usage
+from hierindex.progress import Stopwatch, Timing
 from hierindex.store.rows import Row
 from hierindex.store.waiting import LeafFile
-from hierindex.timing import Stopwatch, Timing
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from hierindex.hierarchy.whole_documents import (
     note_whole_documents,
 )
 from hierindex.llm.record import Usage
-from hierindex.timing import Stopwatch
+from hierindex.progress import Stopwatch
 
 Level = tuple[Sequence[Draft], Rows]
 

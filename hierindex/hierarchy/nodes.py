@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from hierindex.core.identity import leaf_ids, parent_id
 from hierindex.errors import InputError
-from hierindex.headings import for_chunks
 from hierindex.record import (
     PAGE,
     PAGE_BREAK,
@@ -30,6 +29,7 @@ from hierindex.record import (
     NodeRecord,
     Quote,
     Span,
+    for_chunks,
     level_in,
     page_in,
     record_keys,

@@ -7,7 +7,6 @@ from itertools import islice
 
 from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.headings import Heading, headings_in
 from hierindex.record import (
     PAGE,
     PAGE_BREAK,
@@ -15,8 +14,10 @@ from hierindex.record import (
     PAGES,
     SECTION,
     TITLES_BETWEEN,
+    Heading,
     Quote,
     Span,
+    headings_in,
     page_in,
     shared_section,
 )

@@ -16,11 +16,10 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 from hierindex.cache.readings import ReadingCache
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
-from hierindex.headings import Heading, for_chunks
 from hierindex.progress import Progress, silent
 from hierindex.read.remembered import content_hash, split_once
 from hierindex.read.sections import Places, Sections, headings_of, split_at_headings
-from hierindex.record import PAGE, SECTION, TITLE, NodeRecord, shared_section
+from hierindex.record import PAGE, SECTION, TITLE, Heading, NodeRecord, for_chunks, shared_section
 from hierindex.store.rows import check_node
 from hierindex.summarize.sentences import bounds_in_prose
 

@@ -19,6 +19,7 @@ from pydantic.json_schema import SkipJsonSchema
 from hierindex.embed.embedder import named_errors
 from hierindex.errors import HierindexError, InputError
 from hierindex.llm.record import CUT, Call, Calls, Usage, check_said
+from hierindex.progress import Stopwatch
 from hierindex.record import NodeRecord
 from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores
@@ -36,7 +37,6 @@ from hierindex.retrieve.selection import token_counter
 from hierindex.store.generations import on_newest
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
-from hierindex.timing import Stopwatch
 
 # Messages of LlamaIndex's prompt helper.
 NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")

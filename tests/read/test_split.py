@@ -12,7 +12,6 @@ from llama_index.core.schema import Document, MetadataMode
 from pdfs import pdf_of
 
 from hierindex.embed.embedder import Embedder
-from hierindex.headings import HEADINGS
 from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read.documents import (
     FILE_NAME,
@@ -25,7 +24,7 @@ from hierindex.read.split import (
     split_documents,
     split_stretches,
 )
-from hierindex.record import PAGE
+from hierindex.record import HEADINGS, PAGE
 from hierindex.summarize.sentences import split_sentences
 
 

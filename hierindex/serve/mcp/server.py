@@ -17,9 +17,8 @@ from starlette.types import ASGIApp
 
 from hierindex import __version__
 from hierindex.errors import HierindexError, InputError
-from hierindex.serve.busy import Places
+from hierindex.serve.endpoint import Places, RefusedError
 from hierindex.serve.mcp.replies import Children, Nodes, Text, escaped, text_of
-from hierindex.serve.statuses import RefusedError
 from hierindex.threads import started
 from hierindex.unsafe import visible
 
