@@ -112,9 +112,9 @@ def canonical_order(X: Floats2d) -> Ints1d:
     return np.argsort(np.ascontiguousarray(X).view(row).ravel(), kind="stable")
 
 
-def blocks(X: NDArray[T], size: int = BLOCK) -> Iterator[NDArray[T]]:
+def blocks(X: NDArray[T]) -> Iterator[NDArray[T]]:
     """Yield consecutive rows, so that what is computed of them takes little memory."""
-    return (X[start : start + size] for start in range(0, len(X), size))
+    return (X[start : start + BLOCK] for start in range(0, len(X), BLOCK))
 
 
 def distinct_rows(X: Floats2d, order: Ints1d) -> Ints1d:

@@ -146,11 +146,11 @@ class Embedder:
                 stacklevel=2,
             )
 
-    def warn_of_cut(self, n_tokens: NDArray[np.int64], what: str) -> None:
-        """Warn if texts of these lengths exceed the window."""
+    def warn_of_cut(self, n_tokens: NDArray[np.int64]) -> None:
+        """Warn if chunks of these lengths exceed the window."""
         if self.window is not None and (n_over := int((n_tokens > self.window).sum())):
             warnings.warn(
-                f"{n_over} of {len(n_tokens)} {what} are longer than the {self.window} tokens "
+                f"{n_over} of {len(n_tokens)} chunks are longer than the {self.window} tokens "
                 f"that {self.name} reads (longest: {int(n_tokens.max())}), and their vectors "
                 f"ignore the rest. Use chunks of at most {self.room} of its tokens, as "
                 "sentence_splitter(embed_model) makes them.",

@@ -112,7 +112,7 @@ def _embedded_leaves(
     with watch("embed", 0):
         texts = [leaf.node.get_content(MetadataMode.EMBED) for leaf in leaves]
         n_tokens = embedder.count_tokens(texts)
-        embedder.warn_of_cut(n_tokens, "chunks")
+        embedder.warn_of_cut(n_tokens)
         for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
             leaf.note(n_tokens=n)
         new = [i for i, leaf in enumerate(leaves) if leaf.vector is None]
