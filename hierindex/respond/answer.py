@@ -184,6 +184,9 @@ def answered(
     metadata = response.metadata or {}
     refused = metadata.get(REFUSED, not found.nodes)
     store = getattr(engine.retriever, "store", None) if refused else None
+    unknown = dict[str, list[str]]()
+    if isinstance(store, HierarchyStore):
+        unknown = wait_for(unknown_names(found.query.query_str, store.snapshot()))
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
@@ -196,15 +199,11 @@ def answered(
         best=metadata.get(BEST) or None,
         refused=refused,
         missing=metadata.get(MISSING, []),
-        unknown=_unknown_names(found, store) if isinstance(store, HierarchyStore) else {},
+        unknown=unknown,
         summaries=metadata.get(SUMMARIES, []),
         cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
         calls=calls.made,
     )
-
-
-def _unknown_names(found: Retrieved, store: HierarchyStore) -> dict[str, list[str]]:
-    return wait_for(unknown_names(found.query.query_str, store.snapshot()))
 
 
 def _seconds(watch: Stopwatch) -> dict[str, float]:

@@ -71,7 +71,10 @@ def extract(
     budget : Budget
         Of all passages.
     """
-    pool = Pool.of((_text(node), NodeRecord.from_metadata(node.metadata).quotes) for node in nodes)
+    pool = Pool.of(
+        (node.get_content(MetadataMode.NONE), NodeRecord.from_metadata(node.metadata).quotes)
+        for node in nodes
+    )
     n_tokens = budget.costs(pool.sentences)
     if not (pool.own & (n_tokens <= budget.max_tokens)).any():
         pool = pool.in_pieces(fitting_sentences(pool.sentences, budget))
@@ -118,10 +121,6 @@ def extract(
         asked.score(float(shares.max()), told),
         missing=tuple(word for word in words_in(query.query_str) if word.lower() in lacking),
     )
-
-
-def _text(node: NodeWithScore) -> str:
-    return node.get_content(MetadataMode.NONE)
 
 
 def _embedded(query: QueryBundle, embedder: Embedder) -> Floats1d:
