@@ -29,6 +29,7 @@ from hierindex.retrieve.question import BY, By, Search
 from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
+from hierindex.settings import MODE_OF
 from hierindex.store.generations import on_newest
 from hierindex.store.passing import with_known_keys
 from hierindex.store.vector_store import HierarchyStore
@@ -39,7 +40,6 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
-MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "document"}
 SPARE = 2  # candidates per result, where overlap drops some
 CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
 SHARE = 0.5  # of the cross-encoder's score; not tuned

@@ -20,11 +20,10 @@ from hierindex.threads import wait_for
 
 LOCK = ".writer.lock"  # locked by the operating system, which frees it when the process ends
 HOLDER = ".writer.json"  # describes the writer; one that fails or is killed leaves it behind
-
-_remote: defaultdict[str, Lock] = defaultdict(Lock)  # by URI; writers of this process only
 PATIENCE = 60.0  # seconds that a short write waits for other writers
 A_MOMENT = 0.005  # seconds
 
+_remote: defaultdict[str, Lock] = defaultdict(Lock)  # by URI; writers of this process only
 _held: ContextVar[Mapping["Turns", "WriterLock"]] = ContextVar("held", default={})  # noqa: B039
 """Tables whose lock is held in this context."""
 
