@@ -1,8 +1,8 @@
 from .core.mixture import Mixture as Mixture
-from .embed.cross_encoder import Reranker as Reranker
 from .embed.load import load_embed_model as load_embed_model
 from .embed.load import load_reranker as load_reranker
 from .embed.openvino import OpenVinoEmbedding as OpenVinoEmbedding
+from .embed.openvino import Reranker as Reranker
 from .errors import FallbackWarning as FallbackWarning
 from .errors import FormatError as FormatError
 from .errors import GenerationError as GenerationError
@@ -33,7 +33,7 @@ from .index import HierarchicalIndex as HierarchicalIndex
 from .indexing.estimate import Estimate as Estimate
 from .indexing.report import BuildReport as BuildReport
 from .llm.record import Call as Call
-from .llm.usage import Usage as Usage
+from .llm.record import Usage as Usage
 from .progress import Progress as Progress
 from .read.documents import FileReader as FileReader
 from .read.documents import Skipped as Skipped

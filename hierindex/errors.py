@@ -13,7 +13,7 @@
     ├── LimitError              the budget for models is used up            exit 2
     ├── SummaryError            a summary that could not be written         exit 1
     ├── DamagedError        a file of an index that is missing or damaged,  exit 1
-    │                       in `hierindex.store.damage`
+    │                       in `hierindex.store.connection`
     └── RequestError            a request to a model that failed for good,  exit 1
                                 in `hierindex.llm.failures`
 

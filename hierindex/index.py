@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.errors import HierindexError, without_password
-from hierindex.extras import extra
 from hierindex.indexing.revisable_tree import RevisableTree
+from hierindex.loading import extra
 from hierindex.store.vector_store import HierarchyStore
 
 if TYPE_CHECKING:

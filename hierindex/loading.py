@@ -1,4 +1,4 @@
-"""Loading of Hugging Face models."""
+"""Loading of Hugging Face models and of libraries that are installed with an extra."""
 
 import logging
 from collections.abc import Iterator
@@ -6,9 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hierindex.errors import ModelError
+from hierindex.errors import InputError, ModelError
 
 TALKATIVE = ("huggingface_hub", "sentence_transformers", "transformers", "torch.export")
+EXTRAS = {
+    "langchain": {"langchain_core"},
+    "plot": {"plotly"},
+    "serve": {"anyio", "mcp", "mcp_types", "starlette", "uvicorn"},
+}
 
 
 @contextmanager
@@ -85,3 +90,27 @@ def only_local(name: str) -> bool:
     except httpx.HTTPError:
         return True
     return False
+
+
+@contextmanager
+def extra(name: str, what: str) -> Iterator[None]:
+    """Name an extra if an import fails because it is not installed.
+
+    Parameters
+    ----------
+    name : str
+        Of the extra.
+    what : str
+        The beginning of the error, such as "The explorer needs".
+
+    Raises
+    ------
+    InputError
+        If a library of the extra cannot be imported.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in EXTRAS[name]:
+            raise
+        raise InputError(f"{what} `pip install 'hierindex[{name}]'`.") from error

@@ -1,4 +1,4 @@
-"""A node's place in the tree, as stored in its metadata.
+"""A node's place in the tree and a document's headings, as stored in their metadata.
 
 A LlamaIndex node has one metadata dictionary, which vector stores filter. A `NodeRecord` is stored
 there as the plain numbers `hierindex_level`, `hierindex_level_max` and
@@ -34,6 +34,7 @@ RECORD_KEYS = ("hierindex_level", "hierindex_level_max", "hierindex_source_simil
 
 NUMBERS = (LEVEL, LEVEL_MAX, SOURCE_SIMILARITY)
 MOST_DOCUMENTS = 1_000  # that metadata name
+HEADINGS = "headings"  # metadata key of a document's headings, see `Heading`
 
 
 def page_in(metadata: Mapping[str, Any]) -> tuple[int | None, str]:
@@ -266,3 +267,43 @@ def user_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     text = json.dumps({key: value for key, value in metadata.items() if key not in keys})
     entries: dict[str, Any] = json.loads(text, parse_constant=lambda _: None)
     return entries
+
+
+class Heading(NamedTuple):
+    """A heading of a document; `level` counts from 1, `start` is its first character's offset.
+
+    `anchor` is the nearest anchor of an HTML page at or before the heading. A document's metadata
+    holds headings in the order of the text, as lists.
+    """
+
+    level: int
+    title: str
+    start: int
+    anchor: str = ""
+
+
+def headings_in(metadata: Mapping[str, Any]) -> list[Heading]:
+    """Return the headings that a reader wrote into a document's metadata.
+
+    >>> [heading.title for heading in headings_in({"headings": [[1, "Aims", 0]]})]
+    ['Aims']
+    """
+    entries = metadata.get(HEADINGS)
+    if isinstance(entries, list | tuple) and all(map(_is_heading, entries)):
+        return [Heading(*entry) for entry in entries]
+    return []
+
+
+def _is_heading(entry: Any) -> bool:
+    match entry:
+        case [int(), str(), int()] | [int(), str(), int(), str()]:
+            return True
+    return False
+
+
+def for_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document's metadata without the lists of its headings and page labels."""
+    lists = {HEADINGS} if headings_in(metadata) else set()
+    if PAGES in metadata:
+        lists.add(PAGE_LABELS)
+    return {key: value for key, value in metadata.items() if key not in lists}

@@ -31,27 +31,24 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
 
     The loop has its own thread, so this also works inside a running loop, such as a notebook's.
     """
-    future = asyncio.run_coroutine_threadsafe(coroutine, _shared_loop())
+    with _starting:  # threads that ask first get the same loop
+        loop = _shared_loop()
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
         return future.result()
     finally:
         future.cancel()  # has an effect only if this thread was interrupted
 
 
-def _shared_loop() -> asyncio.AbstractEventLoop:
-    with _starting:  # threads that ask first get the same loop
-        return _started_loop()
-
-
 @cache
-def _started_loop() -> asyncio.AbstractEventLoop:
+def _shared_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     Thread(target=loop.run_forever, daemon=True).start()
     return loop
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_started_loop.cache_clear)  # threads do not survive forks
+    os.register_at_fork(after_in_child=_shared_loop.cache_clear)  # threads do not survive forks
 
 
 def iterated(items: AsyncIterator[T]) -> Iterator[T]:

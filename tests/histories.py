@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 from llama_index.core.schema import Document
 
-from hierindex.headings import HEADINGS
 from hierindex.read.markdown import markdown_headings
-from hierindex.record import PAGE_BREAK, PAGE_LABEL, PAGE_LABELS, PAGES
+from hierindex.record import HEADINGS, PAGE_BREAK, PAGE_LABEL, PAGE_LABELS, PAGES
 
 WORDS = (
     "anchor bell boat crew dough flour gate grain harbour island keel keeper lamp letter market "

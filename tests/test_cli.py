@@ -32,7 +32,7 @@ from hierindex.cli.text import places
 from hierindex.demo import demo_documents
 from hierindex.errors import InputError
 from hierindex.evaluate import read_dataset
-from hierindex.export.target import new
+from hierindex.export.nodes import new
 from hierindex.indexing.report import STAGES
 from hierindex.respond.compare import ANSWERING
 from hierindex.respond.extractive_synthesizer import MIN_SCORE

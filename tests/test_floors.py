@@ -8,8 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "hierindex"
 FLOORS = [
-    set("errors extras record headings progress settings loading".split())
-    | set("timing threads device unsafe".split()),
+    set("errors record progress settings loading".split()) | set("threads device unsafe".split()),
     {"core"},
     {"cache", "llm", "rules"},
     {"embed", "summarize", "store"},
@@ -22,9 +21,7 @@ FLOORS = [
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 BESIDE = {  # rooms of one floor that may meet
     "settings": {"errors"},
-    "extras": {"errors"},
     "loading": {"errors"},
-    "headings": {"record"},
     "respond": {"retrieve"},
     "index": {"indexing"},
     "export": {"index"},

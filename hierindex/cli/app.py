@@ -88,7 +88,7 @@ def main() -> NoReturn:
         status = error.exit_status
         print_note(str(error))
     except Exception as error:  # noqa: BLE001  # no tracebacks for users
-        from hierindex.store.damage import damage
+        from hierindex.store.connection import damage
 
         status = 1
         print_note(str(damage(error) or f"{type(error).__name__}: {error}"))

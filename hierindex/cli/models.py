@@ -11,8 +11,7 @@ from hierindex.indexing.settings import BY_METHOD
 from hierindex.settings import Settings, flag_of, load_settings
 from hierindex.summarize.extractive import ExtractiveSummarizer
 from hierindex.summarize.grounding import EmbeddingGrounding
-from hierindex.summarize.llm import LLMRewriter
-from hierindex.summarize.prompts import PROMPTS
+from hierindex.summarize.llm import PROMPTS, LLMRewriter
 from hierindex.summarize.seq2seq import Seq2SeqRewriter
 from hierindex.summarize.summary import Summarizer
 from hierindex.summarize.two_stage import TwoStageSummarizer

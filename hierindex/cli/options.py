@@ -6,49 +6,39 @@ Types and help are repeated here so that `--help` need not import `Settings`.
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from hierindex.cli.output import print_note
 
-if TYPE_CHECKING:
-    from hierindex.store.connection import Connection
-
 Function = Callable[..., None]
 
 
-def _folder(index: str) -> str:
-    """Return the place of an index; raise InputError if it can be none."""
-    _connection(index)
-    return index
+def _place(*, exists: bool) -> Any:
+    """Return the flag of an index, checked before anything that takes long is imported.
 
+    `exists` is whether there must be an index already.
+    """
 
-def _existing(index: str) -> str:
-    """Return the place of an index; raise InputError if it holds none."""
-    _connection(index).require()
-    return index
+    def checked(index: str) -> str:
+        from hierindex.store.connection import TABLE, Connection
 
+        connection = Connection(index, TABLE)
+        if exists:
+            connection.require()
+        return index
 
-def _connection(index: str) -> "Connection":
-    """Return what checks a place before anything that takes long is imported."""
-    from hierindex.store.connection import TABLE, Connection
-
-    return Connection(index, TABLE)
-
-
-def _place(callback: Callable[[str], str]) -> Any:
-    """Return the flag of an index."""
     return typer.Option(
         "--index",
         metavar="DIR",
         help="Folder of the index, or its URI in an object store.",
-        callback=callback,
+        callback=checked,
     )
 
 
-Index = Annotated[str, _place(_existing)]
-NewIndex = Annotated[str, _place(_folder)]
+Index = Annotated[str, _place(exists=True)]
+NewIndex = Annotated[str, _place(exists=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only a JSON object.")]
 Purge = Annotated[
     bool, typer.Option("--purge", help="Remove earlier generations, which hold what was changed.")

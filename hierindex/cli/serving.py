@@ -9,7 +9,7 @@ from hierindex.cli import options
 from hierindex.cli.output import print_note
 from hierindex.cli.stopping import until_stopped
 from hierindex.errors import InputError
-from hierindex.extras import extra
+from hierindex.loading import extra
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -133,10 +133,9 @@ def mcp(
 
 
 def _over_http(server: "MCPServer[None]", port: int) -> None:
-    from hierindex.serve.address import Address
     from hierindex.serve.guard import Guard
     from hierindex.serve.mcp.server import application
-    from hierindex.serve.server import Server
+    from hierindex.serve.server import Address, Server
 
     address = Address.at(MCP_HOST, (port,))
     app = Guard(application(server), address.hosts)

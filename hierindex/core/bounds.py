@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.core.blas import one_thread
 from hierindex.core.membership import (
     Floats1d,
     Floats2d,
@@ -20,7 +19,7 @@ from hierindex.core.membership import (
     weights_of,
 )
 from hierindex.core.reduce import principal_components
-from hierindex.core.rows import canonical_order, unit_rows
+from hierindex.core.rows import canonical_order, one_thread, unit_rows
 from hierindex.errors import InputError
 
 

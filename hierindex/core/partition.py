@@ -5,9 +5,8 @@ import warnings
 import numpy as np
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.core.blas import one_thread
 from hierindex.core.membership import Floats2d, Ints1d
-from hierindex.core.rows import blocks, canonical_order, distinct_rows, unit_rows
+from hierindex.core.rows import blocks, canonical_order, distinct_rows, one_thread, unit_rows
 from hierindex.errors import InputError
 
 MAX_POOL = 10_000  # UMAP takes 7 s; smaller pools are faster and separate more related rows

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, hstack
 
 from hierindex.core.bounds import bounded
-from hierindex.core.groupers import ByMixture
 from hierindex.core.membership import (
     Floats2d,
     Ints1d,
@@ -16,6 +15,7 @@ from hierindex.core.membership import (
     weights_of,
 )
 from hierindex.core.rows import Rows
+from hierindex.core.tree import ByMixture
 
 # Chosen by tests/benchmarks/drift.py.
 NEIGHBOURS = 10  # rows that decide where a new row belongs

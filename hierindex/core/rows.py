@@ -1,7 +1,9 @@
 """Validated input arrays of the nodes of a level."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,11 +12,25 @@ from numpy.typing import NDArray
 from hierindex.core.membership import Floats2d, Ints1d, Membership
 from hierindex.errors import InputError
 
+_ALONE = RLock()
 T = TypeVar("T", bound=np.generic)
 
 BLOCK = 16_384  # rows
 UNIT = 1e-3  # tolerance of the length; half precision is off by 5e-4
 NO_HEADINGS: Ints1d = np.zeros(0, dtype=np.int64)
+
+
+@contextmanager
+def one_thread() -> Generator[None]:
+    """Limit numeric libraries to one thread, for reproducible sums and fast small arrays.
+
+    The limit applies to the whole process, so concurrent callers wait for each other.
+    """
+    import sklearn  # noqa: F401 - loads OpenMP and BLAS, as libraries loaded later have no limit
+    from threadpoolctl import threadpool_limits
+
+    with _ALONE, threadpool_limits(1):
+        yield
 
 
 @dataclass(frozen=True)
@@ -96,9 +112,9 @@ def canonical_order(X: Floats2d) -> Ints1d:
     return np.argsort(np.ascontiguousarray(X).view(row).ravel(), kind="stable")
 
 
-def blocks(X: NDArray[T], size: int = BLOCK) -> Iterator[NDArray[T]]:
+def blocks(X: NDArray[T]) -> Iterator[NDArray[T]]:
     """Yield consecutive rows, so that what is computed of them takes little memory."""
-    return (X[start : start + size] for start in range(0, len(X), size))
+    return (X[start : start + BLOCK] for start in range(0, len(X), BLOCK))
 
 
 def distinct_rows(X: Floats2d, order: Ints1d) -> Ints1d:

@@ -1,10 +1,24 @@
-"""The tree: a stack of memberships, grown level by level."""
+"""Trees: a stack of memberships, grown level by level, and the groupers that make each."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-from hierindex.core.membership import Membership
+import numpy as np
+
+from hierindex.core.bounds import Caps, bounded
+from hierindex.core.membership import (
+    Floats2d,
+    Ints1d,
+    Membership,
+    from_groups,
+    groups_of,
+    one_hot,
+    weights_of,
+)
+from hierindex.core.mixture import DEFAULT, Mixture, mixture
+from hierindex.core.partition import MAX_POOL, partition
 from hierindex.core.rows import Rows
+from hierindex.core.segments import Rule, document_starts, segment
 
 Grouper = Callable[[Rows], Membership | None]
 """Groups a level's rows; returns None when it is done."""
@@ -63,3 +77,85 @@ def grow_tree(
             layers.append(M)
             rows = yield M
     return Tree(tuple(layers))
+
+
+@dataclass(frozen=True)
+class BySegment:
+    """Groups consecutive rows of a document, level by level, until each document is one row.
+
+    Rows stay with their section where the rule and the caps allow it.
+    """
+
+    rule: Rule
+    caps: Caps
+
+    def __call__(self, rows: Rows) -> Membership | None:
+        """Return segments within the caps, or None if no segment has two rows."""
+        M = segment(rows, rule=self.rule, caps=self.caps)
+        M = bounded(
+            M, rows.X, rows.n_tokens, self.caps, document=rows.document, heading=rows.heading
+        )
+        return M if M.shape[1] < len(rows) else None
+
+
+@dataclass(frozen=True)
+class ByMixture:
+    """Groups similar rows, of the whole level or of each document, until one row is left.
+
+    More than `max_pool` rows are first partitioned into pools of similar rows.
+    """
+
+    seed: int
+    caps: Caps
+    model: Mixture = DEFAULT
+    per_document: bool = False
+    max_pool: int = MAX_POOL
+
+    def __call__(self, rows: Rows) -> Membership | None:
+        """Return clusters within the caps, or None if no cluster has two rows."""
+        if self.per_document:
+            documents = np.split(np.arange(len(rows)), document_starts(rows.document)[1:])
+            return self.of_pools(
+                rows, [d[pool] for d in documents for pool in self.pools(rows.X[d])]
+            )
+        pools = self.pools(rows.X)
+        M = self.of_pools(rows, pools)
+        if M is None and len(pools) > 1:  # single rows of two pools may still share a group
+            M = bounded(one_hot(np.arange(len(rows))), rows.X, rows.n_tokens, self.caps)
+        return M if M is not None and M.shape[1] < len(rows) else None
+
+    def pools(self, X: Floats2d) -> list[Ints1d]:
+        """Return the rows of each pool of similar rows, which are clustered by themselves."""
+        if len(X) <= self.max_pool:
+            return [np.arange(len(X))]
+        return groups_of(one_hot(partition(X, max_rows=self.max_pool, seed=self.seed)))
+
+    def of_pools(self, rows: Rows, pools: Sequence[Ints1d]) -> Membership | None:
+        """Return the clusters of each pool, or None if no cluster has two rows."""
+        M = _each(pools, rows, self._clusters)
+        return M if M.shape[1] < len(rows) else None
+
+    def _clusters(self, rows: Rows) -> Membership:
+        if self.caps.hold(int(rows.n_tokens.sum()), len(rows)):
+            return one_hot(np.zeros(len(rows), dtype=np.int64))
+        M = mixture(rows.X, model=self.model, seed=self.seed)
+        return bounded(M, rows.X, rows.n_tokens, self.caps)
+
+
+@dataclass(frozen=True)
+class ByDocument:
+    """Groups all leaves of each document, regardless of their number and their headings."""
+
+    def __call__(self, rows: Rows) -> Membership | None:
+        """Return one group per document, or None above the leaves."""
+        return one_hot(rows.document) if rows.level == 0 else None
+
+
+def _each(parts: Sequence[Ints1d], rows: Rows, grouped: Callable[[Rows], Membership]) -> Membership:
+    """Group each part of the rows separately."""
+    groups, weights = [], []
+    for part in parts:
+        M = grouped(rows[part])
+        groups += [part[group] for group in groups_of(M)]
+        weights += weights_of(M)
+    return from_groups(groups, weights, len(rows))

@@ -3,7 +3,8 @@
 import asyncio
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 from hierindex.cache.vectors import VectorCache
 from hierindex.core.identity import digest
 from hierindex.core.membership import Floats1d, Floats2d
-from hierindex.embed.failures import named_errors
 from hierindex.embed.model_identity import fingerprint, model_name
 from hierindex.embed.openvino import OpenVinoEmbedding, whole_tokenizer
 from hierindex.errors import InputError, WindowWarning
+from hierindex.llm.failures import error_of, failure_of, service_errors
 from hierindex.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -26,6 +27,24 @@ if TYPE_CHECKING:
 
 TEXTS_PER_CALL = 128  # texts between progress reports; the model splits them into batches
 TEXTS_AT_ONCE = 1024  # texts whose batches an async model sends concurrently
+
+
+@contextmanager
+def named_errors(embed_model: BaseEmbedding) -> Iterator[None]:
+    """Convert errors of an embedding model's service into one sentence with the model's name.
+
+    Raises
+    ------
+    ModelError
+        If the service cannot be used.
+    RequestError
+        If it fails otherwise.
+    """
+    try:
+        yield
+    except service_errors() as error:
+        named = error_of(f"The embedding model {embed_model.model_name!r}", failure_of(error))
+        raise named from error
 
 
 class Embedder:
@@ -127,11 +146,11 @@ class Embedder:
                 stacklevel=2,
             )
 
-    def warn_of_cut(self, n_tokens: NDArray[np.int64], what: str) -> None:
-        """Warn if texts of these lengths exceed the window."""
+    def warn_of_cut(self, n_tokens: NDArray[np.int64]) -> None:
+        """Warn if chunks of these lengths exceed the window."""
         if self.window is not None and (n_over := int((n_tokens > self.window).sum())):
             warnings.warn(
-                f"{n_over} of {len(n_tokens)} {what} are longer than the {self.window} tokens "
+                f"{n_over} of {len(n_tokens)} chunks are longer than the {self.window} tokens "
                 f"that {self.name} reads (longest: {int(n_tokens.max())}), and their vectors "
                 f"ignore the rest. Use chunks of at most {self.room} of its tokens, as "
                 "sentence_splitter(embed_model) makes them.",

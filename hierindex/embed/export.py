@@ -1,6 +1,7 @@
 """Export of sentence-transformers models to OpenVINO, cached in the user's cache folder."""
 
 import hashlib
+import json
 import logging
 import shutil
 import tempfile
@@ -10,15 +11,13 @@ from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from platformdirs import user_cache_path
 
 from hierindex.core.membership import Floats2d
-from hierindex.embed.cross_encoder import OpenVinoCrossEncoder, Reranker, TorchCrossEncoder
-from hierindex.embed.digests import FileDigests
 from hierindex.embed.embedder import unit_vectors
 from hierindex.embed.openvino import (
     GRAPH,
@@ -28,11 +27,18 @@ from hierindex.embed.openvino import (
     TYPES,
     WEIGHTS,
     Card,
+    OpenVinoCrossEncoder,
     OpenVinoEmbedding,
+    Precision,
+    Reranker,
+    TorchCrossEncoder,
+    fastest_precision,
+    openvino,
 )
-from hierindex.embed.runtime import Precision, fastest_precision, openvino
 from hierindex.loading import quiet
 
+logger = logging.getLogger(__name__)
+FILE = "digests.json"
 FORMAT = 7  # of the exported folder; a new number makes a new export
 FILES = (GRAPH, WEIGHTS, TOKENIZER)
 TEXT, SCORES = "sentence_embedding", "scores"
@@ -56,7 +62,55 @@ UNEXPORTABLE = (RuntimeError, TypeError, ValueError, LookupError, AttributeError
 
 OnTorch = BaseEmbedding | TorchCrossEncoder
 
-logger = logging.getLogger(__name__)
+
+class FileDigests:
+    """SHA-256 of files, computed again when a file is another one or has changed.
+
+    Those that are new are remembered when its `with` block ends.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are remembered. A file is known by its path, inode, size and times of change;
+        the last of them, which the system sets, cannot be put back by who replaces a file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE
+        try:
+            known = json.loads(self._file.read_text("utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        self._known: dict[str, list[str]] = known if isinstance(known, dict) else {}
+        self._has_new = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def of(self, path: Path) -> str:
+        """The file's digest, in hexadecimal."""
+        path = path.resolve()
+        stat = path.stat()
+        state = f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
+        if self._known.get(str(path), [""])[0] != state:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            self._known[str(path)] = [state, digest]
+            self._has_new = True
+        return self._known[str(path)][1]
+
+    def __exit__(self, *_: object) -> None:
+        """Write in one step; of two processes one is in vain, and hashes again next time."""
+        if not self._has_new:
+            return
+        there = {path: known for path, known in self._known.items() if Path(path).exists()}
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=self._file.parent, delete=False) as made:
+                json.dump(there, made)
+            Path(made.name).replace(self._file)
+        except OSError as error:
+            logger.info("%s cannot be written: %s.", self._file, error)
 
 
 def exported_folder(source: Path, use: str, load: Callable[[], OnTorch]) -> Path | None:

@@ -9,10 +9,15 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from hierindex.core.arguments import require
 from hierindex.device import accelerator
-from hierindex.embed.cross_encoder import OpenVinoCrossEncoder, Reranker, TorchCrossEncoder
 from hierindex.embed.export import exported_folder
-from hierindex.embed.openvino import Card, OpenVinoEmbedding
-from hierindex.embed.runtime import Precision
+from hierindex.embed.openvino import (
+    Card,
+    OpenVinoCrossEncoder,
+    OpenVinoEmbedding,
+    Precision,
+    Reranker,
+    TorchCrossEncoder,
+)
 from hierindex.errors import ModelError
 from hierindex.loading import loading, only_local
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
-from hierindex.embed.runtime import Precision
+from hierindex.embed.openvino import Precision
 from hierindex.errors import InputError
 
 # Settings of LlamaIndex's models that do not shape vectors, or are secret.

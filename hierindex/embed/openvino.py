@@ -1,28 +1,115 @@
-"""Sentence-transformers models on OpenVINO, without torch."""
+"""Sentence-transformers models on OpenVINO, without torch, and cross-encoders."""
 
 import asyncio
+import atexit
 import json
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from weakref import WeakSet
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field
 from numpy.typing import NDArray
 
-from hierindex.embed.runtime import Precision, compiled, outputs, release_at_exit
-
 if TYPE_CHECKING:
-    from openvino import CompiledModel
+    from openvino import CompiledModel, Core
     from tokenizers import Tokenizer
 
+Precision = Literal["bfloat16", "float32"]
+HINTS = {"bfloat16": "bf16", "float32": "f32"}
+_reading = Lock()
 GRAPH, WEIGHTS, TOKENIZER, CARD = "model.xml", "model.bin", "tokenizer.json", "card.json"
 INPUT, MASK, TYPES = "input_ids", "attention_mask", "token_type_ids"
 WIDTH = 16  # tokens; lengths that are no multiple of it take a fifth longer in bfloat16 with AMX
+
+
+@cache
+def openvino() -> "Core":
+    """Return OpenVINO's interface; the package that reports its import to Google is not loaded."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # not importable
+    from openvino import Core, Tensor
+
+    with _reading:  # two threads that are the first to read a tensor wait for each other for ever
+        assert Tensor(np.zeros(1)).data.shape == (1,)
+    return Core()
+
+
+@cache
+def fastest_precision() -> Precision:
+    """Return bfloat16 if the processor multiplies such matrices in hardware, else float32."""
+    can = openvino().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    return "bfloat16" if "BF16" in can else "float32"
+
+
+class UsesGraphs(Protocol):
+    """Has compiled graphs."""
+
+    def release(self) -> None:
+        """Give them up."""
+        ...
+
+
+_users: WeakSet[UsesGraphs] = WeakSet()
+
+
+def release_at_exit(user: UsesGraphs) -> None:
+    """Release graphs before the interpreter ends, as their threads may abort the process later."""
+    _users.add(user)
+
+
+@atexit.register
+def _release() -> None:
+    for user in _users:
+        user.release()
+    openvino.cache_clear()
+
+
+def compiled(graph: Path, precision: Precision) -> "CompiledModel":
+    """Return a graph that runs on as many texts at once as there are cores, each on one thread.
+
+    Several threads may add numbers in another order, and the result would depend on their number.
+    """
+    n_cores = _n_cores()
+    settings = {
+        "INFERENCE_PRECISION_HINT": HINTS[precision],
+        "INFERENCE_NUM_THREADS": n_cores,
+        "NUM_STREAMS": n_cores,
+        "ENABLE_CPU_PINNING": False,  # two processes would share the first cores
+    }
+    return openvino().compile_model(graph, "CPU", settings)
+
+
+def outputs(
+    graph: "CompiledModel", inputs: Iterable[Mapping[str, NDArray[np.int64]]]
+) -> list[list[float]]:
+    """Return the first row of a graph's output for each of the inputs, which run side by side."""
+    from openvino import AsyncInferQueue
+
+    rows: dict[int, list[float]] = {}
+
+    def keep(run: Any, i: int) -> None:
+        rows[i] = run.get_output_tensor().data[0].tolist()
+
+    runs = AsyncInferQueue(graph)
+    runs.set_callback(keep)
+    for i, each in enumerate(inputs):
+        runs.start_async(each, i)
+    runs.wait_all()
+    return [rows[i] for i in range(len(rows))]
+
+
+def _n_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -211,3 +298,54 @@ def whole_tokenizer(content: str) -> "Tokenizer":
 def without_surrogates(text: str) -> str:
     """Replace lone surrogates, which no tokenizer reads, by question marks."""
     return text.encode("utf-8", "replace").decode()
+
+
+class Reranker(Protocol):
+    """Scores texts for a question."""
+
+    def rank(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return a finite score for each text, on any scale, higher for better ones."""
+        ...
+
+
+class OpenVinoCrossEncoder:
+    """An exported cross-encoder, which `load_reranker` returns; scores are logits.
+
+    Parameters
+    ----------
+    folder : Path
+        Contains the graph, the tokenizer and the card of an export.
+    precision : {"bfloat16", "float32"}
+    """
+
+    def __init__(self, folder: Path, precision: Precision) -> None:
+        self._exported = Exported(folder, precision)
+
+    def rank(self, question: str, texts: Sequence[str]) -> list[float]:
+        """See `Reranker`."""
+        return [score for (score,) in self._exported.results(texts, question)]
+
+
+class TorchCrossEncoder:
+    """A cross-encoder on torch; scores are logits.
+
+    Parameters
+    ----------
+    model : CrossEncoder
+    model_name : str
+        Name under which the model was loaded.
+    """
+
+    def __init__(self, model: Any, model_name: str) -> None:
+        self._model = model
+        self.model_name = model_name
+        self.max_length = model.max_seq_length
+
+    def rank(self, question: str, texts: Sequence[str]) -> list[float]:
+        """See `Reranker`."""
+        import torch
+
+        pairs = [(without_surrogates(question), without_surrogates(text)) for text in texts]
+        logits = torch.nn.Identity()
+        scores = self._model.predict(pairs, activation_fn=logits, show_progress_bar=False)
+        return [float(score) for score in scores]

@@ -24,8 +24,7 @@ from llama_index.core.schema import (
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.errors import InputError
-from hierindex.export.nodes import ordered_nodes
-from hierindex.export.target import new
+from hierindex.export.nodes import new, ordered_nodes
 from hierindex.index import HierarchicalIndex
 from hierindex.record import DETAILS, NodeRecord
 from hierindex.retrieve.documents import WHOLE

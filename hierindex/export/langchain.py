@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from hierindex.export.nodes import ordered_nodes
-from hierindex.extras import extra
 from hierindex.index import HierarchicalIndex
+from hierindex.loading import extra
 from hierindex.retrieve.levels import Level, ids_at
 from hierindex.threads import wait_for
 

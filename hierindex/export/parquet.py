@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hierindex.errors import InputError
-from hierindex.export.nodes import NO_NODES
-from hierindex.export.target import new
+from hierindex.export.nodes import NO_NODES, new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord, user_metadata
 from hierindex.store.nodes import to_nodes

@@ -11,8 +11,7 @@ import numpy as np
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
-from hierindex.export.nodes import NO_NODES
-from hierindex.export.target import new
+from hierindex.export.nodes import NO_NODES, new
 from hierindex.index import HierarchicalIndex
 from hierindex.record import Quote
 from hierindex.retrieve.reading_order import MANY, ReadingOrder, entries, reading_order

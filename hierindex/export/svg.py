@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from hierindex.errors import InputError
-from hierindex.export.nodes import NO_NODES
-from hierindex.export.target import new
+from hierindex.export.nodes import NO_NODES, new
 from hierindex.index import HierarchicalIndex
 from hierindex.plot.style import FONT, beginning, counted, shades
 from hierindex.retrieve.reading_order import reading_order

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hierindex.export.nodes import ordered_nodes
-from hierindex.export.target import new
+from hierindex.export.nodes import new, ordered_nodes
 from hierindex.index import HierarchicalIndex
 from hierindex.record import NodeRecord
 from hierindex.store.description import describe

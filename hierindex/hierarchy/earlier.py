@@ -15,10 +15,9 @@ from scipy.sparse import csr_array
 from hierindex.core.membership import Floats2d, Membership, groups_of
 from hierindex.core.revision import continued, joined
 from hierindex.core.rows import Rows
+from hierindex.hierarchy.arrays import level_rows, most_alike, stacked, weight_matrix
 from hierindex.hierarchy.held import HeldTree
-from hierindex.hierarchy.level_rows import level_rows
 from hierindex.hierarchy.nodes import Draft
-from hierindex.hierarchy.similar import most_alike, stacked, weight_matrix
 from hierindex.record import NodeRecord
 from hierindex.store.snapshot import Snapshot
 

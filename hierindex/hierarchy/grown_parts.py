@@ -5,21 +5,21 @@ from collections.abc import Generator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from llama_index.core.schema import BaseNode
+import numpy as np
+from llama_index.core.schema import BaseNode, MetadataMode
 
 from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d
 from hierindex.core.statistics import Tally
-from hierindex.hierarchy.leaves import embedded_leaves
-from hierindex.hierarchy.level_rows import headings_between, level_rows
+from hierindex.hierarchy.arrays import headings_between, level_rows, vectors_of
 from hierindex.hierarchy.levels import Levels, note_documents, note_models
-from hierindex.hierarchy.nodes import Draft
-from hierindex.hierarchy.recipe import Recipe, Work
+from hierindex.hierarchy.nodes import Draft, make_leaves
+from hierindex.hierarchy.recipe import Embed, Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
+from hierindex.progress import Stopwatch, Timing
 from hierindex.store.rows import Row
-from hierindex.timing import Timing
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def grow_documents(
         Whether to finish the nodes that the levels above do not change; else all are left.
     """
     levels = Levels(recipe, memory)
-    leaves, X = yield from embedded_leaves(chunks, recipe, levels.watch)
+    leaves, X = yield from _embedded_leaves(chunks, recipe, levels.watch)
     levels.made += leaves
     rows = level_rows(leaves, X, 0, headings_between([leaf.node for leaf in leaves]))
     tops, rows = yield from levels.grow(leaves, rows, recipe.within)
@@ -94,3 +94,29 @@ def _is_top(draft: Draft) -> bool:
 def _of_one_root(drafts: Sequence[Draft]) -> set[str]:
     n_roots = Counter(draft.record.documents[0] for draft in drafts if _is_top(draft))
     return {document for document, n in n_roots.items() if n == 1}
+
+
+def _embedded_leaves(
+    chunks: Sequence[BaseNode], recipe: Recipe, watch: Stopwatch
+) -> Generator[Work, Any, tuple[list[Draft], Floats2d]]:
+    """Return leaves made of chunks with their unit vectors, (n_leaves, n_dims).
+
+    Those without a vector are embedded.
+    """
+    embedder = recipe.embedder
+    with watch("link", 0):
+        leaves = make_leaves(chunks, recipe.namespace)
+    embedder.warn_of_summaries(recipe.summary_tokens)
+    if not leaves:
+        return [], np.zeros((0, 1))
+    with watch("embed", 0):
+        texts = [leaf.node.get_content(MetadataMode.EMBED) for leaf in leaves]
+        n_tokens = embedder.count_tokens(texts)
+        embedder.warn_of_cut(n_tokens)
+        for leaf, n in zip(leaves, n_tokens.tolist(), strict=True):
+            leaf.note(n_tokens=n)
+        new = [i for i, leaf in enumerate(leaves) if leaf.vector is None]
+        vectors = (yield Embed([texts[i] for i in new], "embed chunks")) if new else []
+        for i, vector in zip(new, vectors, strict=True):
+            leaves[i].vector = vector.copy()  # not all of them
+        return leaves, vectors_of(leaves)

@@ -13,19 +13,19 @@ from hierindex.core.membership import Floats2d
 from hierindex.core.revision import Revised
 from hierindex.core.statistics import LevelStatistics, Tally, added
 from hierindex.errors import InputError
+from hierindex.hierarchy.arrays import level_rows
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.grown_parts import GrownPart
-from hierindex.hierarchy.level_rows import level_rows
 from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.pools import Pools
 from hierindex.hierarchy.recipe import Recipe, Work
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import chunks_of, documents_alone
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
+from hierindex.progress import Stopwatch, Timing
 from hierindex.store.rows import Row
 from hierindex.store.waiting import LeafFile
-from hierindex.timing import Stopwatch, Timing
 
 
 @dataclass(frozen=True)

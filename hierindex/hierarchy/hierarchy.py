@@ -5,8 +5,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 from uuid import uuid4
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -17,25 +18,27 @@ from llama_index.core.schema import BaseNode, TransformComponent
 
 from hierindex.cache.file import Cache, open_cache
 from hierindex.core.bounds import Caps
-from hierindex.core.groupers import ByMixture
 from hierindex.core.identity import digest
 from hierindex.core.mixture import DEFAULT, Mixture
-from hierindex.core.tree import Grouper
+from hierindex.core.tree import ByMixture, Grouper
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import DEFAULT_EMBED_MODEL, load_embed_model
 from hierindex.embed.model_identity import fingerprint, folder_state
-from hierindex.embed.runtime import Precision
+from hierindex.embed.openvino import Precision
 from hierindex.errors import InputError
 from hierindex.hierarchy.code_digest import code_digest
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.grower import Grower
 from hierindex.hierarchy.growth import Aside, Grown, Parts
-from hierindex.hierarchy.metadata import Merge
+from hierindex.hierarchy.nodes import Merge
 from hierindex.hierarchy.recipe import ParentEmbedding, Recipe
-from hierindex.hierarchy.slices import refuse_slices
 from hierindex.progress import Progress, silent
-from hierindex.summarize.choice import SummarizerLike, as_summarizer, summarizer_from_dict
-from hierindex.summarize.rehearsal import rehearsed
+from hierindex.summarize.choice import (
+    SummarizerLike,
+    as_summarizer,
+    rehearsed,
+    summarizer_from_dict,
+)
 from hierindex.summarize.summary import Resources, Summarizer
 
 dispatcher = get_dispatcher(__name__)
@@ -123,7 +126,7 @@ class Hierarchy(TransformComponent):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        refuse_slices(cls)
+        ForkingPickler.register(cls, _refuse_slice)  # leaves `pickle` and `copy` as they are
 
     @classmethod
     def class_name(cls) -> str:
@@ -326,3 +329,12 @@ class Hierarchy(TransformComponent):
             metadata_rules=self.metadata_rules,
             is_rehearsal=self._is_rehearsal,
         )
+
+
+def _refuse_slice(hierarchy: object) -> NoReturn:
+    """Refuse to be sent to a process of a pipeline, which would make one tree of its slice."""
+    raise InputError(
+        "A hierarchy needs all nodes at once, and IngestionPipeline with num_workers slices them; "
+        "run the pipeline without num_workers, or make the hierarchy in the process that has all "
+        "nodes."
+    )

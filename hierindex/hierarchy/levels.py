@@ -4,6 +4,7 @@ The generator yields texts to embed or groups to summarise and receives the resu
 sync and the async driver run the same code.
 """
 
+from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,9 +18,8 @@ from hierindex.core.rows import Rows
 from hierindex.core.statistics import Tally, tallies
 from hierindex.core.tree import Grouper, grow_tree
 from hierindex.embed.model_identity import identity
+from hierindex.hierarchy.arrays import level_rows
 from hierindex.hierarchy.earlier import EarlierTree
-from hierindex.hierarchy.level_rows import level_rows
-from hierindex.hierarchy.links import link
 from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.parents import parents_of
 from hierindex.hierarchy.recipe import Recipe, Work
@@ -29,8 +29,8 @@ from hierindex.hierarchy.whole_documents import (
     chunks_of_one_document,
     note_whole_documents,
 )
-from hierindex.llm.usage import Usage
-from hierindex.timing import Stopwatch
+from hierindex.llm.record import Usage
+from hierindex.progress import Stopwatch
 
 Level = tuple[Sequence[Draft], Rows]
 
@@ -118,7 +118,7 @@ class Levels:
                 parents[g] = parent
             for g, node_id in kept.items():
                 parents[g] = node_id
-            link(nodes, parents, M, level, earlier)
+            _link(nodes, parents, M, level, earlier)
             if earlier:
                 return earlier.rise(nodes, M, parents, X)
             current = [draft for draft in parents if isinstance(draft, Draft)]
@@ -151,3 +151,41 @@ def note_documents(drafts: Sequence[Draft], documents: Set[str], chunks: Chunks)
     under = chunks_of_one_document(drafts, documents, chunks)
     note_whole_documents(drafts, under, chunks)
     note_given_titles(drafts, under, chunks)
+
+
+def _link(
+    nodes: Sequence[Draft],
+    parents: list[Draft | str],
+    M: Membership,
+    level: int,
+    earlier: EarlierTree | None,
+) -> None:
+    """Note each node's parents, strongest first, or the level that it passes up to.
+
+    A node that would pass up, but has parents beside these groups, stays with those parents.
+    """
+    for i, draft in enumerate(nodes):
+        row = slice(M.indptr[i], M.indptr[i + 1])
+        columns, weights = M.indices[row], M.data[row]
+        beside = earlier.parents_beside(draft) if earlier else {}
+        passes = parents[columns[0]] is draft
+        if passes and not beside:
+            draft.note(level_max=level)
+            continue
+        total = sum(beside.values())
+        if passes:
+            parents[columns[0]] = next(iter(beside))
+            weight_of = {parent: weight / total for parent, weight in beside.items()}
+        else:
+            weight_of = defaultdict(float, beside)
+            for g, share in zip(columns, ((1 - total) * weights).tolist(), strict=True):
+                weight_of[_id(parents[g])] += share
+        pairs = sorted(weight_of.items(), key=lambda pair: -pair[1])
+        known = {parent for parent, _ in draft.record.parents}
+        if known != {parent for parent, _ in pairs}:
+            draft.note(parents=tuple(pairs))
+        draft.note(level_max=level - 1)
+
+
+def _id(parent: Draft | str) -> str:
+    return parent if isinstance(parent, str) else parent.id

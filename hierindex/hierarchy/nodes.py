@@ -1,6 +1,7 @@
 """Construction of leaves from chunks and of parents from summaries."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,24 +20,33 @@ from numpy.typing import NDArray
 
 from hierindex.core.identity import leaf_ids, parent_id
 from hierindex.errors import InputError
-from hierindex.headings import for_chunks
-from hierindex.hierarchy.metadata import Merge, merged_metadata
 from hierindex.record import (
     PAGE,
     PAGE_BREAK,
     RECORD_KEYS,
     SECTION,
+    SECTIONS,
     NodeRecord,
     Quote,
     Span,
+    for_chunks,
     level_in,
     page_in,
     record_keys,
+    shared_section,
 )
 from hierindex.store.nodes import bare_node, record_of
 from hierindex.store.rows import Row, check_node, placed_row
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.summary import Summary
+
+MAX_DISTINCT = 10  # values per key of a parent
+RANGES = frozenset(
+    "page page_number page_label timestamp time date start_time end_time last_modified_date".split()
+)
+
+Merge = Callable[[list[Any]], Any]
+"""Maps the children's values of one key, in order, to the parent's; None omits the key."""
 
 
 @dataclass
@@ -257,3 +267,81 @@ def _related(node_id: str) -> RelatedNodeInfo:
 
 def _with_own(keys: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*keys, *RECORD_KEYS]))
+
+
+def merged_metadata(
+    children: Sequence[Mapping[str, Any]], rules: Mapping[str, Merge] | None = None
+) -> dict[str, Any]:
+    """Merge the metadata of children into that of their parent.
+
+    A value that all children share is inherited. Pages and times (the keys in `RANGES`) become
+    [min, max]. The section becomes the longest path of titles that all children share, and
+    `sections` lists those of the children. Any other key becomes a list of at most `MAX_DISTINCT`
+    distinct values. Keys that hierindex writes are omitted.
+
+    Parameters
+    ----------
+    children : Sequence[Mapping]
+        Metadata in reading order.
+    rules : Mapping[str, Merge], optional
+        Replacements of these rules, by key.
+
+    Examples
+    --------
+    >>> merged_metadata([{"page": 2, "by": "Ada", "to": "Bo"}, {"page": 4, "by": "Ada"}])
+    {'page': [2, 4], 'by': 'Ada', 'to': ['Bo']}
+    """
+    rules = rules or {}
+    keys = dict.fromkeys(key for child in children for key in child if key not in RECORD_KEYS)
+    merged = {}
+    for key in keys:
+        values = [child[key] for child in children if key in child]
+        if key in rules:
+            value = rules[key](values)
+        elif len(values) == len(children) and all(other == values[0] for other in values):
+            value = values[0]
+        elif key == SECTION and all(isinstance(value, str) for value in values):
+            value = shared_section(child.get(key, "") for child in children) or None
+        elif key in RANGES:
+            value = value_range(values)
+        else:
+            value = distinct(values)
+        if value is not None:
+            merged[key] = value
+    sections = _flat([child.get(SECTIONS, child.get(SECTION)) for child in children])
+    listed = distinct([section for section in sections if isinstance(section, str)])
+    if len(listed) > 1:
+        merged[SECTIONS] = listed
+    return merged
+
+
+def value_range(values: list[Any]) -> list[Any]:
+    """Return [min, max] of values and ranges, or the distinct values if they have no order.
+
+    >>> value_range([3, [5, 9]]), value_range(["9", "10"])
+    ([3, 9], ['9', '10'])
+    """
+    flat = _flat(values)
+    if not flat:
+        return []
+    if all(isinstance(v, str) and v.isdecimal() for v in flat):  # page labels
+        return [min(flat, key=int), max(flat, key=int)]
+    if all(isinstance(v, int | float) for v in flat) or all(isinstance(v, str) for v in flat):
+        return [min(flat), max(flat)]
+    return distinct(values)
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """Return the first `MAX_DISTINCT` distinct values, with lists flattened.
+
+    >>> distinct(["a", ["b", "a"], {"c": 1}])
+    ['a', 'b', {'c': 1}]
+    """
+    first: dict[str, Any] = {}
+    for value in _flat(values):
+        first.setdefault(json.dumps(value, sort_keys=True, default=str), value)
+    return list(first.values())[:MAX_DISTINCT]
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    return [item for v in values for item in (v if isinstance(v, list) else [v])]

@@ -10,10 +10,10 @@ from hierindex.core.membership import Floats2d
 from hierindex.errors import InputError
 from hierindex.hierarchy.nodes import Draft, make_parent
 from hierindex.hierarchy.recipe import Embed, Recipe, Summarize, Work
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
+from hierindex.progress import Stopwatch
 from hierindex.summarize.sentences import split_all
 from hierindex.summarize.summary import Group, Summary
-from hierindex.timing import Stopwatch
 
 
 def parents_of(

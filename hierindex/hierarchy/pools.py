@@ -16,12 +16,11 @@ from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d, Ints1d
 from hierindex.core.rows import blocks
 from hierindex.embed.embedder import unit_vectors
+from hierindex.hierarchy.arrays import level_rows, vectors_of
 from hierindex.hierarchy.grown_parts import GrownPart
-from hierindex.hierarchy.level_rows import level_rows
 from hierindex.hierarchy.levels import Levels, note_documents, note_models
 from hierindex.hierarchy.nodes import Draft
 from hierindex.hierarchy.recipe import Recipe, Work
-from hierindex.hierarchy.similar import vectors_of
 from hierindex.hierarchy.titles import note_phrases
 from hierindex.hierarchy.whole_documents import Chunk, chunks_of, documents_alone
 from hierindex.progress import Progress, silent

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hierindex.core.groupers import ByMixture
-from hierindex.core.tree import Grouper
+from hierindex.core.tree import ByMixture, Grouper
 from hierindex.embed.embedder import Embedder
-from hierindex.hierarchy.metadata import Merge
+from hierindex.hierarchy.nodes import Merge
 from hierindex.summarize.summary import Budget, Group
 
 ParentEmbedding = Literal["text", "mean"]

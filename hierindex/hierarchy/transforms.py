@@ -8,10 +8,9 @@ import numpy as np
 from llama_index.core.bridge.pydantic import field_serializer, field_validator
 
 from hierindex.core.breakpoints import GAP_RULES
-from hierindex.core.groupers import ByDocument, ByMixture, BySegment
 from hierindex.core.optimal import Optimal
 from hierindex.core.segments import Rule
-from hierindex.core.tree import Grouper
+from hierindex.core.tree import ByDocument, ByMixture, BySegment, Grouper
 from hierindex.errors import InputError
 from hierindex.hierarchy.hierarchy import Hierarchy
 

@@ -15,12 +15,11 @@ from hierindex.indexing.engine import Engine, in_this_process
 from hierindex.indexing.job import Job
 from hierindex.indexing.report import BuildReport, nothing_changed
 from hierindex.indexing.revisions import Source, built, checked
-from hierindex.llm.usage import Usage
-from hierindex.progress import Progress
+from hierindex.llm.record import Usage
+from hierindex.progress import Progress, Stopwatch
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
-from hierindex.timing import Stopwatch
 
 
 def build_tree(

@@ -10,7 +10,7 @@ from llama_index.core.schema import TextNode
 
 from hierindex.errors import InputError
 from hierindex.indexing.reading import ReadDocument
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.read.documents import Skipped
 from hierindex.store.nodes import to_nodes
 from hierindex.store.prefilter import CHUNKS, of_documents

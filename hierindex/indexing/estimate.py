@@ -16,10 +16,9 @@ from hierindex.indexing.changes import ChangedDocuments, Remembered, Revision, h
 from hierindex.indexing.job import Job
 from hierindex.indexing.reading import file_reader
 from hierindex.indexing.revisions import Source, built, checked
-from hierindex.progress import Progress
+from hierindex.progress import Progress, Stopwatch
 from hierindex.read.documents import Skipped
 from hierindex.store.vector_store import HierarchyStore
-from hierindex.timing import Stopwatch
 
 
 @dataclass(frozen=True)

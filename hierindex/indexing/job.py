@@ -17,7 +17,7 @@ from hierindex.indexing.engine import HERE, Rows, Workers
 from hierindex.indexing.parts import Part, parted
 from hierindex.indexing.report import BuildReport, reported
 from hierindex.indexing.settings import settings_of
-from hierindex.progress import Progress
+from hierindex.progress import Progress, Stopwatch
 from hierindex.read.split import sentence_splitter
 from hierindex.store.nodes import EMBEDDED, embedded_text
 from hierindex.store.prefilter import by_texts
@@ -25,7 +25,6 @@ from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.store.waiting import RowFile
 from hierindex.threads import iterated, wait_for
-from hierindex.timing import Stopwatch
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.progress import Progress
-from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, each_file
 from hierindex.read.files import File
+from hierindex.read.remembered import content_hash
 from hierindex.store.vector_store import HierarchyStore
 
 CHUNK = 800  # characters, about

@@ -7,9 +7,9 @@ from typing import Any
 from hierindex.core.statistics import LevelStatistics
 from hierindex.hierarchy.growth import Grown
 from hierindex.indexing.changes import ChangedDocuments, Revision
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
+from hierindex.progress import Stopwatch, Timing
 from hierindex.read.documents import Skipped
-from hierindex.timing import Stopwatch, Timing
 
 STAGES = ("load", "read", "split", "embed", "cluster", "summarize", "link", "write")
 """Stages in order; "load" loads the model and the index, "link" connects the nodes."""

@@ -24,13 +24,12 @@ from hierindex.indexing.settings import (
     hierarchy_of,
     settings_in,
 )
-from hierindex.progress import Progress, silent
+from hierindex.progress import Progress, Stopwatch, silent
 from hierindex.store.prefilter import STALE, SUMMARIES
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.table import PURGED
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
-from hierindex.timing import Stopwatch
 
 T = TypeVar("T")
 LLM_OPTIONS = ("concurrency", "timeout", "deadline", "token_limit", "record", "strict")

@@ -1,8 +1,9 @@
-"""Records of calls to language models, in memory and as JSON lines in a file."""
+"""Calls to language models: their usage, checks of their answers, and their records."""
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,11 +12,63 @@ from llama_index.core.callbacks.token_counting import get_tokens_from_response
 from llama_index.core.utils import get_tokenizer
 from pydantic import BaseModel
 
-from hierindex.errors import InputError
-from hierindex.llm.checks import finish_reason
-from hierindex.llm.usage import Usage
+from hierindex.errors import InputError, ModelError
 
+CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})  # OpenAI, Anthropic, Google
 Response = CompletionResponse | ChatResponse
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Cost of summaries or answers; `llm_calls` are requests sent, retries included."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_summaries: int = 0
+    fallbacks: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+class UnusableError(Exception):
+    """An answer that cannot be used; `again` is whether another attempt may help."""
+
+    def __init__(self, reason: str, *, again: bool = True) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+def check_said(model: str, calls: Sequence["Call"]) -> None:
+    """Raise ModelError if all answers are empty or repeat their prompts.
+
+    Parameters
+    ----------
+    model : str
+        Subject of the message, for example "The model".
+    calls : sequence of Call
+    """
+    answered = [call for call in calls if call.completion.strip()]
+    if calls and not answered:
+        raise ModelError(f"{model} answered nothing.")
+    if answered and all(call.prompt.strip() in call.completion for call in answered):
+        raise ModelError(f"{model} repeated what it was asked and answered nothing.")
+
+
+def finish_reason(response: CompletionResponse | ChatResponse) -> str | None:
+    """Return the service's reason why the model stopped, or None if it gives none."""
+    raw = response.raw
+    choices = _get(raw, "choices")
+    ends = choices[0] if choices else raw
+    if choices and _get(_get(ends, "message"), "refusal"):
+        return "refusal"
+    reasons = (_get(ends, key) for key in ("finish_reason", "stop_reason", "done_reason"))
+    return next((reason for reason in reasons if isinstance(reason, str)), None)
+
+
+def _get(raw: Any, key: str) -> Any:
+    return raw.get(key) if isinstance(raw, dict) else getattr(raw, key, None)
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ from llama_index.core.llms.structured_llm import StructuredLLM
 from pydantic import BaseModel, ConfigDict, Field
 
 from hierindex.core.arguments import is_number
-from hierindex.llm.attempts import WAIT
 from hierindex.llm.client import for_another_loop, lacks_async, make_client, without_retries
 from hierindex.llm.limits import AdaptiveLimit
 from hierindex.llm.record import Call, Calls, prompt_of
-from hierindex.llm.service import Service
+from hierindex.llm.service import WAIT, Service
 from hierindex.threads import in_daemon_thread
 
 

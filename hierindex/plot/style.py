@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import Any
 
 from hierindex.errors import InputError
-from hierindex.extras import extra
+from hierindex.loading import extra
 from hierindex.store.prefilter import CHUNKS
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for

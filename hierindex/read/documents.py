@@ -15,14 +15,11 @@ from llama_index.core.schema import Document
 
 from hierindex.cache.readings import ReadingCache
 from hierindex.errors import SourceError
-from hierindex.headings import HEADINGS
 from hierindex.progress import Progress, silent
-from hierindex.read.content import content_hash, named_by
 from hierindex.read.files import File, files_of, is_link, nothing_to_index, quoted, valid_name
 from hierindex.read.html import read_html
-from hierindex.read.mail import read_mail
-from hierindex.read.markdown import read_markdown
-from hierindex.read.notebook import read_notebook
+from hierindex.read.mail import read_mail, read_outlook
+from hierindex.read.markdown import read_markdown, read_notebook
 from hierindex.read.office import (
     OLD,
     read_epub,
@@ -31,15 +28,13 @@ from hierindex.read.office import (
     read_powerpoint,
     read_word,
 )
-from hierindex.read.outlook import read_outlook
 from hierindex.read.pdf import read_pdf
-from hierindex.read.plain import read_plain
+from hierindex.read.plain import read_plain, read_rst
 from hierindex.read.records import read_csv, read_json
-from hierindex.read.remembered import read_once
-from hierindex.read.rst import read_rst
+from hierindex.read.remembered import content_hash, named_by, read_once
 from hierindex.read.source import PYTHON, SUFFIXES, read_python, read_source
 from hierindex.read.text import HEAD, Reading, UnreadableError, is_binary_head, read_text
-from hierindex.record import FILE_NAME, MODIFIED, TITLE
+from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE
 
 MAX_LINE = 1_000_000  # characters; a file with a longer line is data
 ATTEMPTS = 3  # to read a file that changes

@@ -1,4 +1,4 @@
-"""Markdown files: their headings, their front matter and their long tables."""
+"""Markdown files: their headings, front matter and long tables; Jupyter notebooks as Markdown."""
 
 import re
 from bisect import bisect_right
@@ -7,10 +7,19 @@ from datetime import date
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hierindex.headings import HEADINGS, Heading
-from hierindex.read.records import LONG_TABLE, as_block, records_of_table
+from hierindex.read.records import LONG_TABLE, as_block, parse_json, read_json, records_of_table
 from hierindex.read.text import MAX_TITLE, Reading, read_text
-from hierindex.record import PAGE, PAGE_LABEL, PAGE_LABELS, PAGES, RECORD_KEYS, SECTION, TITLE
+from hierindex.record import (
+    HEADINGS,
+    PAGE,
+    PAGE_LABEL,
+    PAGE_LABELS,
+    PAGES,
+    RECORD_KEYS,
+    SECTION,
+    TITLE,
+    Heading,
+)
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -22,6 +31,8 @@ ATTRIBUTES = re.compile(r"\s*\{[#.:-][^{}]*\}\s*$")  # of a heading, such as {#a
 TABLE = re.compile(r"^ {,3}(?=.*\|)[|:-][ \t|:-]*\n(?:.+\n)*", re.M)  # perhaps, below its header
 PIPE = re.compile(r"(?<!\\)\|")  # between cells
 WORDS = {"text", "text_special", "code_inline"}  # tokens whose content is shown
+MAX_OUTPUT = 1000  # characters of each output
+COLOURS = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 
 
 def read_markdown(file: BinaryIO) -> Reading:
@@ -146,3 +157,54 @@ def _shown(parts: "Sequence[Token]", kinds: Collection[str]) -> str:
     """Return the content of parts of these kinds on one line."""
     shown = (part.content if part.type in kinds else " " * ("break" in part.type) for part in parts)
     return " ".join("".join(shown).split())[:MAX_TITLE]
+
+
+def read_notebook(file: BinaryIO) -> Reading:
+    """Return the cells as Markdown, with code and the beginnings of textual outputs in fences.
+
+    A file that is no notebook is read as JSON.
+    """
+    text, metadata, _ = read_text(file)
+    try:
+        text = "\n\n".join(_notebook_cells(parse_json(text)))
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        file.seek(0)
+        return read_json(file)
+    return markdown_reading(text, metadata)
+
+
+def _notebook_cells(notebook: dict[str, Any]) -> Iterator[str]:
+    about = notebook["metadata"]
+    language = about.get("language_info", {}).get("name", "")
+    language = language or about.get("kernelspec", {}).get("language", "")
+    for cell in notebook["cells"]:
+        source = _joined(cell["source"]).strip("\n")
+        if cell["cell_type"] != "code":
+            yield source
+        elif source.strip():
+            yield _fenced(source, language)
+            for output in cell["outputs"]:
+                if said := _said(output.get("data", output)):
+                    yield _fenced(said)
+
+
+def _said(output: dict[str, Any]) -> str:
+    """Return the beginning of a textual output; nothing of pictures and tracebacks."""
+    if any(kind.startswith("image/") for kind in output):
+        return ""
+    text = COLOURS.sub("", _joined(output.get("text/plain", output.get("text", ""))))
+    text = "\n".join(line.rpartition("\r")[2] for line in text.strip("\n").split("\n"))
+    if len(text) <= MAX_OUTPUT:
+        return text
+    return text[: max(text.rfind("\n", 0, MAX_OUTPUT), 0) or MAX_OUTPUT] + "\n..."
+
+
+def _joined(lines: str | list[str]) -> str:
+    return "".join(lines)
+
+
+def _fenced(code: str, language: str = "") -> str:
+    fence = "```"
+    while fence in code:
+        fence += "`"
+    return f"{fence}{language}\n{code}\n{fence}"

@@ -9,15 +9,13 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hierindex.headings import Heading
 from hierindex.read.pdf_headings import Line, Outlined, Placed, font_headings, outline_headings
-from hierindex.read.text import HEAD, Reading, UnreadableError
-from hierindex.record import PAGE_BREAK, PAGE_LABELS, PAGES, TITLE
+from hierindex.read.text import HEAD, MAX_TITLE, Reading, UnreadableError
+from hierindex.record import PAGE_BREAK, PAGE_LABELS, PAGES, TITLE, Heading
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfTextPage
 
-MAX_TITLE = 1000  # characters
 EDGE = 3  # outermost lines of a page that may be running heads or feet
 RECURRING = 3  # pages
 SHARE = 1 / 3  # of the pages with a line at a place, on which it recurs if it is a running head

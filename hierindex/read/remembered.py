@@ -1,5 +1,6 @@
-"""What was read and split before, recalled by the contents of files and texts."""
+"""What was read and split before, recalled by digests of contents."""
 
+import json
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
@@ -9,17 +10,28 @@ from os import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
+from llama_index.core.schema import Document
+
 from hierindex.cache.readings import ReadingCache
 from hierindex.core.identity import digest
-from hierindex.headings import HEADINGS, headings_in
 from hierindex.read.text import MAX_BYTES, Reading, UnreadableError
+from hierindex.record import FILE_NAME, HEADINGS, MODIFIED, TITLE, headings_in
 
 LIBRARIES = (
-    "hierindex beautifulsoup4 charset-normalizer docutils llama-index-core lxml mammoth "
+    "hierindex beautifulsoup4 charset-normalizer llama-index-core lxml mammoth "
     "markdown-it-py markdownify olefile openpyxl pypdfium2 python-oxmsg python-pptx pyyaml "
     "sentencex"
 ).split()
 """Distributions whose versions may change what is read, and where it is split."""
+FILE_PATH = "file_path"  # LlamaIndex's
+FOLDER = "folder"
+SHOWN = {  # fields of a document that determine how its chunks show metadata
+    "excluded_embed_metadata_keys",
+    "excluded_llm_metadata_keys",
+    "metadata_separator",
+    "metadata_template",
+    "text_template",
+}
 
 
 def read_once(
@@ -111,3 +123,23 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:  # of an extra
         return ""
+
+
+def named_by(document_id: str) -> dict[str, str]:
+    """Return the metadata that the id of a file's document determines."""
+    path = Path(document_id)
+    return {FILE_NAME: path.name, FILE_PATH: document_id, FOLDER: path.parent.as_posix()}
+
+
+def content_hash(document: Document) -> str:
+    """Return a digest of a document's text and metadata, equal for a file that was renamed.
+
+    It covers what determines the document's chunks, except its id and the day when its file was
+    last modified.
+    """
+    named = named_by(document.doc_id)
+    named[TITLE] = named[FILE_NAME]  # of files without a title of their own
+    metadata = document.metadata.items()
+    covered = {k: v for k, v in metadata if k != MODIFIED and named.get(k) != v}
+    shown = document.model_dump(include=SHOWN)
+    return digest("document", document.text, json.dumps([covered, shown], default=str))

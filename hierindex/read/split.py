@@ -1,6 +1,7 @@
 """Splitting of documents into chunks with exact character offsets."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -15,21 +16,20 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 from hierindex.cache.readings import ReadingCache
 from hierindex.embed.embedder import Embedder
 from hierindex.embed.load import load_embed_model
-from hierindex.headings import Heading, for_chunks
 from hierindex.progress import Progress, silent
-from hierindex.read.content import content_hash
-from hierindex.read.places import Places
-from hierindex.read.remembered import split_once
-from hierindex.read.sections import Sections, headings_of, split_at_headings
-from hierindex.read.sentences import split_stretches
-from hierindex.record import PAGE, SECTION, TITLE, NodeRecord, shared_section
+from hierindex.read.remembered import content_hash, split_once
+from hierindex.read.sections import Places, Sections, headings_of, split_at_headings
+from hierindex.record import PAGE, SECTION, TITLE, Heading, NodeRecord, for_chunks, shared_section
 from hierindex.store.rows import check_node
+from hierindex.summarize.sentences import bounds_in_prose
 
 CHUNK_TOKENS = 256  # if the window of the model is unknown
 SHORT = 8  # characters
 PREFIX = 8  # titles are embedded with a chunk if they take at most an eighth of it
 DocumentLike = TypeVar("DocumentLike", bound=BaseNode)
 ENOUGH = 6  # characters per token; most texts have about four
+ROW = re.compile(r"^.*\|.*\n?", re.MULTILINE)  # of a table
+LINE = re.compile(r".*\n|.+")
 
 
 class PlacedSentenceSplitter(SentenceSplitter):
@@ -260,3 +260,30 @@ def _in_section(
 
 def _with(more: Iterable[str], keys: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*keys, *more]))
+
+
+def split_stretches(text: str) -> list[str]:
+    r"""Split a text into sentences and rows of tables, and a single one of them into lines.
+
+    The parts join to the text.
+
+    >>> split_stretches("It is so. It was.\n| a. | B |")
+    ['It is so. ', 'It was.\n', '| a. | B |']
+    """
+    parts, at = list[str](), 0
+    for row in ROW.finditer(text):
+        parts += _sentences(text[at : row.start()])
+        parts.append(row.group())
+        at = row.end()
+    parts += _sentences(text[at:])
+    if parts == [text]:  # too long for a chunk
+        # Not at form feeds: tokenizers drop them and join the words beside them.
+        return _sentences(text) if "|" in text else LINE.findall(text)
+    return parts
+
+
+def _sentences(text: str) -> list[str]:
+    """Cut a text where all but the first of its sentences begin."""
+    # As one paragraph: cuts before the turns of meetings found less (qmsum).
+    starts = [at for at, _ in bounds_in_prose(text, 0, len(text))][1:]
+    return [text[at:to] for at, to in pairwise([0, *starts, len(text)]) if at < to]

@@ -16,11 +16,10 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from hierindex.embed.failures import named_errors
+from hierindex.embed.embedder import named_errors
 from hierindex.errors import HierindexError, InputError
-from hierindex.llm.checks import CUT, check_said
-from hierindex.llm.record import Call, Calls
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import CUT, Call, Calls, Usage, check_said
+from hierindex.progress import Stopwatch
 from hierindex.record import NodeRecord
 from hierindex.respond.bounded_tree import SUMMARIES
 from hierindex.respond.evidence import scores
@@ -38,7 +37,6 @@ from hierindex.retrieve.selection import token_counter
 from hierindex.store.generations import on_newest
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
-from hierindex.timing import Stopwatch
 
 # Messages of LlamaIndex's prompt helper.
 NO_ROOM_SAID = re.compile(r"context size -\d+ was not|Chunk size -?\d+ is not")
@@ -186,6 +184,9 @@ def answered(
     metadata = response.metadata or {}
     refused = metadata.get(REFUSED, not found.nodes)
     store = getattr(engine.retriever, "store", None) if refused else None
+    unknown = dict[str, list[str]]()
+    if isinstance(store, HierarchyStore):
+        unknown = wait_for(unknown_names(found.query.query_str, store.snapshot()))
     return Answer(
         answer=text,
         answer_kind="extractive" if llm is None else "llm",
@@ -198,15 +199,11 @@ def answered(
         best=metadata.get(BEST) or None,
         refused=refused,
         missing=metadata.get(MISSING, []),
-        unknown=_unknown_names(found, store) if isinstance(store, HierarchyStore) else {},
+        unknown=unknown,
         summaries=metadata.get(SUMMARIES, []),
         cut_off=any(call.finish_reason in CUT for call in calls.made) or None,
         calls=calls.made,
     )
-
-
-def _unknown_names(found: Retrieved, store: HierarchyStore) -> dict[str, list[str]]:
-    return wait_for(unknown_names(found.query.query_str, store.snapshot()))
 
 
 def _seconds(watch: Stopwatch) -> dict[str, float]:

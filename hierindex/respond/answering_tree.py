@@ -1,17 +1,24 @@
 """A stored tree that answers questions, through engines of LlamaIndex or directly."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.llms import LLM
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import ResponseMode
 
 from hierindex.errors import InputError
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served
 from hierindex.respond.answer import Answer, answered, retrieved
-from hierindex.respond.engine import NEED_LLM, can_stream, choose_mode, query_engine
-from hierindex.respond.llama_index_names import separated
+from hierindex.respond.engine import (
+    NEED_LLM,
+    SYNTHESIZERS,
+    can_stream,
+    choose_mode,
+    options_of,
+    query_engine,
+)
 from hierindex.retrieve.levels import Level, check_levels, levels_of
 from hierindex.retrieve.stored_tree import StoredTree
 from hierindex.store.generations import on_newest
@@ -21,6 +28,11 @@ if TYPE_CHECKING:
     from llama_index.core.chat_engine.types import BaseChatEngine
 
     from hierindex.respond.compare import Comparison
+
+ANSWERING = {"text_qa_template", "refine_template"}  # templates of "compact", LlamaIndex's default
+IGNORED = {*ANSWERING, "summary_template", "simple_template", "use_async", "verbose"}
+"""Ignored by modes that do not have them, as in LlamaIndex."""
+SYNTHESIZER = {*IGNORED, "streaming", "output_cls"}
 
 
 class AnsweringTree(StoredTree):
@@ -177,3 +189,40 @@ class AnsweringTree(StoredTree):
             response_modes=response_modes,
             synthesizer=synthesizer,
         )
+
+
+def separated(
+    options: Mapping[str, Any],
+    synthesizer: Mapping[str, Any],
+    response_mode: str | None,
+    llm: LLM | None,
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the response mode, the options of its synthesizer, and those of the retriever.
+
+    As in LlamaIndex, templates, `use_async` and `verbose` are ignored by modes without them.
+
+    Parameters
+    ----------
+    options : mapping
+        Options of the retriever, and those of the synthesizer that LlamaIndex takes directly.
+    synthesizer : mapping
+        Options of the synthesizer.
+    response_mode : str, optional
+        By default "compact" if one of its templates is given directly, else as in `choose_mode`.
+    llm : LLM, optional
+
+    Raises
+    ------
+    InputError
+        If an option is given twice, or the mode needs an LLM and none is given.
+    """
+    direct = {name: options[name] for name in options if name in SYNTHESIZER and options[name]}
+    for name in direct.keys() & synthesizer:
+        raise InputError(f"{name} is given directly and in synthesizer; pass it once.")
+    if response_mode is None and direct.keys() & ANSWERING:
+        response_mode = ResponseMode.COMPACT.value
+    mode = choose_mode(response_mode, llm)
+    ignored = IGNORED - {*options_of(SYNTHESIZERS[mode])}
+    taken = {name: option for name, option in direct.items() if name not in ignored}
+    retriever = {name: option for name, option in options.items() if name not in SYNTHESIZER}
+    return mode, {**synthesizer, **taken}, retriever

@@ -15,12 +15,10 @@ from llama_index.core.types import RESPONSE_TEXT_TYPE
 
 from hierindex.core.arguments import is_whole, require
 from hierindex.errors import InputError
-from hierindex.llm.checks import check_said
-from hierindex.llm.record import Calls
+from hierindex.llm.record import Calls, check_said
 from hierindex.llm.served import served, service_of
 from hierindex.respond.numbered import only
-from hierindex.respond.placed_texts import PlacedText, condensed
-from hierindex.respond.rounds import Window, rounds
+from hierindex.respond.rounds import PlacedText, Window, condensed, rounds
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import aeach, each, wait_for

@@ -24,8 +24,7 @@ from hierindex.respond.cited_text import Citation, CitedText, Part, written
 from hierindex.respond.extractive_synthesizer import CITATIONS
 from hierindex.respond.numbered import Passages, shown
 from hierindex.respond.quoted import citation_of
-from hierindex.summarize.grounding import EmbeddingGrounding
-from hierindex.summarize.numbers import has_other_number, numbers_in
+from hierindex.summarize.grounding import EmbeddingGrounding, has_other_number, numbers_in
 from hierindex.summarize.sentences import Sentence, is_telling, split_sentences, telling
 
 Unsupported = Literal["mark", "drop", "keep"]

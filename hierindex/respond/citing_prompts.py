@@ -1,6 +1,16 @@
-"""Prompts for answers that cite numbered passages: LlamaIndex templates."""
+"""Prompts for answers that cite numbered passages, and a prompt helper that keeps these numbers."""
 
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from llama_index.core.indices.prompt_helper import DEFAULT_PADDING, PromptHelper
+from llama_index.core.llms import LLM
 from llama_index.core.prompts import BasePromptTemplate, PromptTemplate
+
+if TYPE_CHECKING:
+    from llama_index.core.tools import BaseTool
 
 QUOTED = """\
 Each passage stands between two equal lines that end with its number, such as [7]. What stands \
@@ -49,3 +59,72 @@ TEMPLATES: dict[str, BasePromptTemplate] = {
     "summary_template": ANSWER,
 }
 """By the name of a synthesizer's option."""
+
+
+class PassageHelper(PromptHelper):
+    """LlamaIndex's prompt helper, for texts that begin with one of the `Passages`.
+
+    A passage that does not fit one prompt is cut into several, each between two lines with its
+    number.
+    """
+
+    def repack(
+        self,
+        prompt: BasePromptTemplate,
+        text_chunks: Sequence[str],
+        padding: int = DEFAULT_PADDING,
+        llm: LLM | None = None,
+        tools: list["BaseTool"] | None = None,
+    ) -> list[str]:
+        """Join texts and cut them wherever a prompt is full."""
+        cut = partial(super().repack, prompt, text_chunks, llm=llm, tools=tools)
+        return self._whole(cut, text_chunks, padding)
+
+    def truncate(
+        self,
+        prompt: BasePromptTemplate,
+        text_chunks: Sequence[str],
+        padding: int = DEFAULT_PADDING,
+        llm: LLM | None = None,
+        tools: list["BaseTool"] | None = None,
+    ) -> list[str]:
+        """Cut off what does not fit one prompt."""
+        cut = partial(super().truncate, prompt, text_chunks, llm=llm, tools=tools)
+        return self._whole(cut, text_chunks, padding)
+
+    def _whole(
+        self, cut: Callable[..., list[str]], texts: Sequence[str], padding: int
+    ) -> list[str]:
+        """Cut texts, and again with room for two lines if any is missing."""
+        parts = cut(padding=padding)
+        if _between_lines(texts, parts) == parts:
+            return parts
+        line = texts[0].strip().partition("\n")[0] + "0000\n"  # of the longest number
+        room = 2 * self._token_counter.get_string_tokens(line)
+        return _between_lines(texts, cut(padding=padding + room))
+
+
+def _between_lines(texts: Sequence[str], parts: Sequence[str]) -> list[str]:
+    """Add the lines that the parts of texts lack; `texts` begin with one, or have none."""
+    first = re.match(r"(===\w+===)\[\d+\](?=\n)", "".join(texts[:1]).lstrip())
+    if first is None:
+        return [*parts]
+    line = re.compile(rf"(?m)^{re.escape(first[1])}\[\d+\]$")
+    whole, inside = [], ""  # the line of the passage in which a part ends
+    for part in parts:
+        lines = line.findall(part)
+        begins_inside = not line.match(part) or (len(lines) > 1 and lines[0] != lines[1])
+        if part and begins_inside:
+            lines = [lines[0] if lines else inside, *lines]
+            part = f"{lines[0]}\n{part}"
+        inside = _unclosed(lines)
+        whole.append(f"{part}\n{inside}" if inside else part)
+    return whole
+
+
+def _unclosed(lines: Sequence[str]) -> str:
+    """Return the last of the lines that has no second one."""
+    inside = ""
+    for each in lines:
+        inside = "" if each == inside else each
+    return inside

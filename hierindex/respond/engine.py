@@ -29,9 +29,8 @@ from hierindex.errors import InputError
 from hierindex.llm.served import served
 from hierindex.respond.bounded_tree import BoundedTreeSummarize
 from hierindex.respond.cited import CitationCheck
-from hierindex.respond.citing_prompts import TEMPLATES
+from hierindex.respond.citing_prompts import TEMPLATES, PassageHelper
 from hierindex.respond.extractive_synthesizer import ExtractiveSynthesizer
-from hierindex.respond.prompt_helper import PassageHelper
 from hierindex.respond.reading import ReadingOrderEngine
 from hierindex.retrieve.retriever import HierarchyRetriever
 

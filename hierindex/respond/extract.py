@@ -1,5 +1,6 @@
 """Passages of nodes that answer a question, without a language model."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,15 +10,12 @@ from numpy.typing import NDArray
 from hierindex.core.calibration import Scale
 from hierindex.core.membership import Floats1d, Ints1d
 from hierindex.core.passages import relevance, word_weights, words_around
-from hierindex.embed.embedder import Embedder, unit_vectors
-from hierindex.embed.failures import named_errors
+from hierindex.embed.embedder import Embedder, named_errors, unit_vectors
 from hierindex.record import NodeRecord
-from hierindex.respond.answer_types import has_what_is_asked_for
 from hierindex.respond.evidence import Asked, has_form_of, words_about, words_in, words_of
 from hierindex.respond.legible import Pool
 from hierindex.respond.overview import overview
-from hierindex.respond.quoted import NOTHING, Extract
-from hierindex.respond.runs import passages_of, select_runs
+from hierindex.respond.quoted import NOTHING, Extract, passages_of, select_runs
 from hierindex.retrieve.known_questions import about_the_whole, known_vectors
 from hierindex.retrieve.retrieved import is_outline
 from hierindex.store.rows import matched_words
@@ -26,6 +24,36 @@ from hierindex.summarize.sentences import Sentence
 from hierindex.summarize.summary import Budget
 
 MOST_EMBEDDED = 12  # sentences; each takes about as long as a search
+NUMBERS = (
+    "one two three four five six seven eight nine ten eleven twelve hundred thousand million half "
+    "third quarter dozen ein eine zwei drei vier f\u00fcnf sechs sieben acht neun zehn elf "
+    "zw\u00f6lf hundert tausend"
+)
+MONTHS = (
+    "January February March April May June July August September October November December "
+    "Januar Februar M\u00e4rz Mai Juni Juli Oktober Dezember"
+)
+ASKED = {
+    "number": re.compile(
+        r"\bhow (?:many|much|far|long|old|fast|tall|large|big|high|often|deep|wide|heavy)\b"
+        r"|\bpercentage\b|\bnumber of\b|\bwie ?(?:viele?|weit|lange|alt|schnell|gro\u00df|hoch)\b"
+        r"|[\u51e0\u5e7e]|\u591a\u5c11",
+        re.IGNORECASE,
+    ),
+    "time": re.compile(
+        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century)\b|\bwann\b"
+        r"|\bwelche[mnrs]? (?:Jahr|Tag|Monat)\b|\u4f55\u65f6|\u4ec0\u4e48\u65f6\u5019|\u54ea\u5e74",
+        re.IGNORECASE,
+    ),
+    "person": re.compile(r"\bwho(?:se|m)?\b|\bwe(?:r|m|n|ssen)\b|\u8c01|\u8ab0", re.IGNORECASE),
+}
+HAS = {
+    "number": re.compile(rf"\d|\b(?:{NUMBERS.replace(' ', '|')})\b", re.IGNORECASE),
+    "time": re.compile(
+        rf"\d{{4}}|\d\d?[.:]\d\d|\d0s\b|\bcentury\b|\b(?:{MONTHS.replace(' ', '|')})\b"
+    ),
+    "person": re.compile(r"(?<=[\w,;'\u2019\")] )[A-Z]\w+|\b[A-Z]\w+ [A-Z]\w+"),
+}
 
 
 def extract(
@@ -43,7 +71,10 @@ def extract(
     budget : Budget
         Of all passages.
     """
-    pool = Pool.of((_text(node), NodeRecord.from_metadata(node.metadata).quotes) for node in nodes)
+    pool = Pool.of(
+        (node.get_content(MetadataMode.NONE), NodeRecord.from_metadata(node.metadata).quotes)
+        for node in nodes
+    )
     n_tokens = budget.costs(pool.sentences)
     if not (pool.own & (n_tokens <= budget.max_tokens)).any():
         pool = pool.in_pieces(fitting_sentences(pool.sentences, budget))
@@ -92,10 +123,6 @@ def extract(
     )
 
 
-def _text(node: NodeWithScore) -> str:
-    return node.get_content(MetadataMode.NONE)
-
-
 def _embedded(query: QueryBundle, embedder: Embedder) -> Floats1d:
     with named_errors(embedder.embed_model):
         vector = query.embedding or embedder.embed_model.get_query_embedding(query.query_str)
@@ -126,3 +153,25 @@ def _is_first(sentences: Sequence[Sentence], place: Ints1d) -> NDArray[np.bool_]
     for i in np.argsort(place, kind="stable"):
         first.setdefault(sentences[i].text, int(i))
     return np.isin(np.arange(len(sentences)), [*first.values()])
+
+
+def has_what_is_asked_for(question: str, text: str) -> bool:
+    """Return whether a text has a number, a time or a name, if the question asks for one.
+
+    A name in the question does not count. English and German are read, and Chinese questions.
+
+    Examples
+    --------
+    >>> has_what_is_asked_for("How many pumps failed?", "Two pumps failed.")
+    True
+    >>> has_what_is_asked_for("Who won, Ada?", "The prize went to Ada.")
+    False
+    """
+    asked = next((kind for kind, words in ASKED.items() if words.search(question)), None)
+    if asked is None:
+        return False
+    if asked != "person":
+        return HAS[asked].search(text) is not None
+    known = set(re.findall(r"\w+", question.lower()))
+    names = HAS[asked].findall(text)
+    return any(word.lower() not in known for name in names for word in name.split())

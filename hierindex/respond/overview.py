@@ -7,14 +7,13 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from hierindex.core.membership import Floats1d, Ints1d
-from hierindex.core.relevance import centroid_similarity
+from hierindex.core.salience import centroid_similarity
 from hierindex.core.stop_words import STOP_WORDS
 from hierindex.embed.embedder import Embedder
 from hierindex.record import NodeRecord
 from hierindex.respond.evidence import words_of
 from hierindex.respond.legible import END, LABEL, Pool
-from hierindex.respond.quoted import Extract, Passage, citation_of
-from hierindex.respond.runs import passages_of, select_runs
+from hierindex.respond.quoted import Extract, Passage, citation_of, passages_of, select_runs
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.summarize.summary import Budget
 from hierindex.threads import wait_for

@@ -22,8 +22,7 @@ from hierindex.record import NodeRecord
 from hierindex.respond.cited import CitationCheck
 from hierindex.respond.extractive_synthesizer import CITATIONS, REFUSED, no_answer
 from hierindex.respond.numbered import Passages
-from hierindex.retrieve.auto import NAMED
-from hierindex.retrieve.context import in_reading_order
+from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 OFFERED = 3  # other documents than the question names
@@ -115,7 +114,7 @@ class ReadingOrderEngine(RetrieverQueryEngine):
         if isinstance(response, Response) and (response.metadata or {}).get(REFUSED):
             response.response = no_answer(self.retriever)
             return self._of_others(query) or response
-        if not nodes or NAMED not in (getattr(nodes[0], "why", None) or ""):
+        if not nodes or not getattr(nodes[0], "named", False):
             return response
         offered = self._offered(query, response)
         if isinstance(response, Response):

@@ -12,8 +12,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import MetadataMode, NodeWithScore
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
 
-from hierindex.embed.embedder import unit_vectors
-from hierindex.embed.failures import named_errors
+from hierindex.embed.embedder import named_errors, unit_vectors
 from hierindex.retrieve.known_questions import AboutTheWhole, about_the_whole
 from hierindex.retrieve.levels import Level, check_levels, cut_of
 from hierindex.retrieve.named import named
@@ -21,7 +20,6 @@ from hierindex.retrieve.outline import outline
 from hierindex.retrieve.question import CANDIDATES, Part, Search, of_documents
 
 READS = "the question reads like one about the whole"
-NAMED = "which the question names"
 
 
 class Choice(NamedTuple):
@@ -58,7 +56,7 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
             vector = await asyncio.to_thread(model.get_query_embedding, rest)
         is_whole, _ = await _about_the_whole(vector, model)
         if is_whole:
-            said = f"an outline of {', '.join(documents)}, {NAMED}"
+            said = f"an outline of {', '.join(documents)}, which the question names"
             return Choice(True, f"{where} for {said}: {READS}", documents)
     is_whole, score = await _about_the_whole(search.embedding, model)
     if is_whole and unknown and not documents and not await _is_mentioned(unknown, search):
@@ -68,7 +66,7 @@ async def choose(search: Search, model: BaseEmbedding, levels: Sequence[Level] =
     said = READS.replace("reads", "does not read")
     if math.isnan(score):
         said = "the embedding model does not tell questions about the whole from others"
-    of = f" of {', '.join(files)}, {NAMED}," if files else ""
+    of = f" of {', '.join(files)}, which the question names," if files else ""
     return Choice(False, f"the chunks{of} by {search.by}: {said}", files or None)
 
 
@@ -120,9 +118,12 @@ async def outlined(
     return sorted(found, key=NodeWithScore.get_score, reverse=True)
 
 
-def why_and_shares(
+def chosen(
     found: Sequence[NodeWithScore], choice: Choice | None
-) -> tuple[str | None, dict[str, float]]:
-    """Return the reason of "auto", and the shares of the nodes of an outline, by id."""
-    outlined = found if choice and choice.outline else ()
-    return choice and choice.why, {node.node_id: node.get_score() for node in outlined}
+) -> tuple[str | None, dict[str, float], bool]:
+    """Return the reason, an outline's shares by id, and whether the question names documents."""
+    if choice is None:
+        return None, {}, False
+    outlined = found if choice.outline else ()
+    shares = {node.node_id: node.get_score() for node in outlined}
+    return choice.why, shares, bool(choice.documents)

@@ -12,7 +12,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.errors import InputError
-from hierindex.store.keys import with_known_keys
+from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
 from hierindex.threads import wait_for
 

@@ -10,7 +10,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from hierindex.core.calibration import Scale
 from hierindex.core.membership import Floats1d, Floats2d
 from hierindex.embed.embedder import unit_vectors
-from hierindex.summarize.known import KnownPairs
+from hierindex.summarize.grounding import KnownPairs
 
 ABOUT_THE_WHOLE = (
     "What is this about?",

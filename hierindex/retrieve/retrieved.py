@@ -20,6 +20,8 @@ class RetrievedNode(NodeWithScore):
         Why mode "auto" chose chunks or an outline.
     share : float, optional
         In an outline, the share of the text that the node stands for.
+    named : bool
+        Whether the question names the documents that were searched, and no others were.
     snapshot : Snapshot, optional
         Version of the table that the node was found in.
     """
@@ -29,6 +31,7 @@ class RetrievedNode(NodeWithScore):
     path: list[str] = Field(default_factory=list)
     why: str | None = None
     share: float | None = None
+    named: bool = Field(default=False, exclude=True, repr=False)
     snapshot: Snapshot | None = Field(default=None, exclude=True, repr=False)
 
     @property
@@ -47,6 +50,7 @@ async def placed(
     snapshot: Snapshot,
     why: str | None = None,
     shares: Mapping[str, float] | None = None,
+    named: bool = False,
 ) -> list[RetrievedNode]:
     """Add their paths, and their shares by id, to nodes of a snapshot."""
     parents = await snapshot.parents_of_summaries()
@@ -57,6 +61,7 @@ async def placed(
             path=_path_to_root(found.node, parents),
             why=why,
             share=(shares or {}).get(found.node_id),
+            named=named,
             snapshot=snapshot,
         )
         for found in nodes

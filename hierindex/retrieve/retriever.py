@@ -1,33 +1,37 @@
 """The retriever: its options, and the steps from a question to scored nodes."""
 
+import asyncio
 from collections.abc import Sequence
 from copy import copy
 from functools import partial
 from typing import Literal, Self, get_args
 
+import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from hierindex.core.arguments import is_whole, require
-from hierindex.embed.cross_encoder import Reranker
-from hierindex.embed.failures import named_errors
+from hierindex.core.membership import Floats1d
+from hierindex.core.ranking import blended
+from hierindex.embed.embedder import named_errors
 from hierindex.embed.load import load_reranker
 from hierindex.embed.model_identity import check_same_model
+from hierindex.embed.openvino import Reranker
 from hierindex.errors import InputError
-from hierindex.retrieve.auto import Choice, choose, narrowed, outlined, why_and_shares
+from hierindex.retrieve.auto import Choice, choose, chosen, narrowed, outlined
 from hierindex.retrieve.copies import best_texts, without_copies
 from hierindex.retrieve.documents import all_of_documents, best_of_documents
 from hierindex.retrieve.levels import Level, check_levels, check_mode, cut_of, levels_of, numbers
 from hierindex.retrieve.question import BY, By, Search
-from hierindex.retrieve.reranking import CANDIDATES, check_rerank, reranked
 from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.selection import check_budget, complete_parents, selected
 from hierindex.retrieve.traversal import traversal
+from hierindex.settings import MODE_OF
 from hierindex.store.generations import on_newest
-from hierindex.store.keys import with_known_keys
+from hierindex.store.passing import with_known_keys
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
@@ -36,8 +40,9 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 TOP_K = 10
 TOKEN_BUDGET = 2000  # RAPTOR's, for collapsed retrieval
 N_DOCUMENTS = 3
-MODE_OF = {"beam": "traversal", "n_documents": "document", "whole_documents": "document"}
 SPARE = 2  # candidates per result, where overlap drops some
+CANDIDATES = 25  # at least; a cross-encoder reads each together with the question
+SHARE = 0.5  # of the cross-encoder's score; not tuned
 
 
 class HierarchyRetriever(BaseRetriever):
@@ -211,7 +216,7 @@ class HierarchyRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         search = self.search(query_bundle)
         found, choice = wait_for(self._results(search))
-        told = why_and_shares(found, choice)
+        told = chosen(found, choice)
         for postprocessor in self.postprocessors:
             found = postprocessor.postprocess_nodes(found, query_bundle)
         return [*wait_for(placed(found, search.snapshot, *told))]
@@ -226,7 +231,7 @@ class HierarchyRetriever(BaseRetriever):
             )
         search = await self._search(query_bundle, embedding)
         found, choice = await self._results(search)
-        told = why_and_shares(found, choice)
+        told = chosen(found, choice)
         for postprocessor in self.postprocessors:
             found = await postprocessor.apostprocess_nodes(found, query_bundle)
         return [*await placed(found, search.snapshot, *told)]
@@ -296,3 +301,56 @@ class HierarchyRetriever(BaseRetriever):
 def _check_question(query_bundle: QueryBundle) -> None:
     if query_bundle.embedding is None and not any(map(str.strip, query_bundle.embedding_strs)):
         raise InputError("The question is empty; pass some text.")
+
+
+async def reranked(
+    found: Sequence[NodeWithScore], question: str, reranker: Reranker
+) -> list[NodeWithScore]:
+    """Order nodes by the mean of a cross-encoder's scores and their own, both standardised.
+
+    The cross-encoder reads the text that was embedded. Returned scores are standard deviations
+    from the mean.
+
+    Raises
+    ------
+    InputError
+        If the reranker does not return one finite number per text.
+    """
+    if not found:
+        return []
+    texts = [node.get_content(MetadataMode.EMBED) for node in found]
+    distinct = list(dict.fromkeys(texts))
+    scores = _checked(await asyncio.to_thread(reranker.rank, question, distinct), len(distinct))
+    score_of = dict(zip(distinct, scores, strict=True))
+    mixed = blended(
+        np.array([score_of[text] for text in texts]),
+        np.array([node.get_score() for node in found]),
+        SHARE,
+    )
+    return [
+        NodeWithScore(node=found[i].node, score=float(mixed[i]))
+        for i in np.argsort(-mixed, kind="stable")
+    ]
+
+
+def check_rerank(rerank: object, mode: str, levels: Sequence[Level], whole: bool) -> None:
+    """Raise InputError if an option is not a reranker, or cannot be combined with others."""
+    model = isinstance(rerank, str) or callable(getattr(rerank, "rank", None))
+    require(model, "rerank", "a model's name or an object with rank(question, texts)", rerank)
+    if mode == "collapsed" or any(levels):
+        given = f"mode={mode!r}" if mode == "collapsed" else f"level {levels[-1]}"
+        raise InputError(f"rerank scores chunks only, got {given}; use level=0, or omit rerank.")
+    if whole:
+        raise InputError("rerank cannot be combined with whole_documents; omit one of them.")
+
+
+def _checked(scores: Sequence[float], n: int) -> Floats1d:
+    try:
+        x = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        x = np.zeros(0)
+    if x.shape != (n,) or not np.isfinite(x).all():
+        raise InputError(
+            f"rerank must return a finite number for each of {n} texts, got {scores!r:.100}."
+        )
+    return x

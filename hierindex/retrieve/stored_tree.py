@@ -1,11 +1,13 @@
 """A stored tree, to look into without asking for an answer."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
+from inspect import signature
 from threading import Lock
 from typing import Any, Self
 
+import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import BaseNode, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
@@ -13,24 +15,26 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from hierindex.core.arguments import is_whole, require
 from hierindex.embed.load import load_embed_model
 from hierindex.embed.model_identity import built_precision
-from hierindex.embed.runtime import Precision
-from hierindex.errors import ModelError
+from hierindex.embed.openvino import Precision
+from hierindex.errors import InputError, ModelError
 from hierindex.record import NodeRecord
-from hierindex.retrieve.contents import contents
 from hierindex.retrieve.outline import check_arguments, ids_of, outline
 from hierindex.retrieve.question import Search
+from hierindex.retrieve.reading_order import entries, reading_order
 from hierindex.retrieve.retrieved import RetrievedNode, placed
 from hierindex.retrieve.retriever import HierarchyRetriever
-from hierindex.retrieve.retriever_options import retriever_options
 from hierindex.retrieve.sources import SourcePassage, source_passages
 from hierindex.store.description import describe, overview
 from hierindex.store.generations import on_newest
-from hierindex.store.keys import with_known_keys
+from hierindex.store.passing import with_known_keys
 from hierindex.store.snapshot import Snapshot
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 
 _loading = Lock()
+KNOWN = signature(HierarchyRetriever).parameters.keys() - {"store", "embed_model"}
+OURS = {"similarity_top_k": "top_k", "node_postprocessors": "postprocessors"}
+FIRST_LOOK = 40  # most nodes if no depth is given
 
 
 class StoredTree:
@@ -207,3 +211,85 @@ def _load(name: str, precision: Precision) -> BaseEmbedding:
             f"The index was built with the embedding model {name!r}, which cannot be "
             "loaded by name; pass it as embed_model=."
         ) from error
+
+
+def retriever_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of `HierarchyRetriever` under our names.
+
+    Raises
+    ------
+    InputError
+        If an option is given under both names, or does not exist.
+
+    Examples
+    --------
+    >>> retriever_options({"similarity_top_k": 3, "level": 0})
+    {'top_k': 3, 'level': 0}
+    """
+    for theirs, name in OURS.items():
+        if theirs in options and name in options:
+            raise InputError(f"{theirs} and {name} are the same option; pass one of them.")
+    given = {OURS.get(name, name): option for name, option in options.items()}
+    if given.get("postprocessors", ()) is None:  # LlamaIndex's default
+        del given["postprocessors"]
+    for name in given.keys() - KNOWN:
+        raise InputError(
+            f"There is no option {name!r}; the retriever's are {', '.join(sorted(KNOWN))}, and "
+            "those of response modes go into synthesizer={...}."
+        )
+    return given
+
+
+async def contents(
+    snapshot: Snapshot, node: str | None = None, depth: int | None = None
+) -> dict[str, Any]:
+    """Return the titles of a tree, or of the nodes under one, as nested dicts.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    node : str, optional
+        Id or unique id prefix of the node to begin with; by default all roots.
+    depth : int, optional
+        Number of generations below the first nodes; by default as many as give at most
+        `FIRST_LOOK` nodes together, but at least one.
+
+    Returns
+    -------
+    dict
+        `nodes`; `hidden`, the number of nodes below them that are left out; and `id_length`, how
+        many characters of an id tell it from all others. A node is a dict of `id`, `title`,
+        `level`, `document` (the one that it is the whole of, or None), the numbers of `documents`
+        and `chunks` under it, and `nodes`, its children in reading order.
+
+    Raises
+    ------
+    InputError
+        If `depth` is negative, or no node or more than one node matches.
+
+    Notes
+    -----
+    A node with several parents is listed under its strongest parent only, so that each chunk is
+    counted once. Of the nodes that are left out, only ids, levels and links are read.
+    """
+    require(depth is None or is_whole(depth, 0), "depth", "an integer of at least 0", depth)
+    snapshot.require()
+    order = await reading_order(snapshot)
+    icicle = order.icicle
+    first = None if node is None else order.position(await snapshot.id_beginning(node))
+    part = icicle.part(first)
+    below = icicle.depth[part] - icicle.depth[part][:1]
+    if depth is None:
+        depth = max(1, int((np.cumsum(np.bincount(below)) <= FIRST_LOOK).sum()) - 1)
+    positions = (part.start + np.flatnonzero(below <= depth)).tolist()
+    tops, nodes = list[dict[str, Any]](), dict[int, dict[str, Any]]()
+    for position, entry in zip(positions, await entries(snapshot, order, positions), strict=True):
+        del entry["children"]
+        nodes[position] = {**entry, "nodes": []}
+        parent = nodes.get(int(icicle.parent[position]))
+        (tops if parent is None else parent["nodes"]).append(nodes[position])
+    return {
+        "nodes": tops,
+        "hidden": len(below) - len(positions),
+        "id_length": order.id_length(positions),
+    }

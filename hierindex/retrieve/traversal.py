@@ -9,7 +9,7 @@ from llama_index.core.schema import NodeWithScore
 
 from hierindex.core.ranking import cosines
 from hierindex.retrieve.question import Search, cuts
-from hierindex.store.failing import without_a_passing_chunk
+from hierindex.store.passing import without_a_passing_chunk
 from hierindex.store.prefilter import Prefilter, by_ids
 from hierindex.store.table_snapshot import TableSnapshot, once
 

@@ -19,9 +19,9 @@ from hierindex.hierarchy.pools import GrownPools, PoolRows
 from hierindex.indexing.parts import Part
 from hierindex.indexing.reading import ReadDocument
 from hierindex.progress import silent
-from hierindex.read.content import content_hash
 from hierindex.read.documents import Skipped, each_file
 from hierindex.read.files import File
+from hierindex.read.remembered import content_hash
 from hierindex.read.split import sentence_splitter
 from hierindex.scale.cluster import check_code, in_turn, result_of
 from hierindex.scale.setup import Setup

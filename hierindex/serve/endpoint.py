@@ -1,14 +1,15 @@
-"""A request that is answered from the newest generation of an index."""
+"""A request that is answered from the newest generation of an index, and how it is refused."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
-from hierindex.errors import InputError
-from hierindex.serve.statuses import RefusedError
+from hierindex.errors import HierindexError, IndexNotFoundError, InputError, ModelError
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
@@ -16,8 +17,75 @@ if TYPE_CHECKING:
     from hierindex.respond.answering_tree import AnsweringTree
     from hierindex.store.snapshot import Snapshot
 
+STATUSES: dict[int, type[HierindexError]] = {
+    404: IndexNotFoundError,
+    400: InputError,
+    503: ModelError,
+    500: HierindexError,
+}
+"""The error that a status stands for; each has the exit status of those that get the status."""
+
+MOST_AT_ONCE = 100  # requests of a kind, each of which has a thread
+BUSY = 429
 GENERATION = "Hierindex-Generation"
 TOO_MUCH = 422  # the status of a number above its bound
+
+
+class Place(TypedDict, total=False):
+    """Characters `start` to `end` (exclusive) of a document; page and section are its start's."""
+
+    document: Required[str]
+    start: Required[int]
+    end: Required[int]
+    page: int
+    page_label: str
+    section: list[str]
+    anchor: str
+
+
+class RefusedError(HierindexError):
+    """A server refuses what a command may answer by itself.
+
+    Parameters
+    ----------
+    status : int
+        None of `STATUSES`.
+    message : str
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def status_of(error: HierindexError) -> int:
+    """Return the status of an error.
+
+    >>> status_of(InputError("The question is empty."))
+    400
+    """
+    if isinstance(error, RefusedError):
+        return error.status
+    return next(status for status, kind in STATUSES.items() if isinstance(error, kind))
+
+
+class Places:
+    """The places of requests of a kind."""
+
+    def __init__(self) -> None:
+        self._most = MOST_AT_ONCE
+        self._free = BoundedSemaphore(self._most)
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Take a place while the block runs; raise RefusedError if all are taken."""
+        if not self._free.acquire(blocking=False):
+            said = f"The server has {self._most} requests to answer; ask later."
+            raise RefusedError(BUSY, said)
+        try:
+            yield
+        finally:
+            self._free.release()
 
 
 class Endpoint(BaseModel):

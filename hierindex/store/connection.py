@@ -1,4 +1,4 @@
-"""The connection to a LanceDB database, and its errors as sentences."""
+"""The connection to a LanceDB database, and its errors as sentences, those of damaged files too."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
-from hierindex.errors import IndexNotFoundError, InputError
+from hierindex.errors import HierindexError, IndexNotFoundError, InputError
 
 if TYPE_CHECKING:
     from lancedb.db import AsyncConnection, DBConnection
@@ -21,6 +21,11 @@ CONFLICT = re.compile(  # as LanceDB writes it
     r"(commit|ref) conflict|incompatible transaction|concurrent writers|^table '.*' already exists",
     re.IGNORECASE,
 )
+LANCEDB = (OSError, RuntimeError, ValueError)  # errors that it raises
+PANIC = "RustPanic"  # another one, which cannot be imported
+NAMED = re.compile("lance error|LanceError|Lance file|rust future panicked")
+MISSING = re.compile(r"Not found: (?:[^,]*?/)?([^,/]+\.lance/[^,]+)")
+RUST = re.compile(r"lance error: |,? /\S+\.rs:[\d:]+")  # also places in its source code
 
 
 class AccessError(InputError):
@@ -138,3 +143,41 @@ class Connection:
                 raise
             reason = os.strerror(code)
             raise AccessError(f"The index {self.uri!r} cannot be used: {reason}.") from error
+
+
+class DamagedError(HierindexError):
+    """A file of the index is missing, truncated or overwritten.
+
+    `file` is its path in the folder of the index if it is missing, else empty. `reason` is
+    LanceDB's message.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        missing = MISSING.search(str(error))
+        self.file = missing[1] if missing else ""
+        self.reason = RUST.sub("", (str(error).splitlines() or [""])[0])
+        what = f"the file {self.file} is missing" if self.file else f"LanceDB says {self.reason!r}"
+        super().__init__(
+            f"The index is damaged: {what}. Run `hierindex verify`; it lists all damage and what "
+            "repairs it."
+        )
+
+
+def damage(error: Exception) -> DamagedError | None:
+    """Return the error of LanceDB as one of a damaged index; None if it is another one."""
+    if not isinstance(error, LANCEDB) and type(error).__name__ != PANIC:
+        return None
+    return DamagedError(error) if NAMED.search(str(error)) else None
+
+
+@contextmanager
+def damages() -> Iterator[None]:
+    """Raise DamagedError for any error of LanceDB; use it around calls of LanceDB alone."""
+    try:
+        yield
+    except HierindexError:
+        raise
+    except Exception as error:
+        if isinstance(error, LANCEDB) or type(error).__name__ == PANIC:
+            raise DamagedError(error) from error
+        raise

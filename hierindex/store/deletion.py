@@ -10,11 +10,10 @@ from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter,
 
 from hierindex.cache.file import forget
 from hierindex.cache.vectors import text_digest
-from hierindex.store.failing import incomplete
 from hierindex.store.filters import DOCUMENTS
 from hierindex.store.generations import ADDED
-from hierindex.store.keys import with_known_keys
 from hierindex.store.nodes import node_of
+from hierindex.store.passing import incomplete, with_known_keys
 from hierindex.store.prefilter import SUMMARIES, prefilter
 from hierindex.store.schema import LOST_CHILD, LOST_PARENT, NAMES
 from hierindex.store.snapshot import Snapshot

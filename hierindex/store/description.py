@@ -7,7 +7,7 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode, MetadataMode
 
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.record import NodeRecord, user_metadata
 from hierindex.store.prefilter import ROOTS, STALE
 from hierindex.store.rows import documents_of

@@ -5,30 +5,45 @@ evaluated on chunks: a summary passes if every chunk under it does, so that no s
 an excluded chunk. The merged metadata of a summary are not used, as their lists are truncated.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llama_index.core.vector_stores.types import MetadataFilters
 
+from hierindex.errors import InputError, nearest
 from hierindex.record import LEVEL
-from hierindex.store.failing import FILTERED, outside
 from hierindex.store.filters import (
+    COLUMNS,
+    DOCUMENTS,
+    NOT,
+    OURS,
     PREFIX,
     Filter,
     check_depth,
+    columns_of,
     conjuncts,
     filtered_by,
     holds,
     is_of_node,
     keys,
+    residual,
+    with_known,
 )
-from hierindex.store.keys import with_known_keys
-from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, prefilter
+from hierindex.store.prefilter import ANYTHING, CHUNKS, SUMMARIES, Prefilter, by_ids, prefilter
+from hierindex.store.schema import LOST_CHILD
 from hierindex.store.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MOST_IDS = 1_000_000  # in the cached results of all filters
+FILTERED = ("documents", "metadata", "source", "parent_ids", *COLUMNS)  # columns that filters read
+MOST_LISTED = 20
+WORD = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True)
@@ -129,3 +144,173 @@ def _has_level(of_node: Sequence[Filter], levels: Iterable[int]) -> bool:
     """Return whether the filters on the level alone admit a level above the chunks."""
     of_level = MetadataFilters(filters=[f for f in of_node if keys(f) == {PREFIX + LEVEL}])
     return any(level > 0 and holds(of_level, {PREFIX + LEVEL: level}) for level in levels)
+
+
+class Outside(NamedTuple):
+    """Ids of the summaries that fail; `others` is the condition that excludes them."""
+
+    ids: frozenset[str]
+    others: Prefilter
+
+
+async def outside(snapshot: TableSnapshot, filters: MetadataFilters, *, partial: bool) -> Outside:
+    """Find the summaries that fail filters, which are evaluated on every chunk under them.
+
+    A summary that has lost a child fails as well, because its text may contain that child.
+    With `partial`, a summary fails only if no remaining chunk under it passes.
+
+    Parameters
+    ----------
+    snapshot : TableSnapshot
+        Caches the result for its version.
+    filters : MetadataFilters
+        On chunks, possibly combined with filters on the node itself.
+    partial : bool
+    """
+    kept: dict[str, Outside] = snapshot.known.setdefault("outside", {})
+    key = f"{filters!r} {partial}"
+    found = kept.get(key)
+    if found is None:
+        if sum(len(each.ids) for each in list(kept.values())) > MOST_IDS:
+            kept.clear()
+        ids: set[str] = set()
+        for of_chunks, summaries in await _residuals(snapshot, filters):
+            ids |= await _failing(snapshot, of_chunks, summaries, partial)
+        every = (await snapshot.parents_of_summaries()).keys()
+        found = kept[key] = Outside(frozenset(ids), _none_of(ids, every))
+    return found
+
+
+async def without_a_passing_chunk(
+    snapshot: TableSnapshot, filters: MetadataFilters | None
+) -> Set[str]:
+    """Return the ids of the summaries under which no chunk passes the filters on chunks."""
+    parts = conjuncts(filters) if filters is not None else []
+    of_chunks = [part for part in parts if is_of_node(part) is False]
+    if not of_chunks:
+        return frozenset()
+    return (await outside(snapshot, MetadataFilters(filters=of_chunks), partial=True)).ids
+
+
+async def _residuals(
+    snapshot: TableSnapshot, filters: MetadataFilters
+) -> list[tuple[MetadataFilters | bool, Set[str]]]:
+    """Group summaries by the filters on chunks that remain once their own columns are known."""
+    if is_of_node(filters) is False:
+        return [(filters, (await snapshot.parents_of_summaries()).keys())]
+    rows = (await snapshot.select(*COLUMNS, where=SUMMARIES)).to_pylist()
+    remaining: dict[str, MetadataFilters | bool] = {}
+    ids: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        rest = residual(filters, columns_of(row))
+        key = repr(rest)
+        remaining[key] = rest if isinstance(rest, bool) else MetadataFilters(filters=[rest])
+        ids[key].add(row["id"])
+    return [(remaining[key], ids[key]) for key in remaining]
+
+
+async def _failing(
+    snapshot: TableSnapshot, filters: MetadataFilters | bool, summaries: Set[str], partial: bool
+) -> Set[str]:
+    if isinstance(filters, bool):
+        return frozenset() if filters else summaries
+    parents = await snapshot.parents_of_summaries()
+    if partial:
+        opposite = MetadataFilters(filters=[filters], condition=NOT)
+        return summaries - _with_ancestors(await _above_failing(snapshot, opposite), parents)
+    of = await _above_failing(snapshot, filters) | await incomplete(snapshot)
+    return summaries & _with_ancestors(of, parents)
+
+
+async def _above_failing(snapshot: TableSnapshot, filters: MetadataFilters) -> set[str]:
+    """Return the ids of the parents of the chunks that fail."""
+    fails = ~prefilter(filters)
+    columns = ["parent_ids"] if fails.exact else FILTERED
+    rows = (await snapshot.select(*columns, where=fails & CHUNKS)).to_pylist()
+    if not fails.exact:
+        rows = _failing_rows(rows, filters)
+    return {parent for row in rows for parent in row["parent_ids"]}
+
+
+def _failing_rows(rows: list[dict[str, Any]], filters: MetadataFilters) -> list[dict[str, Any]]:
+    """Return the rows that fail; metadata that several rows share are evaluated once."""
+    passes: dict[tuple[Any, ...], bool] = {}
+    failing = []
+    for row in rows:
+        seen = row["metadata"], row["source"], *row["documents"]
+        if seen not in passes:
+            passes[seen] = holds(filters, filtered_by(row))
+        if not passes[seen]:
+            failing.append(row)
+    return failing
+
+
+async def incomplete(snapshot: TableSnapshot) -> Set[str]:
+    """Return the ids of summaries that have lost a child or have none, and of their ancestors."""
+    rows = await snapshot.select("id", "child_ids", "stale", where=SUMMARIES)
+    of = {
+        row["id"] for row in rows.to_pylist() if row["stale"] == LOST_CHILD or not row["child_ids"]
+    }
+    return _with_ancestors(of, await snapshot.parents_of_summaries())
+
+
+def _with_ancestors(of: Set[str], parents: Mapping[str, tuple[str, ...]]) -> Set[str]:
+    reached, coming = set[str](), set(of)
+    while coming:
+        reached |= coming
+        coming = {parent for node_id in coming for parent in parents.get(node_id, ())} - reached
+    return reached
+
+
+def _none_of(ids: Set[str], summaries: Set[str]) -> Prefilter:
+    """Return the condition that an id is none of these, written with the shorter list of ids."""
+    others = summaries - ids
+    return by_ids(others) if len(others) < len(ids) else ~by_ids(ids)
+
+
+async def with_known_keys(
+    snapshot: TableSnapshot, filters: MetadataFilters, *, strict: bool = False
+) -> MetadataFilters:
+    """Return filters that match nothing by a key that no chunk has, and warn of it.
+
+    The key `documents` is ours unless a chunk has it in its metadata. Reads digests alone, and the
+    metadata of all chunks for the message of an error.
+
+    Raises
+    ------
+    InputError
+        If `strict`, and no chunk has one of the keys; it names those that there are.
+    """
+    asked = keys(filters)
+    known = {key: key for key in asked if key in OURS or await snapshot.has_key(key)}
+    unprefixed = DOCUMENTS.removeprefix(PREFIX)
+    if unprefixed in asked:
+        known.setdefault(unprefixed, DOCUMENTS)
+    for key in sorted(asked - known.keys()) if snapshot.exists else ():
+        if strict:
+            raise InputError(_unknown(key, [*await metadata_keys(snapshot), *OURS]))
+        warnings.warn(f"The filter on {key!r} matches nothing: no node has this key.", stacklevel=2)
+    return with_known(filters, known)
+
+
+async def metadata_keys(snapshot: TableSnapshot) -> list[str]:
+    """Return the keys of the chunks' metadata, the most common first."""
+    counts = Counter[str]()
+    for row in (await snapshot.select(*FILTERED, where=CHUNKS)).to_pylist():
+        values = filtered_by(row).items()
+        counts.update(key for key, value in values if value is not None and key not in OURS)
+    return sorted(counts, key=lambda key: (-counts[key], key))
+
+
+def _unknown(key: str, there: list[str]) -> str:
+    """Return the message of an error on a key, given those that there are."""
+    listed, n_more = map(_quoted, there[:MOST_LISTED]), len(there) - MOST_LISTED
+    more = f" and {n_more} more" if n_more > 0 else ""
+    ours = PREFIX + key
+    near = nearest(ours if ours in OURS else key, map(_quoted, there))
+    return f"No chunk has the key {key!r}{near}; there are {', '.join(listed)}{more}."
+
+
+def _quoted(key: str) -> str:
+    """Return a key, in quotes unless it is one word."""
+    return key if WORD.fullmatch(key) else repr(key)

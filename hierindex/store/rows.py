@@ -192,7 +192,9 @@ def _row(
         rest = to_json({**node.to_dict(exclude=FIELDS_APART), **_detailed(links)})
         "".join([node.node_id, text, metadata, source, rest, *documents]).encode()
     except (TypeError, ValueError) as error:
-        raise _not_json(node, error) from error
+        raise InputError(
+            f"Metadata of node {node.node_id!r} must be JSON and its text Unicode: {error}."
+        ) from error
     values = {**(source_node.metadata if source_node else {}), **json.loads(metadata)}
     return {
         "id": node.node_id,
@@ -229,13 +231,6 @@ def parent_columns(parents: Sequence[tuple[str, float]]) -> Row:
         "parent_ids": [node_id for node_id, _ in parents],
         "parent_weights": [weight for _, weight in parents],
     }
-
-
-def _not_json(node: BaseNode, error: Exception) -> InputError:
-    """Return the error of a node that cannot be written as JSON."""
-    return InputError(
-        f"Metadata of node {node.node_id!r} must be JSON and its text Unicode: {error}."
-    )
 
 
 def matched_words(metadata: Mapping[str, Any], text: str) -> str:

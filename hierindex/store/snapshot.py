@@ -11,14 +11,12 @@ from llama_index.core.vector_stores.types import (
 )
 
 from hierindex.errors import InputError
-from hierindex.store.failing import FILTERED
 from hierindex.store.filters import filters_of
-from hierindex.store.modes import answer, check_query
 from hierindex.store.nodes import node_of, to_nodes
-from hierindex.store.passing import Passing, passing
+from hierindex.store.passing import FILTERED, Passing, passing
 from hierindex.store.prefilter import Prefilter, all_of, beginning, by_ids
 from hierindex.store.schema import NODE_COLUMNS
-from hierindex.store.search import Scope
+from hierindex.store.search import Scope, answer, check_query
 from hierindex.store.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Checks of the summaries that a language model writes."""
+"""Answers of a language model: their titles, and checks that they are summaries."""
 
 import re
 from collections.abc import Callable
@@ -6,10 +6,21 @@ from collections.abc import Callable
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.llm.checks import CUT, UnusableError, finish_reason
+from hierindex.core.titles import first_words
+from hierindex.llm.record import CUT, UnusableError, finish_reason
 from hierindex.llm.thoughts import TAG, answer_in
-from hierindex.summarize.titled import untitled
+from hierindex.summarize.sentences import SURROGATE
 
+MAX_TITLE = 100  # characters
+MIN_TEXT = 200  # characters of a line that is text rather than a title
+MARKS = "*_#`~\"'“”„‘’«»‹›「」『』《》"  # noqa: RUF001
+LABELS = "title|titel|titre|título|titulo|titolo|tytuł|название|заголовок|标题|標題|タイトル|제목"
+TITLE = re.compile(
+    rf"(?i)[\s{MARKS}]*(?:{LABELS})[ {MARKS}]*[:：]([^\n]*)"  # noqa: RUF001
+    r"|\s*#{1,6}[ \t]+([^\n]+)(?=\n\s*\S)"
+    r"|\s*\*\*([^*\n]+)\*\*[ \t]*(?=\n\s*\S)"
+)
+SUMMARY = re.compile(r"(?i)(?:[\s*_#]*summary[ *_]*:[*_]*(?=\s)\s*)+")
 FAR_OVER = 4  # times max_tokens; a shorter summary over the budget is trimmed instead
 FILTERED = frozenset({"content_filter", "refusal", "SAFETY"})
 MIN_ECHO = 30  # characters of a line of the prompt; shorter ones may occur by chance
@@ -29,9 +40,40 @@ HEADING = re.compile(
     r"[^\n]{0,100}:[ *]*(?=\n)"
 )
 
-
 Split = Callable[[str], tuple[str, str]]
 """A function that separates the title of an answer from its text, as `split_title` does."""
+
+
+def split_title(answer: str) -> tuple[str, str]:
+    r"""Return the title on the first line of an answer, empty if it has none, and the rest.
+
+    The line begins with "Title:", in one of some languages, or is a heading or bold in Markdown.
+    A title of more than `MAX_TITLE` characters is cut; a line of `MIN_TEXT` or more is text.
+
+    >>> split_title('**Title:** "The ferry"\n\nIt was cancelled.')
+    ('The ferry', 'It was cancelled.')
+    """
+    rest = answer.strip()
+    while found := TITLE.match(rest):
+        line = next(filter(None, found.groups()), "").strip(f" \t\r.{MARKS}")
+        rest = rest[found.end() :].strip()
+        rest = rest[m.end() :] if (m := SUMMARY.match(rest)) else rest
+        if not any(map(str.isalnum, line)):
+            continue
+        if len(line) >= MIN_TEXT or (len(line) > MAX_TITLE and not rest):
+            return "", f"{line}\n{rest}".strip()
+        return first_words(SURROGATE.sub("\ufffd", line), MAX_TITLE), rest
+    return "", rest
+
+
+def with_title(title: str, text: str) -> str:
+    """Return an answer that `split_title` splits into this title and text."""
+    return f"Title: {title}\n{text}" if title else text
+
+
+def untitled(answer: str) -> tuple[str, str]:
+    """Return an empty title and the whole answer."""
+    return "", answer
 
 
 def checked(

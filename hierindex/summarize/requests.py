@@ -13,15 +13,12 @@ from pathlib import Path
 from llama_index.core.base.llms.types import CompletionResponse
 
 from hierindex.errors import LimitError, ModelError
-from hierindex.llm.checks import UnusableError
 from hierindex.llm.failures import RequestError
-from hierindex.llm.record import Calls
+from hierindex.llm.record import Calls, UnusableError, Usage
 from hierindex.llm.service import Service
-from hierindex.llm.usage import Usage
-from hierindex.summarize.checked import Split, checked
+from hierindex.summarize.checked import Split, checked, with_title
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources
-from hierindex.summarize.titled import with_title
 from hierindex.summarize.two_stage import Rewrite, of_each
 from hierindex.threads import aeach
 

@@ -10,7 +10,7 @@ from typing import Any
 from hierindex.core.arguments import is_whole, require
 from hierindex.core.identity import digest
 from hierindex.device import accelerator, fastest_dtype
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.loading import load_transformer
 from hierindex.summarize.sentences import split_sentences
 from hierindex.summarize.summary import Resources

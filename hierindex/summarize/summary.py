@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hierindex.cache.texts import TextCache
 from hierindex.core.membership import Floats2d
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.progress import Progress, silent
 from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.sentences import Sentence

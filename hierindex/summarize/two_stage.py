@@ -11,7 +11,7 @@ import numpy as np
 
 from hierindex.core.arguments import is_number, require
 from hierindex.errors import FallbackWarning, InputError, SummaryError
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.summarize.claims import Excerpt
 from hierindex.summarize.extractive import (
     ExtractiveSummarizer,
@@ -19,8 +19,14 @@ from hierindex.summarize.extractive import (
     SalientSentences,
     fitting_sentences,
 )
-from hierindex.summarize.grounding import EmbeddingGrounding, Grounding, Support, support_by_words
-from hierindex.summarize.numbers import has_other_number, numbers_in
+from hierindex.summarize.grounding import (
+    EmbeddingGrounding,
+    Grounding,
+    Support,
+    has_other_number,
+    numbers_in,
+    support_by_words,
+)
 from hierindex.summarize.sentences import Sentence, split_sentences
 from hierindex.summarize.summary import Budget, Group, Resources, Summary, join_sentences
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from hierindex.cache.file import cache_file, remove
 from hierindex.errors import GenerationError
-from hierindex.store.damage import DamagedError, damages
+from hierindex.store.connection import DamagedError, damages
 from hierindex.store.generations import on_newest
 from hierindex.store.indices import neglected
 from hierindex.store.schema import NAMES

@@ -29,8 +29,8 @@ MILLION = 1_000_000
 
 def ours(X):
     from hierindex.core.bounds import Caps
-    from hierindex.core.groupers import ByMixture
     from hierindex.core.rows import Rows
+    from hierindex.core.tree import ByMixture
 
     rows = Rows(X, np.full(len(X), 250), np.arange(len(X)))
     return ByMixture(seed=0, caps=Caps(max_tokens=3500, max_children=12))(rows)

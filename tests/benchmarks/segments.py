@@ -40,17 +40,17 @@ from rows import embedded
 from hierindex import load_embed_model, sentence_splitter
 from hierindex.core.bounds import Caps
 from hierindex.core.breakpoints import TargetSize
-from hierindex.core.groupers import BySegment
 from hierindex.core.membership import centroids, groups_of
 from hierindex.core.optimal import Optimal
 from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.core.segments import Rule
+from hierindex.core.tree import BySegment
 from hierindex.embed.embedder import Embedder
 from hierindex.evaluate.measures import interval
-from hierindex.headings import HEADINGS, Heading
+from hierindex.hierarchy.arrays import headings_between
 from hierindex.hierarchy.hierarchy import MAX_CHILDREN, MAX_TOKENS, SUMMARY_TOKENS
-from hierindex.hierarchy.level_rows import headings_between
 from hierindex.read.markdown import read_markdown
+from hierindex.record import HEADINGS, Heading
 
 CAPS = Caps(MAX_TOKENS, MAX_CHILDREN)
 ROWS = 6

@@ -30,10 +30,9 @@ from hierindex.core.rows import NO_HEADINGS, Rows
 from hierindex.embed.model_identity import fingerprint
 from hierindex.evaluate import evaluate
 from hierindex.evaluate.ways import WAYS, Asked, Way
-from hierindex.headings import HEADINGS
 from hierindex.hierarchy.transforms import SEGMENTS
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.record import SECTION, TITLE
+from hierindex.record import HEADINGS, SECTION, TITLE
 
 ADDED = (
     "chunks end at headings",

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from hierindex import HierarchyStore, NodeRecord
-from hierindex.embed.runtime import fastest_precision
+from hierindex.embed.openvino import fastest_precision
 
 BUILDING = "hierindex.indexing.job.Job.publish"
 ASKING = "hierindex.respond.answering_tree.AnsweringTree.ask"

@@ -1,12 +1,211 @@
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from strategies import grown, unit_vectors
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import (
+    SUMMARY_TOKENS,
+    caps,
+    grown,
+    leaf_weights,
+    leaves,
+    rules,
+    seeds,
+    unit_vectors,
+)
 
-from hierindex.core.membership import one_hot
+from hierindex.core.bounds import Caps
+from hierindex.core.breakpoints import TargetSize
+from hierindex.core.membership import groups_of, one_hot
 from hierindex.core.rows import Rows
-from hierindex.core.tree import grow_tree
+from hierindex.core.segments import Rule, document_starts
+from hierindex.core.tree import ByDocument, ByMixture, BySegment, Tree, grow_tree
+
+HIERARCHIES = {
+    "segments": lambda rule, caps, seed: [BySegment(rule, caps)],
+    "semantic": lambda rule, caps, seed: [BySegment(rule, caps), ByMixture(seed, caps)],
+    "raptor": lambda rule, caps, seed: [ByMixture(seed, caps)],
+    "raptor per document": lambda rule, caps, seed: [ByMixture(seed, caps, per_document=True)],
+    "raptor in pools": lambda rule, caps, seed: [ByMixture(seed, caps, max_pool=12)],
+    "documents": lambda rule, caps, seed: [ByDocument(), ByMixture(seed, caps)],
+}
+PER_DOCUMENT = ["segments", "raptor per document"]
+TO_ONE_ROOT = ["semantic", "raptor", "raptor in pools", "documents"]
+FOURS = TargetSize(4)
+ROOMY = Caps(max_tokens=10 * SUMMARY_TOKENS, max_children=4)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    hierarchy: str
+    leaves: Rows
+    rule: Rule = FOURS
+    caps: Caps = ROOMY
+    seed: int = 0
+
+    def grown(self) -> tuple[Tree, list[Rows]]:
+        groupers = HIERARCHIES[self.hierarchy](self.rule, self.caps, self.seed)
+        return grown(self.leaves, groupers)
+
+    def bounded_layers(self):
+        """Each layer that the caps hold for, and the rows below it."""
+        tree, levels = self.grown()
+        layers = [*zip(tree.layers, levels, strict=False)]
+        return layers[1:] if self.hierarchy == "documents" else layers
+
+
+def recipes(hierarchies=tuple(HIERARCHIES)):
+    return st.builds(
+        Recipe,
+        st.sampled_from(hierarchies),
+        leaves(most_rows=50),
+        rules(),
+        caps() | st.just(ROOMY),
+        seeds(),
+    )
+
+
+@given(recipes())
+def test_each_layer_has_weights_of_sum_1_in_one_to_three_groups_and_no_group_is_empty(recipe):
+    tree, levels = recipe.grown()
+    for layer, below, above in zip(tree.layers, levels, levels[1:], strict=False):
+        assert layer.shape == (len(below), len(above))
+        np.testing.assert_allclose(layer.sum(axis=1), 1)
+        assert layer.data.min() > 0
+        assert set(np.diff(layer.indptr)) <= {1, 2, 3}
+        assert all(len(group) for group in groups_of(layer))
+
+
+@given(recipes())
+def test_every_group_is_within_the_caps(recipe):
+    for layer, rows in recipe.bounded_layers():
+        for group in groups_of(layer):
+            assert recipe.caps.hold(rows.n_tokens[group].sum(), len(group))
+
+
+@given(recipes())
+def test_levels_shrink(recipe):
+    for layer, rows in recipe.bounded_layers():
+        assert layer.shape[1] < len(rows)
+
+
+@given(recipes(), st.integers(2, 9))
+def test_the_tree_is_as_deep_as_the_logarithm_of_its_leaves(recipe, max_children):
+    assume(len(recipe.leaves))
+    most = max(recipe.leaves.n_tokens.max(), SUMMARY_TOKENS)
+    tree, _ = replace(recipe, caps=Caps(2 * most, max_children)).grown()
+    n, n_documents = len(recipe.leaves), len(np.unique(recipe.leaves.document))
+    assert len(tree.layers) <= np.ceil(np.log(n) / np.log(1.5)) + np.ceil(np.log2(n_documents)) + 1
+
+
+@given(recipes(["raptor", "raptor in pools"]), seeds())
+def test_permuted_leaves_permute_the_first_level(recipe, seed):
+    rows = recipe.leaves
+    assume(len(np.unique(rows.X, axis=0)) == len(rows))
+    order = np.random.default_rng(seed).permutation(len(rows))
+    (one, _), (other, _) = recipe.grown(), replace(recipe, leaves=rows[order]).grown()
+    groups, shuffled = ([g for M in t.layers[:1] for g in groups_of(M)] for t in (one, other))
+    assert {frozenset(order[group]) for group in shuffled} == {*map(frozenset, groups)}
+
+
+@given(recipes())
+def test_every_leaf_reaches_every_level(recipe):
+    tree, levels = recipe.grown()
+    for level in range(1, 1 + len(tree.layers)):
+        weights = leaf_weights(recipe.leaves, tree, level)
+        assert weights.shape == (len(recipe.leaves), len(levels[level]))
+        np.testing.assert_allclose(weights.sum(axis=1), 1)
+
+
+@given(recipes())
+def test_the_same_seed_gives_the_same_tree(recipe):
+    (one, _), (other, _) = recipe.grown(), recipe.grown()
+    for layer, same in zip(one.layers, other.layers, strict=True):
+        assert np.array_equal(layer.toarray(), same.toarray())
+
+
+@given(recipes(TO_ONE_ROOT))
+def test_growth_ends_when_no_two_rows_may_share_a_group(recipe):
+    top = recipe.grown()[1][-1]
+    for pair in combinations(top.n_tokens.tolist(), 2):
+        assert not recipe.caps.hold(sum(pair), 2)
+
+
+@given(recipes(PER_DOCUMENT))
+def test_growth_ends_when_no_two_neighbours_in_a_document_may_share_a_group(recipe):
+    top = recipe.grown()[1][-1]
+    for i in np.flatnonzero(np.diff(top.document) == 0):
+        assert not recipe.caps.hold(top.n_tokens[i : i + 2].sum(), 2)
+
+
+@given(recipes(PER_DOCUMENT), st.data())
+def test_a_document_s_tree_is_the_same_without_the_other_documents(recipe, data):
+    assume(len(recipe.leaves))
+    rows = recipe.leaves
+    of = rows.document == data.draw(st.sampled_from(rows.document.tolist()))
+    mine = rows[np.flatnonzero(of)]
+    alone, _ = replace(recipe, leaves=mine).grown()
+    together, _ = recipe.grown()
+    for level in range(1, 1 + len(together.layers)):
+        shares = leaf_weights(rows, together, level).toarray()[of]
+        expected = leaf_weights(mine, alone, min(level, len(alone.layers))).toarray()
+        np.testing.assert_allclose(shares[:, shares.any(axis=0)], expected)
+
+
+@given(leaves(least_rows=1), rules(), caps())
+def test_a_segment_is_a_run_of_leaves(leaves, rule, caps):
+    tree, _ = Recipe("segments", leaves, rule, caps).grown()
+    for level in range(1, 1 + len(tree.layers)):
+        column = leaf_weights(leaves, tree, level).toarray().argmax(axis=1)
+        assert set(np.diff(column)) <= {0, 1}
+        assert set(document_starts(leaves.document)) <= set(document_starts(column))
+
+
+@given(leaves())
+def test_each_document_has_a_node_also_if_it_is_one_leaf(leaves):
+    layers = Recipe("documents", leaves).grown()[0].layers
+    groups = groups_of(layers[0]) if layers else []
+    assert len(groups) == len(np.unique(leaves.document))
+    assert all(np.ptp(leaves.document[group]) == 0 for group in groups)
+
+
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+@pytest.mark.parametrize(
+    ("shape", "d"), [("noise", 1), ("noise", 8), ("identical", 8), ("one_outlier", 8)]
+)
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 13, 14])
+def test_one_document_grows_up_to_one_root(hierarchy, shape, d, n):
+    rows = Rows(unit_vectors(shape, n, d), np.full(n, SUMMARY_TOKENS), np.zeros(n, dtype=np.int64))
+    assert len(Recipe(hierarchy, rows).grown()[1][-1]) == min(n, 1)
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "expected"),
+    [
+        pytest.param("segments", [[0], [1], [2, 3, 4]], id="segments"),
+        pytest.param("semantic", [[0, 2, 3, 4], [1]], id="semantic"),
+        pytest.param("raptor", [[0, 2, 3, 4], [1]], id="raptor"),
+        pytest.param("raptor in pools", [[0, 2, 3, 4], [1]], id="raptor in pools"),
+        pytest.param("raptor per document", [[0, 2, 3, 4], [1]], id="raptor per document"),
+        pytest.param("documents", [[0, 1, 2, 3, 4]], id="documents"),
+    ],
+)
+def test_a_row_over_the_token_cap_stays_alone_up_to_the_top(hierarchy, expected):
+    n_tokens = np.array([20, 999, 20, 20, 20])
+    rows = Rows(unit_vectors("identical", 5, 4), n_tokens, np.zeros(5, dtype=np.int64))
+    tree, _ = Recipe(hierarchy, rows).grown()
+    assert [
+        group.tolist() for group in groups_of(leaf_weights(rows, tree, len(tree.layers)))
+    ] == expected
+
+
+@pytest.mark.parametrize("hierarchy", [*PER_DOCUMENT, "semantic", "raptor", "raptor in pools"])
+def test_nothing_grows_where_every_pair_is_over_the_token_cap(hierarchy):
+    n_tokens = np.full(14, ROOMY.max_tokens // 2 + 1)
+    rows = Rows(unit_vectors("blobs", 14, 4), n_tokens, np.zeros(14, dtype=np.int64))
+    assert Recipe(hierarchy, rows).grown()[0].layers == ()
 
 
 def pairs(rows):

@@ -7,7 +7,7 @@ from filelock import FileLock
 from tiny_models import SENTENCES, save_cross_encoder, save_tiny_bert
 
 from hierindex import load_reranker
-from hierindex.embed.cross_encoder import OpenVinoCrossEncoder, TorchCrossEncoder
+from hierindex.embed.openvino import OpenVinoCrossEncoder, TorchCrossEncoder
 from hierindex.errors import ModelError
 
 QUESTION = "Who wrote a letter?"

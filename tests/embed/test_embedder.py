@@ -152,7 +152,7 @@ def test_unit_vectors_keep_their_direction(rows):
 def test_a_warning_names_the_window(tiny, longest, warned):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        Embedder(tiny).warn_of_cut(np.array([3, longest]), "chunks")
+        Embedder(tiny).warn_of_cut(np.array([3, longest]))
     assert [w.category for w in caught] == [WindowWarning] * warned
     for warning in caught:
         for part in "1 of 2 chunks", "the 40 tokens", f"longest: {longest}", "at most 38 ":
@@ -161,8 +161,8 @@ def test_a_warning_names_the_window(tiny, longest, warned):
 
 @pytest.mark.parametrize("n_tokens", [[], [10**6]])
 def test_without_a_window_or_texts_there_is_no_warning(tiny, n_tokens):
-    Embedder(HashingEmbedding()).warn_of_cut(np.array(n_tokens), "chunks")
-    Embedder(tiny).warn_of_cut(np.array([], dtype=np.int64), "chunks")
+    Embedder(HashingEmbedding()).warn_of_cut(np.array(n_tokens))
+    Embedder(tiny).warn_of_cut(np.array([], dtype=np.int64))
 
 
 @given(st.lists(st.sampled_from(SENTENCES), max_size=9), st.sets(st.sampled_from(SENTENCES)))

@@ -15,7 +15,7 @@ from llama_index.core.schema import TextNode
 from tiny_models import SENTENCES, on_torch
 
 from hierindex import OpenVinoEmbedding
-from hierindex.embed import runtime
+from hierindex.embed import openvino
 
 TEXTS = [
     "",
@@ -73,7 +73,7 @@ def compiled(folder, precision, cores):
     """An export compiled once for so many cores; by default, for those that there are."""
     with pytest.MonkeyPatch.context() as patch:
         if cores:
-            patch.setattr(runtime, "_n_cores", lambda: cores)
+            patch.setattr(openvino, "_n_cores", lambda: cores)
         model = OpenVinoEmbedding(folder=folder, precision=precision)
         model.get_text_embedding("salt")
     return model
@@ -142,7 +142,7 @@ print(len(found))
 ELSEWHERE = """
 import json, os, sys
 from hierindex import OpenVinoEmbedding
-from hierindex.embed import runtime
+from hierindex.embed import openvino
 
 def model():
     return OpenVinoEmbedding(folder=sys.argv[1], precision=sys.argv[2])

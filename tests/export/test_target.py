@@ -3,7 +3,7 @@
 import pytest
 
 from hierindex import InputError
-from hierindex.export.target import new
+from hierindex.export.nodes import new
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path) -> None:

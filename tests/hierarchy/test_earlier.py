@@ -19,8 +19,8 @@ from hierindex import (
     SemanticHierarchy,
 )
 from hierindex.cache.file import open_cache
-from hierindex.core.groupers import ByMixture
 from hierindex.core.membership import from_groups
+from hierindex.core.tree import ByMixture
 from hierindex.hierarchy import earlier
 from hierindex.hierarchy.earlier import EarlierTree
 from hierindex.hierarchy.growth import Grown

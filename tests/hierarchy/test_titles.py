@@ -20,11 +20,10 @@ from hierindex import (
 from hierindex.cache.file import Cache, open_cache
 from hierindex.core.titles import distinctive_phrases
 from hierindex.errors import FallbackWarning
-from hierindex.headings import HEADINGS
 from hierindex.llm.client import load_llm
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.split import sentence_splitter, split_documents
-from hierindex.record import TITLE
+from hierindex.record import HEADINGS, TITLE
 
 KINDS = pytest.mark.parametrize("kind", [SemanticHierarchy, RaptorHierarchy, DocumentHierarchy])
 SAILS = " ".join(f"The sail of canvas number {i} hangs in the wind." for i in range(8))

@@ -368,7 +368,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in ("limits", "service", "attempts"):
+    for module in ("limits", "service"):
         monkeypatch.setattr(f"hierindex.llm.{module}.time", clock)
     monkeypatch.setattr(asyncio, "sleep", clock.sleep)
     return clock

@@ -3,7 +3,7 @@ from io import BytesIO
 
 import pytest
 
-from hierindex.read.notebook import MAX_OUTPUT, read_notebook
+from hierindex.read.markdown import MAX_OUTPUT, read_notebook
 
 
 def notebook(*cells, **about):

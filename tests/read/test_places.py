@@ -8,11 +8,10 @@ from llama_index.core.schema import Document, NodeRelationship
 from pdfs import Typed, typed
 
 from hierindex import NodeRecord, SemanticHierarchy
-from hierindex.headings import HEADINGS
 from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read.documents import FileReader
 from hierindex.read.split import PlacedSentenceSplitter, split_documents
-from hierindex.record import Span
+from hierindex.record import HEADINGS, Span
 from hierindex.summarize.sentences import split_sentences
 
 PAGE = """

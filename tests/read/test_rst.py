@@ -3,7 +3,7 @@
 import pytest
 
 from hierindex.read.documents import read_documents
-from hierindex.read.rst import rst_headings
+from hierindex.read.plain import rst_headings
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,11 @@ from llama_index.core.node_parser import SentenceSplitter, TokenTextSplitter
 from llama_index.core.schema import Document, MetadataMode, TextNode
 
 from hierindex import HierarchicalIndex, NodeRecord, SemanticHierarchy
-from hierindex.headings import HEADINGS, Heading
 from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read.markdown import markdown_headings
 from hierindex.read.sections import MAX_PATH, Sections
 from hierindex.read.split import PlacedSentenceSplitter, sentence_splitter, split_documents
-from hierindex.record import SECTION, user_metadata
+from hierindex.record import HEADINGS, SECTION, Heading, user_metadata
 
 SENTENCE = "The keeper of the lighthouse wrote a letter. "
 

@@ -12,20 +12,19 @@ from llama_index.core.schema import Document, MetadataMode
 from pdfs import pdf_of
 
 from hierindex.embed.embedder import Embedder
-from hierindex.headings import HEADINGS
 from hierindex.hierarchy.nodes import make_leaves
 from hierindex.read.documents import (
     FILE_NAME,
 )
 from hierindex.read.markdown import markdown_headings
-from hierindex.read.sentences import split_stretches
 from hierindex.read.split import (
     CHUNK_TOKENS,
     PlacedSentenceSplitter,
     sentence_splitter,
     split_documents,
+    split_stretches,
 )
-from hierindex.record import PAGE
+from hierindex.record import HEADINGS, PAGE
 from hierindex.summarize.sentences import split_sentences
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from hierindex.respond.answer_types import has_what_is_asked_for
+from hierindex.respond.extract import has_what_is_asked_for
 
 QUESTIONS = {
     "number": (

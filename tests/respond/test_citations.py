@@ -17,10 +17,10 @@ from respond.asking import WAYS, count_tokens, serve
 from hierindex import HierarchicalIndex, HierarchyRetriever, HierarchyStore, InputError
 from hierindex.record import NodeRecord, Quote, Span
 from hierindex.respond.answer import answered, retrieved
+from hierindex.respond.citing_prompts import PassageHelper
 from hierindex.respond.engine import CITING, MODES, SYNTHESIZERS, can_stream, query_engine
 from hierindex.respond.extractive_synthesizer import NO_ANSWER
 from hierindex.respond.numbered import Passages
-from hierindex.respond.prompt_helper import PassageHelper
 
 QUESTION = "Why did the pump fail?"
 TEXTS = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from store.trees import record, tree
 
-from hierindex.respond.placed_texts import PlacedText, along_the_tree, condensed, joined, together
+from hierindex.respond.rounds import PlacedText, along_the_tree, condensed, joined, together
 from hierindex.retrieve.retrieved import RetrievedNode
 from hierindex.store.vector_store import HierarchyStore
 

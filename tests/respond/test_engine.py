@@ -18,9 +18,8 @@ from loopback import Fault, LoopbackServer
 from store.trees import documents, record, tree
 
 from hierindex.errors import HierindexError, InputError, ModelError
-from hierindex.llm.record import Calls
+from hierindex.llm.record import Calls, Usage
 from hierindex.llm.served import served
-from hierindex.llm.usage import Usage
 from hierindex.respond.answer import answered, retrieved
 from hierindex.respond.engine import MODES, WITHOUT_LLM, query_engine
 from hierindex.respond.extractive_synthesizer import NO_ANSWER

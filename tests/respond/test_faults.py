@@ -24,10 +24,10 @@ from respond.asking import QUESTION, WAYS, ask, serve
 from tenacity import wait_none
 
 from hierindex import HierindexError, ModelError
-from hierindex.llm.attempts import ATTEMPTS
 from hierindex.llm.failures import RequestError
 from hierindex.llm.record import Calls
 from hierindex.llm.served import served, service_of
+from hierindex.llm.service import ATTEMPTS
 from hierindex.respond.engine import NEED_LLM, SYNTHESIZERS, options_of, query_engine
 from hierindex.summarize.llm import LLMRewriter
 from hierindex.threads import started

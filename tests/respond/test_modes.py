@@ -29,10 +29,9 @@ from hierindex import (
     InputError,
     ModelError,
 )
-from hierindex.llm.attempts import ATTEMPTS
-from hierindex.llm.record import Call, Calls
+from hierindex.llm.record import Call, Calls, Usage
 from hierindex.llm.served import served
-from hierindex.llm.usage import Usage
+from hierindex.llm.service import ATTEMPTS
 from hierindex.respond.engine import (
     CANNOT_STREAM,
     MODES,

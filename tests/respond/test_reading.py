@@ -10,7 +10,7 @@ from respond.asking import QUESTION, serve
 
 from hierindex.record import NodeRecord
 from hierindex.respond.engine import query_engine
-from hierindex.retrieve.context import in_reading_order
+from hierindex.retrieve.question import in_reading_order
 from hierindex.retrieve.retriever import HierarchyRetriever
 
 

@@ -12,8 +12,7 @@ from llama_index.core.prompts import PromptTemplate
 from respond.asking import count_tokens
 
 from hierindex import InputError, ModelError
-from hierindex.respond.placed_texts import PlacedText
-from hierindex.respond.rounds import LEAST_ROOM, N_BETWEEN, Window, rounds
+from hierindex.respond.rounds import LEAST_ROOM, N_BETWEEN, PlacedText, Window, rounds
 
 TEMPLATE = PromptTemplate("{context_str}")
 NUM_OUTPUT = 50

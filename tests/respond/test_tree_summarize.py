@@ -33,8 +33,8 @@ from hierindex import (
     InputError,
     ModelError,
 )
-from hierindex.llm.attempts import ATTEMPTS
 from hierindex.llm.failures import RequestError
+from hierindex.llm.service import ATTEMPTS
 from hierindex.respond.engine import query_engine
 
 NODES = tree()

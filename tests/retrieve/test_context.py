@@ -8,7 +8,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from store.trees import record, tree
 
 from hierindex.hierarchy.transforms import RaptorHierarchy
-from hierindex.retrieve.context import COLUMNS, rank_in_context
+from hierindex.retrieve.question import COLUMNS, rank_in_context
 from hierindex.store.rows import as_table, row_of
 from hierindex.threads import wait_for
 
@@ -84,7 +84,7 @@ def test_a_summary_of_several_documents_is_near_none():
 def test_of_many_nodes_the_best_are_ranked_in_context(store, monkeypatch):
     rows = search(store, 12)
     everything = rank(rows)
-    monkeypatch.setattr("hierindex.retrieve.context.MOST_COMPARED", 4)
+    monkeypatch.setattr("hierindex.retrieve.question.MOST_COMPARED", 4)
     question = np.array(VECTOR)
     X = np.stack(rows["vector"].to_numpy())
     own = [rows["id"].to_pylist()[i] for i in np.argsort(-X @ question, kind="stable")]
@@ -93,7 +93,7 @@ def test_of_many_nodes_the_best_are_ranked_in_context(store, monkeypatch):
     assert ids(ranked)[4:] == own[4:]
     scores = [score for _, score in ranked]
     assert scores == sorted(scores, reverse=True)
-    monkeypatch.setattr("hierindex.retrieve.context.MOST_COMPARED", len(rows))
+    monkeypatch.setattr("hierindex.retrieve.question.MOST_COMPARED", len(rows))
     assert rank(rows) == everything
 
 

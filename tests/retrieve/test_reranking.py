@@ -9,8 +9,7 @@ from store.trees import record, tree
 from hierindex.core.ranking import blended
 from hierindex.errors import InputError, ModelError
 from hierindex.retrieve.auto import Choice
-from hierindex.retrieve.reranking import CANDIDATES, SHARE
-from hierindex.retrieve.retriever import HierarchyRetriever
+from hierindex.retrieve.retriever import CANDIDATES, SHARE, HierarchyRetriever
 from hierindex.store.vector_store import HierarchyStore
 
 QUESTION = "the lantern of b3 met a falcon"

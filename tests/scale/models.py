@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fakes import HashingEmbedding
 
 from hierindex import RaptorHierarchy
-from hierindex.core.groupers import ByMixture
+from hierindex.core.tree import ByMixture
 
 
 class Asked(NamedTuple):

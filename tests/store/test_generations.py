@@ -20,7 +20,7 @@ from store.trees import columns_of
 from hierindex import HierarchyStore, InputError
 from hierindex.errors import GenerationError, IndexNotFoundError
 from hierindex.store import generations, indices, table, turns
-from hierindex.store.writer import HOLDER
+from hierindex.store.turns import HOLDER
 
 
 def node(node_id="a", text=None):
@@ -272,7 +272,7 @@ class TestReaders:
 
 HOLD = """
 import sys, pathlib
-from hierindex.store.writer import WriterLock
+from hierindex.store.turns import WriterLock
 lock = WriterLock("index", pathlib.Path(sys.argv[1]), "build")
 assert lock.acquire()
 print("held", flush=True)

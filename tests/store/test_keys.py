@@ -8,7 +8,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from hierindex import SemanticHierarchy
 from hierindex.errors import InputError
 from hierindex.store.filters import OURS
-from hierindex.store.keys import MOST_LISTED, metadata_keys, with_known_keys
+from hierindex.store.passing import MOST_LISTED, metadata_keys, with_known_keys
 from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.record import Quote, Span
 from hierindex.summarize.claims import resolve_claims
 from hierindex.summarize.sentences import Sentence, split_sentences

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.utils import get_tokenizer
 
-from hierindex.llm.checks import UnusableError, finish_reason
+from hierindex.llm.record import UnusableError, finish_reason
 from hierindex.summarize.checked import FAR_OVER, checked
-from hierindex.summarize.prompts import PROMPTS, summary_prompt
+from hierindex.summarize.llm import PROMPTS, summary_prompt
 
 SOURCE = (
     "The keeper of the lighthouse wrote a letter to the harbour every morning.\n"

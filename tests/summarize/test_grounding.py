@@ -11,8 +11,12 @@ from strategies import seeds, unit_vectors
 
 from hierindex.embed.embedder import Embedder
 from hierindex.errors import InputError
-from hierindex.summarize.grounding import EmbeddingGrounding, known_threshold, support_by_words
-from hierindex.summarize.known import SUPPORT
+from hierindex.summarize.grounding import (
+    SUPPORT,
+    EmbeddingGrounding,
+    known_threshold,
+    support_by_words,
+)
 
 EAST = [1.0, 0.0]
 COSINES = {"0.6": [0.6, 0.8], "0": [0.0, 1.0], "-0.6": [-0.6, 0.8]}  # with EAST, exact

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hierindex.summarize.prompts import SUMMARY_PROMPT
-from hierindex.summarize.titled import MAX_TITLE, MIN_TEXT, split_title, with_title
+from hierindex.summarize.checked import MAX_TITLE, MIN_TEXT, split_title, with_title
+from hierindex.summarize.llm import SUMMARY_PROMPT
 
 PIECES = st.sampled_from(
     [

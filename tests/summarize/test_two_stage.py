@@ -21,7 +21,7 @@ from summarize.groups import (
 from tiny_models import SENTENCES
 
 from hierindex.errors import FallbackWarning, InputError, SummaryError
-from hierindex.llm.usage import Usage
+from hierindex.llm.record import Usage
 from hierindex.record import Quote, Span
 from hierindex.summarize.claims import Claim, Excerpt
 from hierindex.summarize.extractive import ExtractiveSummarizer, SalientSentences

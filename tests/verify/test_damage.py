@@ -10,7 +10,7 @@ from store.trees import tree
 from hierindex import HierarchicalIndex, HierarchyStore
 from hierindex.cache.file import cache_file, open_cache
 from hierindex.store import indices
-from hierindex.store.damage import damage
+from hierindex.store.connection import damage
 from hierindex.verify.report import Verification
 
 

@@ -1,5 +1,6 @@
 """The explorer's server."""
 
+import asyncio
 import webbrowser
 from concurrent.futures import wait
 from functools import partial
@@ -8,16 +9,15 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hierindex.respond.answering_tree import AnsweringTree
-from hierindex.serve.address import Address
 from hierindex.serve.app import application
-from hierindex.serve.explorer.disconnect import DisconnectAware
 from hierindex.serve.explorer.endpoints import ENDPOINTS, Index
 from hierindex.serve.explorer.inline import PAGE
 from hierindex.serve.guard import Guard
-from hierindex.serve.server import Server
-from hierindex.threads import started
+from hierindex.serve.server import Address, Server
+from hierindex.threads import may_be_given_up, started
 
 PORT = 8733
 TYPES = {
@@ -83,3 +83,35 @@ async def _page(request: Request) -> Response:
     if name not in files:
         raise HTTPException(404)
     return Response(files[name].read_bytes(), media_type=TYPES[files[name].suffix])
+
+
+class DisconnectAware:
+    """An ASGI application in which `is_given_up` tells whether a request's client is gone.
+
+    For requests without a body, as it reads what comes after them.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        with may_be_given_up() as given_up:
+
+            async def note() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                given_up.set()
+
+            noting = asyncio.create_task(note())
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                noting.cancel()

@@ -1,24 +1,26 @@
 """What the tools read of an index."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar, cast
+from hashlib import blake2b
+from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from hierindex.errors import InputError
-from hierindex.record import WHOLE_DOCUMENT
+from hierindex.record import WHOLE_DOCUMENT, NodeRecord
 from hierindex.respond.answering_tree import AnsweringTree
 from hierindex.retrieve.conditions import known_filters
 from hierindex.retrieve.levels import Level
+from hierindex.retrieve.retrieved import placed
 from hierindex.retrieve.sources import SourcePassage
-from hierindex.serve.mcp.entries import ancestors, entry, title_of
-from hierindex.serve.mcp.names import named
-from hierindex.serve.mcp.paging import Paging
-from hierindex.serve.mcp.passages import extents, passages
+from hierindex.serve.mcp.passages import extents, named, passages
 from hierindex.serve.mcp.replies import (
+    LONGEST_NAME,
+    Ancestor,
     Children,
     Entry,
     Nodes,
@@ -35,11 +37,82 @@ from hierindex.store.vector_store import HierarchyStore
 from hierindex.threads import wait_for
 from hierindex.unsafe import visible
 
-T = TypeVar("T")
 MOST_FOUND = 50  # nodes of a search, in parts
 PAGE, CHILDREN = 5, 20  # most entries of a part: found, and children
 TEXT, BEGINNING = 2000, 300  # characters of a node's text, and of a child's
 BETWEEN = "\n\n"  # passages
+MOST_PLACES = 3
+T = TypeVar("T")
+CURSOR = re.compile("([0-9]{1,15})-([0-9]{1,15})-([0-9a-f]{8})")
+
+
+class Next(TypedDict):
+    """What to do after a part, and the cursor of the one that follows, if there is one."""
+
+    next_step: str
+    cursor: NotRequired[str]
+
+
+class Paging:
+    """A part of what one call replies; all parts are from one generation.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    cursor : str, optional
+        Of the part; by default the first.
+    tool : str
+    *arguments : object
+        The others.
+
+    Attributes
+    ----------
+    generation : int
+    start : int
+        Where the part begins.
+
+    Raises
+    ------
+    InputError
+        If the cursor is of another generation or call, or is none.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, cursor: str | None, tool: str, *arguments: object
+    ) -> None:
+        call = repr((snapshot.state, tool, arguments)).encode()
+        self.generation = snapshot.generation
+        self._tool = tool
+        self._call = blake2b(call, digest_size=4).hexdigest()
+        self.start = self._start(cursor) if cursor else 0
+
+    def rest(self, items: Sequence[T]) -> Sequence[T]:
+        """Return the items from the start of the part on."""
+        return items[self.start :]
+
+    def next(self, end: int, total: int, step: str) -> Next:
+        """Return what to do after a part that ends there, and the cursor of the following part."""
+        if end >= total:
+            return {"next_step": step}
+        cursor = f"{self.generation}-{end}-{self._call}"
+        more = f'`{self._tool}` again with cursor "{cursor}" for what follows.'
+        return {"next_step": f"{step} {more}".strip(), "cursor": cursor}
+
+    def _start(self, cursor: str) -> int:
+        parts = CURSOR.fullmatch(cursor)
+        if parts is None:
+            raise InputError("This is no cursor; pass one as it was given, or none.")
+        if int(parts[1]) != self.generation:
+            raise InputError(
+                f"The cursor is of generation {parts[1]}, and the index has changed to generation "
+                f"{self.generation}; repeat the call without a cursor to begin again."
+            )
+        if parts[3] != self._call:
+            raise InputError(
+                "The cursor is of another call; pass it with the arguments of the call that gave "
+                "it, or repeat the call without a cursor."
+            )
+        return int(parts[2])
 
 
 class Reader:
@@ -213,3 +286,39 @@ def _joined(found: Sequence[SourcePassage]) -> tuple[str, list[Passage]]:
         cited.append(cast(Any, {"at": at, "to": to, **place_of(passage.citation)}))
         at = to + len(BETWEEN)
     return BETWEEN.join(texts), cited
+
+
+def entry(node: BaseNode, n_characters: int) -> Entry:
+    """Return a node with the first characters of its text and the first three places it cites."""
+    record = NodeRecord.from_metadata(node.metadata)
+    text, places = node.get_content(MetadataMode.NONE), record.citations
+    made: Entry = {
+        "id": node.node_id,
+        "title": record.title[:LONGEST_NAME],
+        "level": record.level,
+        "text": text[:n_characters],
+        "citations": [*map(place_of, places[:MOST_PLACES])],
+    }
+    if len(text) > n_characters:
+        made["cut"] = True
+    if len(places) > MOST_PLACES:
+        made["more_citations"] = len(places) - MOST_PLACES
+    if node.child_nodes:
+        made["children"] = len(node.child_nodes)
+    return made
+
+
+async def ancestors(snapshot: Snapshot, node: BaseNode) -> list[Ancestor]:
+    """Return the nodes from the root down to a node's strongest parent."""
+    (found,) = await placed([NodeWithScore(node=node)], snapshot)
+    rows = await snapshot.rows(found.path[::-1], columns=("id", "title", "level"))
+    return [
+        {"id": row["id"], "title": row["title"][:LONGEST_NAME], "level": row["level"]}
+        for row in rows
+    ]
+
+
+async def title_of(snapshot: Snapshot, node_id: str) -> str:
+    """Return the title of a node."""
+    (row,) = await snapshot.rows([node_id], columns=("id", "title"))
+    return str(row["title"][:LONGEST_NAME])

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no
 
 from hierindex.core.identity import N_HEX
 from hierindex.record import Span
-from hierindex.serve.place import Place
+from hierindex.serve.endpoint import Place
 from hierindex.unsafe import visible
 
 SCHEME = "hierindex:"  # of the URL of a place

@@ -17,9 +17,8 @@ from starlette.types import ASGIApp
 
 from hierindex import __version__
 from hierindex.errors import HierindexError, InputError
-from hierindex.serve.busy import Places
+from hierindex.serve.endpoint import Places, RefusedError
 from hierindex.serve.mcp.replies import Children, Nodes, Text, escaped, text_of
-from hierindex.serve.statuses import RefusedError
 from hierindex.threads import started
 from hierindex.unsafe import visible
 
@@ -161,7 +160,7 @@ def _result(reply: Nodes | Children | Text) -> CallToolResult:
 
 def _sentence(error: Exception) -> str:
     """Return what an error, or its cause, says to an agent."""
-    from hierindex.store.damage import damage
+    from hierindex.store.connection import damage
 
     cause = error.__cause__ if isinstance(error, ToolError) else error
     match cause:

@@ -5,7 +5,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict  # before Python 3.12, pydantic reads no other
 
 from hierindex.respond.answer import Source
-from hierindex.serve.place import Place
+from hierindex.serve.endpoint import Place
 
 
 class FoundNode(TypedDict):

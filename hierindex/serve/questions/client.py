@@ -5,9 +5,8 @@ from http.client import OK, HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from hierindex.serve.endpoint import Endpoint
+from hierindex.serve.endpoint import STATUSES, Endpoint
 from hierindex.serve.questions.local_socket import connected, identity
-from hierindex.serve.statuses import STATUSES
 
 FOR = "Hierindex-For"
 """The header for which server a request is, see `identity`; another one does not answer it."""

@@ -14,13 +14,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hierindex.errors import InputError
 from hierindex.respond.answering_tree import AnsweringTree
-from hierindex.serve.address import Address
 from hierindex.serve.app import application
 from hierindex.serve.guard import Guard
 from hierindex.serve.questions.client import FOR
 from hierindex.serve.questions.endpoints import ENDPOINTS, Query
 from hierindex.serve.questions.local_socket import identity, listening, process_of
-from hierindex.serve.server import Server
+from hierindex.serve.server import Address, Server
 from hierindex.threads import started
 
 logger = logging.getLogger(__name__)

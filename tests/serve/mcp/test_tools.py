@@ -8,7 +8,7 @@ from fakes import HashingEmbedding
 from serve.mcp.conftest import agent_of
 from store.trees import AUTHORS, chunks, columns_of, documents
 
-from hierindex.serve import busy
+from hierindex.serve import endpoint
 from hierindex.serve.mcp import replies
 
 TEXTS = {document.doc_id: document.text for document in documents()}
@@ -227,7 +227,7 @@ def test_a_server_has_a_bound_of_waiting_calls(own, monkeypatch) -> None:
         assert go_on.wait(60)
         return self._vector(query)
 
-    monkeypatch.setattr(busy, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(endpoint, "MOST_AT_ONCE", 1)
     with agent_of(own) as client:
         client.reply("search", query="warm")
         monkeypatch.setattr(HashingEmbedding, "_get_query_embedding", slow)

@@ -16,11 +16,10 @@ from fakes import HashingEmbedding
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from store.trees import documents
 
-from hierindex.serve.address import Address
 from hierindex.serve.guard import Guard
 from hierindex.serve.mcp.reader import Reader
 from hierindex.serve.mcp.server import application, server_of
-from hierindex.serve.server import Server
+from hierindex.serve.server import Address, Server
 
 PATIENCE = 60  # seconds, for a machine that is busy
 TEXTS = {document.doc_id: document.text for document in documents()}

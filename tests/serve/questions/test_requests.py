@@ -16,9 +16,8 @@ from serve.questions.conftest import Http
 
 from hierindex import HierarchicalIndex, HierarchyStore, __version__
 from hierindex.respond.answer import Answer, source_of
-from hierindex.serve import busy
-from hierindex.serve.app import MOST_BYTES
-from hierindex.serve.description import described
+from hierindex.serve import endpoint
+from hierindex.serve.app import MOST_BYTES, described
 from hierindex.serve.explorer.endpoints import ENDPOINTS as OF_EXPLORER
 from hierindex.serve.questions.client import answer_to, reply_to
 from hierindex.serve.questions.endpoints import AT_ONCE, ENDPOINTS, Outline
@@ -192,7 +191,7 @@ def test_a_server_has_a_bound_of_waiting_requests(own, monkeypatch) -> None:
         return self._vector(query)
 
     with monkeypatch.context() as patch:
-        patch.setattr(busy, "MOST_AT_ONCE", 1)
+        patch.setattr(endpoint, "MOST_AT_ONCE", 1)
         server = own.serve(0)
     with server, Http(base_url=server.url, timeout=60) as http, ThreadPoolExecutor(1) as client:
         http.ask("/retrieve", question="first")
