@@ -37,7 +37,7 @@ from hierindex import (
     HierarchicalIndex,
     RaptorHierarchy,
     SemanticHierarchy,
-    timing,
+    progress,
 )
 
 METHODS = {kind.method: kind for kind in (SemanticHierarchy, RaptorHierarchy, DocumentHierarchy)}
@@ -104,7 +104,7 @@ def write_documents(folder: Path, to: Path, number: int) -> None:
 
 def build(method: str, texts: Path, at: Path) -> dict[str, float]:
     model, start = WordSums(), time.perf_counter()
-    with patch.object(timing, "time", SimpleNamespace(perf_counter=time.process_time)):
+    with patch.object(progress, "time", SimpleNamespace(perf_counter=time.process_time)):
         index = HierarchicalIndex.build(texts, at, hierarchy=METHODS[method](model))
     passed, report = time.perf_counter() - start, index.last_build
     assert report is not None
